@@ -1,0 +1,85 @@
+//! A request to use a tool, in the one form that every front end brings its calls to.
+
+use jiff::Timestamp;
+use semver::VersionReq;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Clock, Permission, ToolError, strict_json};
+
+/// A request to use a tool (C-2).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Call {
+    /// Globally unique; made when the caller brought none.
+    pub tool_call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The versions of the tool that the caller can work with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionReq>,
+    /// The arguments, not yet validated.
+    pub args: Value,
+    /// Rights that the caller believes it needs; the call is refused if they go beyond what the tool declares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requested_permissions: Vec<Permission>,
+    /// Why the model wants this, for the person who may be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// Ties together the calls of one piece of work.
+    pub trace_id: String,
+    /// When the call was made.
+    pub timestamp: Timestamp,
+}
+
+/// The form on the wire: what a caller may leave out is optional here.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    tool_call_id: Option<String>,
+    name: String,
+    version: Option<VersionReq>,
+    #[serde(default = "empty_object")]
+    args: Value,
+    #[serde(default)]
+    requested_permissions: Vec<Permission>,
+    justification: Option<String>,
+    trace_id: Option<String>,
+    timestamp: Option<Timestamp>,
+}
+
+fn empty_object() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+impl Call {
+    /// A call with fresh ids, made now.
+    pub fn new(name: impl Into<String>, args: Value, clock: &dyn Clock) -> Self {
+        Self {
+            tool_call_id: format!("call_{}", clock.id().simple()),
+            name: name.into(),
+            version: None,
+            args,
+            requested_permissions: Vec::new(),
+            justification: None,
+            trace_id: format!("trace_{}", clock.id().simple()),
+            timestamp: clock.now(),
+        }
+    }
+
+    /// Reads a call from JSON, strictly, and fills in what the caller left out.
+    pub fn from_json(bytes: &[u8], clock: &dyn Clock) -> Result<Self, ToolError> {
+        let wire: Wire = serde_path_to_error::deserialize(strict_json::parse(bytes)?)
+            .map_err(|fault| ToolError::invalid_args(format!("The call is not well formed: {fault}.")))?;
+        let fresh = Self::new(wire.name, wire.args, clock);
+        Ok(Self {
+            tool_call_id: wire.tool_call_id.unwrap_or(fresh.tool_call_id),
+            version: wire.version,
+            requested_permissions: wire.requested_permissions,
+            justification: wire.justification,
+            trace_id: wire.trace_id.unwrap_or(fresh.trace_id),
+            timestamp: wire.timestamp.unwrap_or(fresh.timestamp),
+            name: fresh.name,
+            args: fresh.args,
+        })
+    }
+}

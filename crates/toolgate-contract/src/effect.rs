@@ -1,0 +1,162 @@
+//! What a call will touch. A tool states its effects once; policy judges them, the approver is shown them, the lock
+//! takes them, the hands enforce them, the audit records them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One thing that a call will touch. A path effect covers everything beneath its path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Effect {
+    /// Reads a file or what lies in a folder.
+    Read {
+        /// As the caller wrote it.
+        path: String,
+    },
+    /// Creates or changes a file.
+    Write {
+        /// As the caller wrote it.
+        path: String,
+    },
+    /// Removes a file or folder.
+    Delete {
+        /// As the caller wrote it.
+        path: String,
+    },
+    /// Runs a command. What the command touches is for policy to read out of it.
+    Run {
+        /// The command line.
+        command: String,
+        /// Where it runs, relative to the workspace.
+        workdir: String,
+    },
+    /// Connects to a host.
+    Connect {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// Talks to the person.
+    Speak,
+    /// Reads back output that an earlier call of this run stored.
+    Recall {
+        /// The artifact's id.
+        artifact: String,
+    },
+}
+
+/// What a path effect does with its path, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Looks at it.
+    Read,
+    /// Changes it.
+    Write,
+    /// Removes it.
+    Delete,
+}
+
+impl Effect {
+    /// A read of `path`.
+    pub fn read(path: impl Into<String>) -> Self {
+        Self::Read { path: path.into() }
+    }
+
+    /// A write of `path`.
+    pub fn write(path: impl Into<String>) -> Self {
+        Self::Write { path: path.into() }
+    }
+
+    /// A removal of `path`.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::Delete { path: path.into() }
+    }
+
+    /// The path and what happens to it, for effects on files.
+    pub fn path(&self) -> Option<(Access, &str)> {
+        match self {
+            Self::Read { path } => Some((Access::Read, path)),
+            Self::Write { path } => Some((Access::Write, path)),
+            Self::Delete { path } => Some((Access::Delete, path)),
+            _ => None,
+        }
+    }
+
+    /// The permission that this effect needs.
+    pub fn permission(&self) -> Permission {
+        match self {
+            Self::Read { .. } => Permission::FsRead,
+            Self::Write { .. } => Permission::FsWrite,
+            Self::Delete { .. } => Permission::FsDelete,
+            Self::Run { .. } => Permission::ProcExec,
+            Self::Connect { .. } => Permission::NetConnect,
+            Self::Speak | Self::Recall { .. } => Permission::Agent,
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path } => write!(f, "read {path}"),
+            Self::Write { path } => write!(f, "write {path}"),
+            Self::Delete { path } => write!(f, "delete {path}"),
+            Self::Run { command, workdir } if workdir.is_empty() || workdir == "." => write!(f, "run {command}"),
+            Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
+            Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
+            Self::Speak => f.write_str("speak to the person"),
+            Self::Recall { artifact } => write!(f, "recall {artifact}"),
+        }
+    }
+}
+
+/// A right that a tool needs (C-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Permission {
+    /// Read files.
+    #[serde(rename = "fs.read")]
+    FsRead,
+    /// Create and change files.
+    #[serde(rename = "fs.write")]
+    FsWrite,
+    /// Remove files.
+    #[serde(rename = "fs.delete")]
+    FsDelete,
+    /// Run programs.
+    #[serde(rename = "proc.exec")]
+    ProcExec,
+    /// Open network connections.
+    #[serde(rename = "net.connect")]
+    NetConnect,
+    /// Change a repository's history or remotes.
+    #[serde(rename = "git.write")]
+    GitWrite,
+    /// Talk to the person, plan, remember.
+    #[serde(rename = "agent")]
+    Agent,
+}
+
+impl Permission {
+    /// The name used in configuration, declarations and events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FsRead => "fs.read",
+            Self::FsWrite => "fs.write",
+            Self::FsDelete => "fs.delete",
+            Self::ProcExec => "proc.exec",
+            Self::NetConnect => "net.connect",
+            Self::GitWrite => "git.write",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,175 @@
+//! One line of what happened. The journal keeps these; the tree of a run is rebuilt from them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ArtifactRef, Effect, ErrorClass, Message, Risk, ToolError, Truncated, Verdict};
+
+/// Something that happened, with where it belongs in the tree agent → turn → call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub time: Timestamp,
+    /// The run.
+    pub run: String,
+    /// The turn of the agent, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub turn: Option<u64>,
+    /// Ties together the calls of one piece of work.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trace_id: Option<String>,
+    /// The call, for whatever belongs to one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_call_id: Option<String>,
+    /// What.
+    #[serde(flatten)]
+    pub happening: Happening,
+}
+
+/// How far an approval reaches (C-18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    Call,
+    /// What it touches, for the rest of the run.
+    Run,
+    /// What it touches, for the rest of the session.
+    Session,
+    /// From now on: a rule in the user's configuration.
+    Always,
+}
+
+/// What a run is about, said when it starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// The workspace's folder.
+    pub workspace: String,
+    /// The session that the run belongs to.
+    pub session: String,
+    /// The preset in force.
+    pub preset: String,
+    /// Who brought the calls: `cli`, `mcp`, `http`, `agent`.
+    pub front_end: String,
+    /// The program's version.
+    pub version: String,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum Happening {
+    /// A run began.
+    #[serde(rename = "run.started")]
+    RunStarted(RunFacts),
+    /// A run ended.
+    #[serde(rename = "run.ended")]
+    RunEnded,
+    /// A call was taken up. On disk before the call acts.
+    #[serde(rename = "tool_call.started")]
+    CallStarted {
+        /// The tool.
+        tool: String,
+        /// Its version; none when there is no such tool.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        version: Option<String>,
+        /// The arguments, redacted.
+        args: Value,
+        /// What it will touch.
+        effects: Vec<Effect>,
+        /// How it was judged; none when it was refused before that.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        verdict: Option<Verdict>,
+        /// The scope of the approval it runs under.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        approval: Option<Scope>,
+        /// How much harm the tool can do.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        risk: Option<Risk>,
+        /// Why the model wants this.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        justification: Option<String>,
+    },
+    /// A call worked.
+    #[serde(rename = "tool_call.completed")]
+    CallCompleted(Ending),
+    /// A call failed.
+    #[serde(rename = "tool_call.failed")]
+    CallFailed {
+        /// How.
+        error: ToolError,
+        /// Its class.
+        class: ErrorClass,
+        /// What is known of the attempt.
+        #[serde(flatten)]
+        ending: Ending,
+    },
+    /// A person is being asked.
+    #[serde(rename = "approval_required")]
+    ApprovalRequired {
+        /// The tool.
+        tool: String,
+        /// Why.
+        reason: String,
+        /// What has to be approved.
+        effects: Vec<Effect>,
+    },
+    /// A person said yes.
+    #[serde(rename = "approval_granted")]
+    ApprovalGranted {
+        /// How far it reaches.
+        scope: Scope,
+        /// Who.
+        by: String,
+    },
+    /// A person said no.
+    #[serde(rename = "approval_denied")]
+    ApprovalDenied {
+        /// Who.
+        by: String,
+        /// Their words.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason: Option<String>,
+    },
+    /// Something was said to the person.
+    #[serde(rename = "display")]
+    Display(Message),
+    /// A damaged end of the journal was set aside.
+    #[serde(rename = "journal.recovered")]
+    JournalRecovered {
+        /// How many bytes.
+        bytes: u64,
+        /// Hash of the bytes that were set aside.
+        sha256: String,
+        /// The file they were moved to, beside the journal.
+        kept_as: String,
+    },
+}
+
+/// What is known when a call ends.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The payload as it was answered: redacted and trimmed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub payload: Option<Value>,
+    /// The exit code, for commands.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exit_code: Option<i64>,
+    /// Paths that were created, changed or removed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub files_changed: Vec<String>,
+    /// Commands that ran.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub commands_run: Vec<String>,
+    /// Stored output.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub refs: Vec<ArtifactRef>,
+    /// What was cut.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub truncated: Option<Truncated>,
+    /// Whether a secret was replaced.
+    pub redacted: bool,
+}

@@ -1,0 +1,210 @@
+//! What a cleared tool touches the world with: exactly its declared effects, nothing ambient. The gate makes the hands
+//! for one call; a tool that reaches for something it didn't declare is refused here.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Access, ArtifactRef, Effect, Enforced, ErrorCode, Guarantee, Holding, Located, Message, Person, Place, ToolError,
+};
+
+/// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
+pub trait Files: Send + Sync {
+    /// Finds where an effect's path leads, or refuses it if that is outside every root.
+    fn locate(&self, effect: Effect) -> Result<Located, ToolError>;
+    /// Opens a regular file for reading.
+    fn open(&self, place: &Place) -> Result<File, ToolError>;
+    /// Lists a folder, sorted by name.
+    fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
+    /// How well access stays beneath the roots on this kernel.
+    fn holding(&self) -> Holding;
+}
+
+/// Stored output that can be read back.
+pub trait Artifacts: Send + Sync {
+    /// Opens an artifact of this run.
+    fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError>;
+    /// Stores bytes and returns their handle.
+    fn store(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError>;
+}
+
+/// What policy hides inside folders that a tool may otherwise look into.
+pub trait Veil: Send + Sync {
+    /// Whether this place must not be seen with this access.
+    fn hides(&self, access: Access, place: &Place) -> bool;
+}
+
+/// What kind of thing a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link; it isn't followed.
+    Link,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// One thing in a folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Paths that were created, changed or removed.
+    pub files_changed: Vec<String>,
+    /// Commands that ran.
+    pub commands_run: Vec<String>,
+    /// Output that was stored.
+    pub refs: Vec<ArtifactRef>,
+    /// Brings the next page.
+    pub next_cursor: Option<String>,
+    /// The exit code of the command that ran.
+    pub exit_code: Option<i64>,
+    /// Which guarantees held.
+    pub enforced: Enforced,
+}
+
+/// The hands of one cleared call.
+pub struct Hands {
+    granted: Vec<Located>,
+    files: Arc<dyn Files>,
+    artifacts: Arc<dyn Artifacts>,
+    person: Arc<dyn Person>,
+    veil: Arc<dyn Veil>,
+    cancel: CancellationToken,
+    tally: Mutex<Tally>,
+}
+
+impl Hands {
+    /// Hands that can do what `granted` says, through these means.
+    pub fn new(
+        granted: Vec<Located>,
+        files: Arc<dyn Files>,
+        artifacts: Arc<dyn Artifacts>,
+        person: Arc<dyn Person>,
+        veil: Arc<dyn Veil>,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { granted, files, artifacts, person, veil, cancel, tally: Mutex::default() }
+    }
+
+    /// Opens the file at a declared path.
+    pub fn open(&self, path: &str) -> Result<File, ToolError> {
+        self.open_at(&self.declared(Access::Read, path)?)
+    }
+
+    /// Opens a file at or beneath a declared place.
+    pub fn open_at(&self, place: &Place) -> Result<File, ToolError> {
+        self.reach(Access::Read, place)?;
+        self.files.open(place)
+    }
+
+    /// Lists the folder at a declared path; what policy hides isn't in it.
+    pub fn entries(&self, path: &str) -> Result<Vec<Entry>, ToolError> {
+        self.entries_at(&self.declared(Access::Read, path)?)
+    }
+
+    /// Lists a folder at or beneath a declared place; what policy hides isn't in it.
+    pub fn entries_at(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
+        self.reach(Access::Read, place)?;
+        let mut entries = self.files.entries(place)?;
+        entries.retain(|entry| !self.veil.hides(Access::Read, &entry.place));
+        Ok(entries)
+    }
+
+    /// Shows the person a message. Returns whether anyone was there to see it.
+    pub fn say(&self, message: &Message) -> Result<bool, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
+        Ok(self.person.say(message))
+    }
+
+    /// Opens stored output.
+    pub fn recall(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Recall { artifact } if artifact == id), "recall that artifact")?;
+        self.artifacts.open(id)
+    }
+
+    /// Stores something that doesn't fit in a JSON reply, such as an image.
+    pub fn keep(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError> {
+        let stored = self.artifacts.store(bytes, mime)?;
+        self.note(|tally| tally.refs.push(stored.clone()));
+        Ok(stored)
+    }
+
+    /// Says that there is more, and what brings it.
+    pub fn more(&self, cursor: impl Into<String>) {
+        self.note(|tally| tally.next_cursor = Some(cursor.into()));
+    }
+
+    /// Whether somebody stopped the call; long loops ask this.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// What was counted so far.
+    pub fn tally(&self) -> Tally {
+        self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    }
+
+    /// The real place of a path that was declared word for word.
+    fn declared(&self, access: Access, path: &str) -> Result<Place, ToolError> {
+        self.granted
+            .iter()
+            .find(|located| located.effect.path() == Some((access, path)))
+            .and_then(|located| located.real.clone())
+            .ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
+    }
+
+    /// Refuses a place that no declared effect covers, or that policy hides.
+    fn reach(&self, access: Access, place: &Place) -> Result<(), ToolError> {
+        let covered = self.granted.iter().any(|located| {
+            located.effect.path().is_some_and(|(granted, _)| granted == access)
+                && located.real.as_ref().is_some_and(|real| real.covers(place))
+        });
+        if !covered {
+            return Err(undeclared(&format!("{access:?} `{}`", place.path)));
+        }
+        if self.veil.hides(access, place) {
+            return Err(ToolError::new(
+                ErrorCode::SensitivePath,
+                format!("`{}` is hidden from tools by policy.", place.path),
+            ));
+        }
+        self.note(|tally| {
+            tally.enforced.0.insert(Guarantee::Paths, self.files.holding());
+        });
+        Ok(())
+    }
+
+    fn need(&self, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<(), ToolError> {
+        match self.granted.iter().any(|located| wanted(&located.effect)) {
+            true => Ok(()),
+            false => Err(undeclared(what)),
+        }
+    }
+}
+
+/// A tool reached for what it hadn't declared: its fault, and nothing was touched.
+fn undeclared(what: &str) -> ToolError {
+    ToolError::internal(format!("The tool tried to {} without declaring it.", what.to_lowercase()))
+}

@@ -1,0 +1,37 @@
+//! The words every crate shares: a call, what it touches, how it ends.
+//!
+//! Nothing here acts. A [`Call`] asks for a [`Tool`]; the tool states its [`Effect`]s; policy turns those into a
+//! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
+//! record. Every crate may depend on this one, and this one depends on none of ours.
+
+mod call;
+mod clock;
+mod decision;
+mod effect;
+mod error;
+mod event;
+mod hands;
+mod person;
+mod place;
+mod reply;
+mod spec;
+pub mod strict_json;
+mod tool;
+
+pub use call::Call;
+pub use clock::{Clock, SystemClock};
+pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
+pub use effect::{Access, Effect, Permission};
+pub use error::{ErrorClass, ErrorCode, ToolError};
+pub use event::{Ending, Event, Happening, RunFacts, Scope};
+pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Tally, Veil};
+pub use person::{Level, Message, Person};
+pub use place::{Located, Place};
+pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
+pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
+pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
+
+/// Re-exported so that a tool needs no dependency of its own to derive its schemas.
+pub use schemars;
+/// Re-exported: every call can be cancelled through one of these.
+pub use tokio_util::sync::CancellationToken;

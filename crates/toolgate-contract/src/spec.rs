@@ -1,0 +1,99 @@
+//! What a tool declares about itself (C-1).
+
+use schemars::{JsonSchema, Schema};
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+use crate::Permission;
+
+/// How much harm a tool can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Reads only.
+    Low,
+    /// Executes locally.
+    Medium,
+    /// Writes, deletes, or reaches the network.
+    High,
+}
+
+/// What a tool leaves behind in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SideEffect {
+    /// Creates or changes files.
+    WritesFiles,
+    /// Removes files.
+    DeletesFiles,
+    /// Starts processes.
+    StartsProcesses,
+    /// Sends data over the network.
+    UsesNetwork,
+    /// Shows something to the person.
+    SpeaksToPerson,
+}
+
+/// How a model hands its arguments over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Form {
+    /// A JSON object by the schema; `strict` asks the model's side to enforce it as well.
+    Function {
+        /// Whether the provider should constrain the model to the schema.
+        strict: bool,
+    },
+    /// One free text by a grammar, for tools whose natural input is not JSON.
+    Freeform {
+        /// The grammar's language, such as `lark` or `regex`.
+        syntax: String,
+        /// The grammar.
+        grammar: String,
+        /// The argument that receives the text.
+        argument: String,
+    },
+}
+
+/// The constant part of a declaration, as a tool writes it down.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// Unique name.
+    pub name: &'static str,
+    /// `MAJOR.MINOR.PATCH`.
+    pub version: &'static str,
+    /// What it does and when to use it, for the model.
+    pub description: &'static str,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// The rights it needs.
+    pub permissions: &'static [Permission],
+    /// What it leaves behind.
+    pub side_effects: &'static [SideEffect],
+    /// Whether it may run beside other calls.
+    pub parallel: bool,
+}
+
+/// Everything that is known of a tool without running it, owned, so that tools from elsewhere can have one too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// Unique name.
+    pub name: String,
+    /// Semantic version of name, schema and behaviour.
+    pub version: Version,
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// JSON Schema 2020-12 of the arguments.
+    pub args_schema: Schema,
+    /// JSON Schema 2020-12 of the payload.
+    pub return_schema: Schema,
+    /// The rights it needs.
+    pub required_permissions: Vec<Permission>,
+    /// What it leaves behind.
+    pub side_effects: Vec<SideEffect>,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// Whether it may run beside other calls.
+    pub parallel: bool,
+    /// How a model hands its arguments over.
+    pub form: Form,
+}

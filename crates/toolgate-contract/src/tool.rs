@@ -1,0 +1,167 @@
+//! The shape of a tool, typed for whoever writes one and erased for whoever keeps many.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use semver::Version;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Declaration, Effect, Form, Hands, Spec, ToolError};
+
+/// A future that can be kept without knowing its type.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A named ability: its spec, the effects of given arguments, and the act.
+pub trait Tool: Send + Sync + 'static {
+    /// The arguments; their schema is derived from here. Unknown fields are refused.
+    type Args: DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// The payload; its schema is derived from here.
+    type Output: Serialize + JsonSchema + Send;
+    /// Name, version, risk and rights.
+    const SPEC: Spec;
+
+    /// What a call with these arguments will touch. Pure; read before anything runs.
+    fn effects(&self, args: &Self::Args) -> Vec<Effect>;
+
+    /// Does it, with nothing but its hands.
+    fn run(&self, args: Self::Args, hands: &Hands) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+
+    /// What the call would change, for the person who is asked. Reads only.
+    fn preview(&self, _args: &Self::Args, _hands: &Hands) -> Option<Preview> {
+        None
+    }
+
+    /// How calls for older majors are understood, or why they no longer are.
+    fn adapters(&self) -> Vec<Adapter> {
+        Vec::new()
+    }
+
+    /// How a model hands its arguments over.
+    fn form(&self) -> Form {
+        Form::Function { strict: false }
+    }
+}
+
+/// What a call would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// A unified diff.
+    pub diff: String,
+}
+
+/// What became of an older major version.
+#[derive(Clone)]
+pub struct Adapter {
+    /// The older major.
+    pub major: u64,
+    /// What changed after it, in a sentence.
+    pub change: &'static str,
+    /// Turns the older arguments into today's; none when that can't be done without guessing.
+    pub adapt: Option<fn(Value) -> Result<Value, ToolError>>,
+}
+
+/// A tool with its types erased: JSON in and out, schemas as data. Tools from elsewhere implement this directly.
+pub trait AnyTool: Send + Sync {
+    /// What it declares.
+    fn declaration(&self) -> &Declaration;
+    /// What became of its older majors.
+    fn adapters(&self) -> &[Adapter];
+    /// Takes validated arguments and makes a call out of them that only needs to be run.
+    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
+}
+
+/// Decoded arguments together with the tool they are for.
+pub trait Prepared: Send + Sync {
+    /// What it will touch.
+    fn effects(&self) -> Vec<Effect>;
+    /// What it would change.
+    fn preview(&self, hands: &Hands) -> Option<Preview>;
+    /// Does it.
+    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>>;
+}
+
+/// Erases a tool's types.
+pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
+    let (spec, adapters) = (T::SPEC, tool.adapters());
+    let declaration = Declaration {
+        name: spec.name.to_owned(),
+        version: Version::parse(spec.version).expect("a tool's version is written by its author and semantic"),
+        description: spec.description.to_owned(),
+        args_schema: closed(schema_of::<T::Args>()),
+        return_schema: schema_of::<T::Output>(),
+        required_permissions: spec.permissions.to_vec(),
+        side_effects: spec.side_effects.to_vec(),
+        risk: spec.risk,
+        parallel: spec.parallel,
+        form: tool.form(),
+    };
+    Arc::new(Erased { tool: Arc::new(tool), declaration, adapters })
+}
+
+/// JSON Schema 2020-12 with nothing to look up elsewhere: many clients can't follow references.
+fn schema_of<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema
+}
+
+/// Arguments that nobody declared are refused, whether or not the author remembered to say so.
+fn closed(mut schema: Schema) -> Schema {
+    schema.insert("additionalProperties".into(), Value::Bool(false));
+    if schema.get("properties").is_none() {
+        schema.insert("properties".into(), Value::Object(serde_json::Map::new()));
+    }
+    schema
+}
+
+struct Erased<T: Tool> {
+    tool: Arc<T>,
+    declaration: Declaration,
+    adapters: Vec<Adapter>,
+}
+
+impl<T: Tool> AnyTool for Erased<T> {
+    fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+
+    fn adapters(&self) -> &[Adapter] {
+        &self.adapters
+    }
+
+    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
+        let args = serde_path_to_error::deserialize(args).map_err(|fault| {
+            ToolError::invalid_args(format!("The arguments don't fit at `{}`: {}.", fault.path(), fault.inner()))
+        })?;
+        Ok(Box::new(Ready { tool: Arc::clone(&self.tool), args }))
+    }
+}
+
+struct Ready<T: Tool> {
+    tool: Arc<T>,
+    args: T::Args,
+}
+
+impl<T: Tool> Prepared for Ready<T> {
+    fn effects(&self) -> Vec<Effect> {
+        self.tool.effects(&self.args)
+    }
+
+    fn preview(&self, hands: &Hands) -> Option<Preview> {
+        self.tool.preview(&self.args, hands)
+    }
+
+    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let output = self.tool.run(self.args, hands).await?;
+            serde_json::to_value(output)
+                .map_err(|fault| ToolError::internal(format!("The result couldn't be written as JSON: {fault}.")))
+        })
+    }
+}
