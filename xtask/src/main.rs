@@ -1,1 +1,60 @@
-fn main(){}
+//! The project's chores, run as `cargo xtask CHORE`: one command each, the same for a person and for CI.
+//!
+//! Each chore is a file whose top holds a table that can be read as documentation: the steps of `test`, the packages of
+//! `setup`, the benchmarks of `bench`.
+
+// Chores start cargo and apt-get: that is their whole work, and no tool call ever comes near them.
+#![allow(clippy::disallowed_methods)]
+
+mod bench;
+mod command_line;
+mod setup;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Project chores
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what the tests need and run every check, stopping at the first that fails
+    Test(test::Options),
+    /// Install the packages that the tests use
+    Setup,
+    /// Run a benchmark; without a name, list them
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().chore {
+        Chore::Test(options) => test::run(&options),
+        Chore::Setup => setup::install_packages(),
+        Chore::Bench(options) => bench::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Arguments::command().debug_assert();
+    }
+}

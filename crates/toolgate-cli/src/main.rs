@@ -1,1 +1,24 @@
-fn main(){}
+//! The program `toolgate`: reads configuration, wires the rest, and speaks to the person.
+
+mod commands;
+mod config;
+mod exit;
+mod terminal;
+mod trust;
+mod wiring;
+
+use clap::Parser;
+
+use crate::commands::Program;
+
+fn main() -> std::process::ExitCode {
+    let program = Program::parse();
+    program.color.write_global();
+    match program.run() {
+        Ok(code) => code.into(),
+        Err(error) => {
+            terminal::complain(&error);
+            exit::Exit::of(&error).into()
+        }
+    }
+}

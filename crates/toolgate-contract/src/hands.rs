@@ -18,6 +18,8 @@ pub trait Files: Send + Sync {
     fn open(&self, place: &Place) -> Result<File, ToolError>;
     /// Lists a folder, sorted by name.
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
+    /// A place as a caller would write it: relative in the workspace, absolute elsewhere.
+    fn shown(&self, place: &Place) -> String;
     /// How well access stays beneath the roots on this kernel.
     fn holding(&self) -> Holding;
 }
@@ -115,9 +117,14 @@ impl Hands {
         self.files.open(place)
     }
 
-    /// Lists the folder at a declared path; what policy hides isn't in it.
-    pub fn entries(&self, path: &str) -> Result<Vec<Entry>, ToolError> {
-        self.entries_at(&self.declared(Access::Read, path)?)
+    /// Where a path that was declared for reading leads.
+    pub fn place(&self, path: &str) -> Result<Place, ToolError> {
+        self.declared(Access::Read, path)
+    }
+
+    /// A place as the caller would write it.
+    pub fn shown(&self, place: &Place) -> String {
+        self.files.shown(place)
     }
 
     /// Lists a folder at or beneath a declared place; what policy hides isn't in it.

@@ -1,1 +1,64 @@
-//! Placeholder.
+//! Decides, from rules alone, whether a call may run, and says why (C-8 to C-16).
+//!
+//! Nothing here reads a clock, a disk, the network or the environment: configuration comes in as text, a question as a
+//! value, and the answer is a value.
+//!
+//! # How a call is judged
+//!
+//! Every effect of the call, and the call as a whole, gathers opinions: from what is built in, from the preset's
+//! baseline, and from the rules of every layer. The strictest wins: `Allow < Ask < Deny`.
+//!
+//! - **An `allow` rule is a standing approval.** It answers an *ask* of its own layer or of a layer with less authority
+//!   (managed > user > workspace > flags > builtin, where the preset lives). It never touches a deny.
+//! - **It answers what it speaks of.** A rule on a path, host or command answers whatever is asked about that effect. A
+//!   rule on a permission answers what is asked about that permission. A rule on a tool or a risk answers whatever is
+//!   asked about the call, but not an ask that a rule on a path, host or command makes: the general doesn't answer the
+//!   particular.
+//! - **When in doubt, strict.** Ask and deny rules match a path if the written or the real place matches, whatever the
+//!   case of its letters; an allow rule matches only if both places do, letter by letter.
+//! - **A permission is judged where it is used**: on each effect that needs it, or on the call as a whole when no effect
+//!   shows it (`git.write`, or a call that states no effects). A *denied* permission also refuses every tool that
+//!   declares it, since the tool couldn't do its work.
+//! - **A deny goes away only where it was declared.** `sensitive.except` lifts built-in sensitive places, and an allow
+//!   rule that names a private host lifts the built-in refusal of that host; nothing else does.
+//! - **A command is read as plain words.** What isn't a plain simple command is *unknown*: no rule on commands matches
+//!   it, and nothing answers what is asked about it; `commands.unknown` decides.
+//!
+//! # How layers merge
+//!
+//! The most authoritative layer that names a preset chooses it; weaker layers only tighten, and so it goes for limits,
+//! durability, roots and unknown commands. A workspace that isn't trusted only ever tightens: what would loosen is
+//! ignored, with a warning each.
+
+mod command;
+mod compile;
+mod config;
+mod error;
+mod guards;
+mod host;
+mod judge;
+mod opinion;
+mod path_glob;
+mod policy;
+mod preset;
+#[cfg(test)]
+mod properties;
+mod rules;
+mod settings;
+mod settle;
+mod standing;
+#[cfg(test)]
+mod testing;
+
+pub use command::plain_words;
+pub use compile::{Compiled, LayerInput, compile};
+pub use config::{
+    Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
+    Unknown,
+};
+pub use error::ConfigError;
+pub use judge::{Ceiling, Question};
+pub use policy::{ExampleResult, Policy, RuleDescription};
+pub use preset::{MANY_FILES, Preset};
+pub use settings::{Durability, Limits, Settings};
+pub use standing::{standing_rules, to_toml};

@@ -1,1 +1,28 @@
-//! Placeholder.
+//! The one path that every call takes, whoever asked.
+//!
+//! [`Gate::perform`] is the table of contents: find, validate, effects, judge, approve, record, lock, run, redact,
+//! trim, record. A front end brings a [`Session`] with its [`Approver`] and [`EventSink`]; nothing else leads to a
+//! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
+
+mod approval;
+mod gate;
+mod grants;
+mod locks;
+mod nearest;
+mod record;
+pub mod redact;
+mod registry;
+mod replay;
+mod session;
+mod steps;
+pub mod trim;
+mod validate;
+mod version;
+
+pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
+pub use gate::{Cleared, Gate, Judgement};
+pub use record::RunRecorder;
+pub use registry::{Registry, RegistryError};
+pub use replay::Replay;
+pub use session::{EventSink, NobodyWatches, Recorder, Session};
+pub use steps::Steps;

@@ -1,1 +1,15 @@
-//! Placeholder.
+//! The test world (for tests only): a temporary workspace, a frozen clock, fixed ids, scripted answers, and tools that
+//! misbehave on purpose. What it wires together is the real thing: real files, a real journal, the real gate.
+#![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
+
+mod approver;
+mod clock;
+mod recorder;
+mod tools;
+mod world;
+
+pub use approver::{Never, ScriptedApprover};
+pub use clock::FrozenClock;
+pub use recorder::FailingRecorder;
+pub use tools::{Big, Fails, Liar, Panics, Secrets, Sleeps, Undeclared, Writes};
+pub use world::{Watched, World};

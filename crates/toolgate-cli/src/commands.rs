@@ -1,0 +1,107 @@
+//! The verbs of the program, one file each; a verb's doc comment is its help text.
+
+mod audit;
+mod call;
+mod completions;
+mod doctor;
+mod init;
+mod policy;
+mod runs;
+mod tools;
+mod trust;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::config::{PolicyFlags, Sources};
+use crate::exit::Exit;
+use crate::wiring::Place;
+
+/// The gate between a language model and a machine.
+///
+/// Every action that a model asks for becomes a declared, validated, judged, approved, confined, bounded, redacted,
+/// recorded and undoable tool call.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, propagate_version = true, max_term_width = 110, after_long_help = AFTER_HELP)]
+pub(crate) struct Program {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    pub(crate) color: colorchoice_clap::Color,
+    #[command(flatten)]
+    common: Common,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  toolgate init                                    write a policy file for this folder
+  toolgate call list                               what is in this folder
+  toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
+  toolgate policy explain --tool read '{\"path\":\".env\"}'
+  toolgate runs tree                               what the last run did
+  toolgate audit verify                            has the record been changed?
+
+Exit codes:
+  0  it worked
+  1  the tool or the check failed
+  2  the command line, the arguments or the configuration are wrong
+  3  policy or a person said no
+  4  a person has to approve first";
+
+/// Options that every verb takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Common {
+    /// The folder that tools work in [default: the current one].
+    #[arg(long, short = 'w', global = true, env = "TOOLGATE_WORKSPACE", value_name = "DIR", hide_env_values = true)]
+    workspace: Option<PathBuf>,
+    /// Print JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Call(call::Call),
+    Tools(tools::Tools),
+    Policy(policy::Policy),
+    Runs(runs::Runs),
+    Audit(audit::Audit),
+    Init(init::Init),
+    Trust(trust::Trust),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(completions::Man),
+}
+
+/// What a verb works with: where, by which rules, and how to print.
+pub(crate) struct Setting {
+    pub(crate) place: Place,
+    pub(crate) json: bool,
+}
+
+impl Program {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<Exit> {
+        let setting = || -> Result<Setting> {
+            let place = Place::find(self.common.workspace, Sources::usual()?, self.common.policy)?;
+            Ok(Setting { place, json: self.common.json })
+        };
+        match self.verb {
+            Verb::Call(verb) => verb.run(&setting()?),
+            Verb::Tools(verb) => verb.run(&setting()?),
+            Verb::Policy(verb) => verb.run(&setting()?),
+            Verb::Runs(verb) => verb.run(&setting()?),
+            Verb::Audit(verb) => verb.run(&setting()?),
+            Verb::Init(verb) => verb.run(&setting()?),
+            Verb::Trust(verb) => verb.run(&setting()?),
+            Verb::Doctor(verb) => verb.run(&setting()?),
+            Verb::Completions(verb) => verb.run(),
+            Verb::Man(verb) => verb.run(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `toolgate audit`: has the record been changed?
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use toolgate_journal::{Verification, list_runs, verify};
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{GREEN, RED, paint};
+
+/// Check the record.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    verb: AuditVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditVerb {
+    /// Find the first line of a run that was changed, dropped or added. Checks every run unless one is named.
+    Verify {
+        /// The run.
+        run: Option<String>,
+    },
+}
+
+impl Audit {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let AuditVerb::Verify { run } = self.verb;
+        let state = setting.place.state()?;
+        let runs = match run {
+            Some(run) => vec![run],
+            None => list_runs(state.path())?,
+        };
+        let key = setting.place.seal_key();
+        let mut exit = Exit::Ok;
+        for run in runs {
+            let found = verify(&state.run_dir(&run)?, key.as_ref())?;
+            if !matches!(found, Verification::Intact { .. }) {
+                exit = Exit::Failed;
+            }
+            print(&run, &found, setting.json);
+        }
+        Ok(exit)
+    }
+}
+
+fn print(run: &str, found: &Verification, as_json: bool) {
+    match found {
+        Verification::Intact { events, sealed } if as_json => {
+            anstream::println!("{}", json!({ "run": run, "ok": true, "events": events, "sealed": sealed }));
+        }
+        Verification::Broken(fault) if as_json => {
+            let (line, words) = (fault.line(), fault.to_string());
+            anstream::println!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
+        }
+        Verification::Intact { events, sealed } => {
+            let seal = if *sealed { "sealed" } else { "not sealed" };
+            anstream::println!("{} {run}: {events} events, chain whole, {seal}", paint(GREEN, "✓"));
+        }
+        Verification::Broken(fault) => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
+    }
+}

@@ -1,0 +1,123 @@
+//! `toolgate call`: one call through the gate, from the shell.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use semver::VersionReq;
+use toolgate_contract::{CancellationToken, Reply, strict_json};
+use toolgate_runtime::{Approver, NobodyToAsk};
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{ApproveOnce, TerminalApprover, TerminalSink, show_reply};
+use crate::wiring::{Desk, RunChoice, person_name};
+
+/// Call a tool, through the same path as any agent's call.
+///
+/// Examples:
+///   toolgate call list
+///   toolgate call read '{"path":"src/main.rs","limit":40}'
+///   echo '{"path":"notes.md"}' | toolgate call read -
+///   toolgate call --json read --args-file args.json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Call {
+    /// The tool's name; `toolgate tools` lists them.
+    tool: String,
+    /// The arguments as a JSON object; `-` reads them from standard input.
+    #[arg(value_name = "JSON", conflicts_with = "args_file")]
+    args: Option<String>,
+    /// Read the arguments from a file.
+    #[arg(long, value_name = "FILE")]
+    args_file: Option<PathBuf>,
+    /// Approve this one call, whatever would be asked. Never lifts a deny.
+    #[arg(long)]
+    approve: bool,
+    /// Go on with an earlier run instead of beginning a new one.
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// The session whose approvals count.
+    #[arg(long, env = "TOOLGATE_SESSION", default_value = "cli", hide_env_values = true)]
+    session: String,
+    /// The versions of the tool that the arguments are written for, such as ^1.
+    #[arg(long, value_name = "REQ")]
+    version_req: Option<VersionReq>,
+    /// Why; shown to whoever is asked.
+    #[arg(long, value_name = "TEXT")]
+    justification: Option<String>,
+}
+
+impl Call {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let args = strict_json::parse(&self.arguments()?)?;
+        let desk = Desk::open(&setting.place)?;
+        let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: "cli" };
+        let stay = desk.begin(&choice)?;
+        let session = stay.session.approved_by(self.approver(setting)).watched_by(Arc::new(TerminalSink));
+        let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
+        call.version = self.version_req;
+        call.justification = self.justification;
+        let reply = block_on(async {
+            let cancel = CancellationToken::new();
+            let _on_interrupt = cancel_on_interrupt(cancel.clone());
+            desk.gate.perform(call, &session, cancel).await
+        })?;
+        stay.run.end().context("the end of the run couldn't be recorded")?;
+        desk.finish();
+        print(&reply, setting)?;
+        Ok(Exit::of_reply(&reply))
+    }
+
+    fn approver(&self, setting: &Setting) -> Arc<dyn Approver> {
+        let by = person_name();
+        match self.approve {
+            true => Arc::new(ApproveOnce { by: format!("{by} (--approve)") }),
+            false if !setting.json && TerminalApprover::is_possible() => Arc::new(TerminalApprover { by }),
+            false => Arc::new(NobodyToAsk),
+        }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "reads the file that the user named on the command line")]
+    fn arguments(&self) -> Result<Vec<u8>> {
+        match (&self.args_file, self.args.as_deref()) {
+            (Some(file), _) => std::fs::read(file).with_context(|| format!("{} can't be read", file.display())),
+            (None, Some("-")) => {
+                let mut bytes = Vec::new();
+                std::io::stdin().read_to_end(&mut bytes).context("standard input can't be read")?;
+                Ok(bytes)
+            }
+            (None, Some(json)) => Ok(json.as_bytes().to_vec()),
+            (None, None) => Ok(b"{}".to_vec()),
+        }
+    }
+}
+
+fn print(reply: &Reply, setting: &Setting) -> Result<()> {
+    match setting.json {
+        true => anstream::println!("{}", serde_json::to_string(reply)?),
+        false => show_reply(reply),
+    }
+    Ok(())
+}
+
+/// Runs a future to its end. The program makes one call at a time, so two threads are plenty.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(future);
+    // A prompt that nobody answered must not keep the program alive.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Ctrl-C cancels the call; a second one ends the program at once.
+fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let _ = tokio::signal::ctrl_c().await;
+        cancel.cancel();
+        let _ = tokio::signal::ctrl_c().await;
+        std::process::exit(130);
+    })
+}

@@ -1,0 +1,150 @@
+//! `toolgate doctor`: does what Toolgate promises hold here, and if not, what to do about it.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use toolgate_policy::Compiled;
+use toolgate_runtime::redact::secrets_of_environment;
+use toolgate_sandbox::{OpenWay, Roots};
+
+use super::{Setting, policy::holds};
+use crate::config::{WORKSPACE_FILE, read_optional};
+use crate::exit::Exit;
+use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
+use crate::trust;
+
+/// Check what holds on this machine and in this workspace, and how to mend what doesn't.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Held,
+    Partly,
+    NotHeld,
+}
+
+impl Doctor {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let mut checks = vec![files(setting), record(setting), index(setting), seal(setting)];
+        match setting.place.load() {
+            Ok(compiled) => checks.extend(policy(setting, &compiled)?),
+            Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
+        }
+        print(&checks, setting.json)?;
+        let is_broken = checks.iter().any(|check| check.state == State::NotHeld);
+        Ok(if is_broken { Exit::Failed } else { Exit::Ok })
+    }
+}
+
+fn held(name: &'static str, found: impl Into<String>) -> Check {
+    Check { name, state: State::Held, found: found.into(), remedy: None }
+}
+
+fn partly(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name, state: State::Partly, found: found.into(), remedy: Some(remedy.into()) }
+}
+
+fn broken(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name, state: State::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
+}
+
+fn files(setting: &Setting) -> Check {
+    match Roots::open(&setting.place.workspace) {
+        Ok(roots) if roots.way() == OpenWay::Kernel => {
+            held("files", "opened beneath the workspace in one step (openat2), no link followed")
+        }
+        Ok(_) => held("files", "opened beneath the workspace name by name, no link followed (no openat2 here)"),
+        Err(error) => broken("files", error.to_string(), "Name a folder that you may enter with --workspace."),
+    }
+}
+
+fn record(setting: &Setting) -> Check {
+    match setting.place.state() {
+        Ok(state) => held("record", format!("{}", state.path().display())),
+        Err(error) => {
+            broken("record", format!("{error:#}"), "Without a record nothing runs: make the workspace writable.")
+        }
+    }
+}
+
+fn index(setting: &Setting) -> Check {
+    match setting.place.index() {
+        Ok(_) => held("store", "SQLite, beside the record"),
+        Err(error) => partly("store", format!("{error:#}"), "Run `toolgate runs reindex`; calls go on meanwhile."),
+    }
+}
+
+fn seal(setting: &Setting) -> Check {
+    match setting.place.seal_key() {
+        Some(_) => held("seal", "journals are sealed with this user's key"),
+        None => partly(
+            "seal",
+            "there is no key, so a rewritten journal can't be told from a true one",
+            format!("Make {} writable.", setting.place.sources.state.display()),
+        ),
+    }
+}
+
+fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
+    let mut checks = vec![held("preset", compiled.policy.preset().to_string())];
+    checks.push(workspace_file(setting, compiled)?);
+    let failed = compiled.policy.examples().iter().filter(|example| !holds(example)).count();
+    checks.push(match failed {
+        0 => held("examples", format!("all {} hold", compiled.policy.examples().len())),
+        failed => broken("examples", format!("{failed} fail"), "Run `toolgate policy test`."),
+    });
+    let secrets = secrets_of_environment(std::env::vars(), &compiled.settings.secret_names).len();
+    checks.push(held("redaction", format!("the rule set, and {secrets} secrets of this environment")));
+    Ok(checks)
+}
+
+fn workspace_file(setting: &Setting, compiled: &Compiled) -> Result<Check> {
+    let place = &setting.place;
+    Ok(match read_optional(&place.workspace.join(WORKSPACE_FILE))? {
+        None => held("workspace file", "none; the preset and the user's rules decide"),
+        Some(text) if trust::is_trusted(&place.sources.trusted(), &place.workspace, &text) => {
+            held("workspace file", "trusted as it is")
+        }
+        Some(_) if compiled.warnings.is_empty() => held("workspace file", "not trusted; it only tightens"),
+        Some(_) => partly(
+            "workspace file",
+            format!("not trusted; {} of its lines are ignored", compiled.warnings.len()),
+            "Read it, then run `toolgate trust`.",
+        ),
+    })
+}
+
+fn print(checks: &[Check], as_json: bool) -> Result<()> {
+    if as_json {
+        anstream::println!("{}", serde_json::to_string(checks)?);
+        return Ok(());
+    }
+    let mut table = Table::new(&["", "GUARANTEE", "FOUND", "REMEDY"]);
+    for check in checks {
+        let (mark, style) = match check.state {
+            State::Held => ("✓", GREEN),
+            State::Partly => ("~", YELLOW),
+            State::NotHeld => ("✗", RED),
+        };
+        table.row([
+            (mark.into(), style),
+            (check.name.into(), crate::terminal::BOLD),
+            (check.found.clone(), anstyle::Style::new()),
+            (check.remedy.clone().unwrap_or_default(), DIM),
+        ]);
+    }
+    table.print();
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! `toolgate runs`: what happened.
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use toolgate_journal::{CallRow, RunFilter, RunRow, State, Store, catch_up, list_runs, read_events, reindex, tree};
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
+
+/// Look at past runs.
+///
+/// RUN is a run's id, the beginning of one, or `last`.
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    verb: RunsVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsVerb {
+    /// List runs, newest first.
+    List {
+        /// At most so many.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show a run's calls.
+    Show {
+        /// The run.
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// Draw a run as a tree: turns, calls, decisions, messages.
+    Tree {
+        /// The run.
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// Rebuild the store from the runs' files.
+    Reindex,
+}
+
+impl Runs {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let state = setting.place.state()?;
+        match self.verb {
+            RunsVerb::List { limit } => list(&state, limit, setting.json)?,
+            RunsVerb::Show { run } => show(&state, &find(&state, &run)?, setting.json)?,
+            RunsVerb::Tree { run } => draw(&state, &find(&state, &run)?, setting.json)?,
+            RunsVerb::Reindex => {
+                let count = reindex(state.path(), &state.index()?)?;
+                anstream::println!("Rebuilt the store from {count} events.");
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// A run by its id, the beginning of one, or `last`. Ids sort by time.
+fn find(state: &State, wanted: &str) -> Result<String> {
+    let mut runs = list_runs(state.path())?;
+    runs.sort();
+    let found: Vec<&String> = match wanted {
+        "last" => runs.last().into_iter().collect(),
+        start => runs.iter().filter(|run| run.starts_with(start)).collect(),
+    };
+    match found[..] {
+        [run] => Ok(run.clone()),
+        [] => Err(anyhow::anyhow!("There is no run `{wanted}` here. `toolgate runs list` shows them.")),
+        _ => Err(anyhow::anyhow!("`{wanted}` is the beginning of {} runs. Give more of the id.", found.len())),
+    }
+}
+
+/// What a killed process left unindexed is read from the files first.
+fn store_of(state: &State) -> Result<impl Store> {
+    let store = state.index()?;
+    for run in list_runs(state.path())? {
+        catch_up(state.path(), &run, &store)?;
+    }
+    Ok(store)
+}
+
+fn list(state: &State, limit: usize, as_json: bool) -> Result<()> {
+    let runs = store_of(state)?.runs(&RunFilter { limit, ..RunFilter::default() })?;
+    if as_json {
+        anstream::println!("{}", serde_json::to_string(&runs)?);
+        return Ok(());
+    }
+    let mut table = Table::new(&["RUN", "STARTED", "FROM", "PRESET", "CALLS", "FAILED"]);
+    for run in &runs {
+        table.row(row(run));
+    }
+    table.print();
+    Ok(())
+}
+
+fn row(run: &RunRow) -> [(String, anstyle::Style); 6] {
+    let plain = anstyle::Style::new();
+    [
+        (run.id.clone(), BOLD),
+        (time(run.started), DIM),
+        (run.front_end.clone().unwrap_or_default(), plain),
+        (run.preset.clone().unwrap_or_default(), plain),
+        (run.calls.to_string(), plain),
+        (run.failed.to_string(), if run.failed > 0 { RED } else { DIM }),
+    ]
+}
+
+fn time(time: Option<Timestamp>) -> String {
+    time.map(|time| format!("{time:.0}").replace('T', " ")).unwrap_or_default()
+}
+
+fn show(state: &State, run: &str, as_json: bool) -> Result<()> {
+    let store = store_of(state)?;
+    let calls = store.calls(run)?;
+    if as_json {
+        let facts = store.run(run)?.context("the run isn't in the store; try `toolgate runs reindex`")?;
+        anstream::println!("{}", serde_json::json!({ "run": facts, "calls": calls }));
+        return Ok(());
+    }
+    let mut table = Table::new(&["CALL", "TOOL", "DECISION", "BY RULE", "RESULT", "MS"]);
+    for call in &calls {
+        table.row(call_row(call));
+    }
+    table.print();
+    Ok(())
+}
+
+fn call_row(call: &CallRow) -> [(String, anstyle::Style); 6] {
+    let plain = anstyle::Style::new();
+    let (result, style) = match (call.ok, call.error_code) {
+        (Some(true), _) => ("ok".into(), GREEN),
+        (_, Some(code)) => (code.to_string(), RED),
+        _ => ("running".into(), DIM),
+    };
+    [
+        (call.tool_call_id.clone(), DIM),
+        (call.tool.clone().unwrap_or_default(), BOLD),
+        (call.decision.map(|decision| decision.to_string()).unwrap_or_default(), plain),
+        (call.rule.clone().unwrap_or_default(), DIM),
+        (result, style),
+        (call.duration_ms.map(|ms| ms.to_string()).unwrap_or_default(), plain),
+    ]
+}
+
+fn draw(state: &State, run: &str, as_json: bool) -> Result<()> {
+    let mut events = Vec::new();
+    for recorded in read_events(&state.run_dir(run)?)? {
+        events.push(recorded?.event);
+    }
+    let tree = tree(&events);
+    match as_json {
+        true => anstream::println!("{}", serde_json::to_string(&tree)?),
+        false => show_tree(&tree),
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `toolgate tools`: what a model can ask for.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use toolgate_contract::{Declaration, Risk};
+use toolgate_dialects::definition;
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
+use crate::wiring::Desk;
+
+/// Show the tools that policy offers.
+///
+/// Examples:
+///   toolgate tools
+///   toolgate tools --format anthropic
+///   toolgate --json tools --all
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Tools {
+    /// Also show tools that policy doesn't offer.
+    #[arg(long)]
+    all: bool,
+    /// Print definitions as a model or client takes them.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Openai,
+    Anthropic,
+    Mcp,
+}
+
+impl Tools {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let desk = Desk::open(&setting.place)?;
+        let tools: Vec<&Declaration> =
+            if self.all { desk.gate.declarations().collect() } else { desk.gate.offered(&[]).collect() };
+        match self.format {
+            Some(format) => print_json(&tools.iter().map(|tool| definition(tool, format.into())).collect::<Vec<_>>())?,
+            None if setting.json => print_json(&serde_json::to_value(&tools)?)?,
+            None => print_table(&tools),
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+impl From<Format> for toolgate_dialects::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Openai => Self::OpenAi,
+            Format::Anthropic => Self::Anthropic,
+            Format::Mcp => Self::Mcp,
+        }
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    let value: Value = serde_json::to_value(value)?;
+    anstream::println!("{}", serde_json::to_string_pretty(&value)?);
+    Ok(())
+}
+
+fn print_table(tools: &[&Declaration]) {
+    let mut table = Table::new(&["TOOL", "VERSION", "RISK", "PERMISSIONS", "WHAT IT DOES"]);
+    for tool in tools {
+        let (risk, style) = match tool.risk {
+            Risk::Low => ("low", GREEN),
+            Risk::Medium => ("medium", YELLOW),
+            Risk::High => ("high", RED),
+        };
+        let permissions: Vec<&str> = tool.required_permissions.iter().map(|permission| permission.as_str()).collect();
+        let first = tool.description.split_once(". ").map_or(tool.description.as_str(), |(first, _)| first);
+        table.row([
+            (tool.name.clone(), crate::terminal::BOLD),
+            (tool.version.to_string(), DIM),
+            (risk.into(), style),
+            (permissions.join(", "), DIM),
+            (first.trim_end_matches('.').into(), anstyle::Style::new()),
+        ]);
+    }
+    table.print();
+}

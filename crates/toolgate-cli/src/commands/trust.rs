@@ -1,0 +1,40 @@
+//! `toolgate trust`: accept the workspace's own policy file as it is now.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use super::Setting;
+use crate::config::{WORKSPACE_FILE, read_optional};
+use crate::exit::Exit;
+use crate::terminal::{BOLD, YELLOW, paint, plain};
+use crate::trust;
+
+/// Trust this workspace's toolgate.toml as it is now.
+///
+/// Until then it can only tighten. Trust is bound to the file's content: when the file changes, it has to be given
+/// again. The command shows what would be loosened.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Take trust back.
+    #[arg(long)]
+    revoke: bool,
+}
+
+impl Trust {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let (workspace, trusted) = (&setting.place.workspace, setting.place.sources.trusted());
+        if self.revoke {
+            let was_trusted = trust::revoke(&trusted, workspace)?;
+            anstream::println!("{}", if was_trusted { "No longer trusted." } else { "It was not trusted." });
+            return Ok(Exit::Ok);
+        }
+        let text = read_optional(&workspace.join(WORKSPACE_FILE))?
+            .with_context(|| format!("There is no {WORKSPACE_FILE} here. Write one with `toolgate init`."))?;
+        for warning in &setting.place.load()?.warnings {
+            anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(warning));
+        }
+        trust::trust(&trusted, workspace, &text)?;
+        anstream::println!("Trusted {} as it is now.", paint(BOLD, workspace.join(WORKSPACE_FILE).display()));
+        Ok(Exit::Ok)
+    }
+}

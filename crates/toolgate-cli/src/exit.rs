@@ -1,0 +1,74 @@
+//! What the program's exit code says. Documented in the README and in `toolgate --help`.
+
+use std::process::ExitCode;
+
+use toolgate_contract::{ErrorClass, ErrorCode, Reply, ToolError};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It worked.
+    Ok = 0,
+    /// The tool, or a check, failed.
+    Failed = 1,
+    /// The command line, the arguments or the configuration are wrong.
+    Usage = 2,
+    /// Policy or a person said no.
+    Denied = 3,
+    /// A person has to approve.
+    ApprovalNeeded = 4,
+}
+
+impl Exit {
+    /// The code for a reply.
+    pub(crate) fn of_reply(reply: &Reply) -> Self {
+        reply.error.as_ref().map_or(Self::Ok, Self::of_tool_error)
+    }
+
+    pub(crate) fn of_tool_error(error: &ToolError) -> Self {
+        match (error.code, error.code.class()) {
+            (ErrorCode::ApprovalRequired, _) => Self::ApprovalNeeded,
+            (_, ErrorClass::Validation) => Self::Usage,
+            (_, ErrorClass::Policy) => Self::Denied,
+            _ => Self::Failed,
+        }
+    }
+
+    /// The code for what went wrong before any tool was reached.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        match error.downcast_ref::<ToolError>() {
+            Some(error) => Self::of_tool_error(error),
+            None => Self::Usage,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_code_has_its_exit_code() {
+        let table = [
+            (ErrorCode::UnknownTool, Exit::Usage),
+            (ErrorCode::InvalidArgs, Exit::Usage),
+            (ErrorCode::PolicyDenied, Exit::Denied),
+            (ErrorCode::SensitivePath, Exit::Denied),
+            (ErrorCode::PathOutsideWorkspace, Exit::Denied),
+            (ErrorCode::ApprovalDenied, Exit::Denied),
+            (ErrorCode::ApprovalRequired, Exit::ApprovalNeeded),
+            (ErrorCode::NotFound, Exit::Failed),
+            (ErrorCode::Timeout, Exit::Failed),
+            (ErrorCode::Internal, Exit::Failed),
+        ];
+        for (code, expected) in table {
+            assert_eq!(Exit::of_tool_error(&ToolError::new(code, "")), expected, "{code}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The program's voice: colour on a terminal, plain when piped, and the same words in both.
+
+mod approver;
+mod reply;
+mod sink;
+mod table;
+mod tree;
+
+use anstyle::{AnsiColor, Style};
+use toolgate_contract::{Decision, Level, Risk, ToolError};
+
+pub(crate) use approver::{ApproveOnce, TerminalApprover};
+pub(crate) use reply::show_reply;
+pub(crate) use sink::TerminalSink;
+pub(crate) use table::Table;
+pub(crate) use tree::show_tree;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = color(AnsiColor::Red);
+pub(crate) const GREEN: Style = color(AnsiColor::Green);
+pub(crate) const YELLOW: Style = color(AnsiColor::Yellow);
+pub(crate) const BLUE: Style = color(AnsiColor::Cyan);
+
+const fn color(color: AnsiColor) -> Style {
+    Style::new().fg_color(Some(anstyle::Color::Ansi(color)))
+}
+
+/// Text in a style; `anstream` takes the style out again where it can't be shown.
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Text from a model or a file, with control characters made visible, so that it can't play tricks on a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    let is_tricky = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_direction_mark(c);
+    if !text.contains(is_tricky) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if is_tricky(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() }).collect()
+}
+
+/// Marks that reorder what follows: the eye would read another text than the machine.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Says what went wrong, why, and what to do next.
+pub(crate) fn complain(error: &anyhow::Error) {
+    match error.downcast_ref::<ToolError>() {
+        Some(error) => complain_of(error),
+        None => anstream::eprintln!("{} {error:#}", paint(RED.bold(), "error:")),
+    }
+}
+
+/// The same, for a tool's failure.
+pub(crate) fn complain_of(error: &ToolError) {
+    let head = paint(RED.bold(), format!("error[{}]:", error.code));
+    anstream::eprintln!("{head} {}", plain(&error.message));
+    if let Some(rule) = error.details.as_ref().and_then(|details| details.get("rule")?.as_str()) {
+        let layer = error.details.as_ref().and_then(|details| details.get("layer")?.as_str()).unwrap_or_default();
+        anstream::eprintln!("  {} {} {}", paint(BLUE, "rule:"), plain(rule), paint(DIM, format!("({layer})")));
+    }
+    if let Some(hint) = &error.hint {
+        anstream::eprintln!("  {} {}", paint(BLUE, "next:"), plain(hint));
+    }
+}
+
+/// A decision in its colour.
+pub(crate) fn decision(decision: Decision) -> String {
+    let style = match decision {
+        Decision::Allow => GREEN,
+        Decision::Ask => YELLOW,
+        Decision::Deny => RED,
+    };
+    paint(style.bold(), decision)
+}
+
+/// A risk in its colour.
+pub(crate) fn risk(risk: Risk) -> String {
+    match risk {
+        Risk::Low => paint(GREEN, "low"),
+        Risk::Medium => paint(YELLOW, "medium"),
+        Risk::High => paint(RED, "high"),
+    }
+}
+
+fn level(level: Level) -> (&'static str, Style) {
+    match level {
+        Level::Info => ("•", BLUE),
+        Level::Success => ("✓", GREEN),
+        Level::Warning => ("!", YELLOW),
+        Level::Error => ("✗", RED),
+        Level::Progress => ("…", DIM),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do_by_a_model() {
+        assert_eq!(plain("line\n\tnext"), "line\n\tnext");
+        assert_eq!(plain("\u{1b}[2Jgone"), "\\u{1b}[2Jgone");
+        assert_eq!(plain("a\rb\u{202e}c"), "a\\u{d}b\\u{202e}c");
+    }
+}

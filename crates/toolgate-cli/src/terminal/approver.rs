@@ -1,0 +1,132 @@
+//! Asking in the terminal: what the call would do, what each answer would grant, and one key to answer.
+
+use std::io::{BufRead, IsTerminal};
+
+use toolgate_contract::{BoxFuture, Scope};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver};
+
+use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, paint, plain, risk};
+
+/// Asks whoever sits at the terminal.
+pub(crate) struct TerminalApprover {
+    /// Their name, for the record.
+    pub(crate) by: String,
+}
+
+impl TerminalApprover {
+    /// Whether somebody can be asked: questions go to standard error, answers come from standard input.
+    pub(crate) fn is_possible() -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+}
+
+impl Approver for TerminalApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let (request, by) = (request.clone(), self.by.clone());
+            // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
+            tokio::task::spawn_blocking(move || converse(&request, by)).await.unwrap_or(Answer::Nobody)
+        })
+    }
+}
+
+/// `--approve`: the person has seen the request before and says yes to this one call.
+pub(crate) struct ApproveOnce {
+    /// Their name, for the record.
+    pub(crate) by: String,
+}
+
+impl Approver for ApproveOnce {
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Granted { scope: Scope::Call, by: self.by.clone() }))
+    }
+}
+
+fn converse(request: &ApprovalRequest, by: String) -> Answer {
+    show(request);
+    let mut lines = std::io::stdin().lock().lines();
+    loop {
+        anstream::eprint!("{} ", paint(BOLD, "Your answer:"));
+        let Some(Ok(line)) = lines.next() else { return Answer::Nobody };
+        match read_answer(line.trim(), request) {
+            Some(Choice::Yes(scope)) => return Answer::Granted { scope, by },
+            Some(Choice::No) => {
+                anstream::eprint!("{} ", paint(DIM, "Why not? (told to the model; may be empty)"));
+                let reason = lines.next().and_then(Result::ok).map(|text| text.trim().to_owned());
+                return Answer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
+            }
+            None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    Yes(Scope),
+    No,
+}
+
+/// A letter as an answer; only what was offered counts.
+fn read_answer(line: &str, request: &ApprovalRequest) -> Option<Choice> {
+    let word = line.to_lowercase();
+    if matches!(word.as_str(), "n" | "no") {
+        return Some(Choice::No);
+    }
+    let scope = [Scope::Call, Scope::Run, Scope::Session, Scope::Always]
+        .into_iter()
+        .find(|&scope| [key(scope), name(scope)].contains(&word.as_str()))?;
+    request.scopes.iter().any(|offer| offer.scope == scope).then_some(Choice::Yes(scope))
+}
+
+fn key(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Call => "y",
+        Scope::Run => "r",
+        Scope::Session => "s",
+        Scope::Always => "a",
+    }
+}
+
+fn name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Call => "yes",
+        Scope::Run => "run",
+        Scope::Session => "session",
+        Scope::Always => "always",
+    }
+}
+
+fn show(request: &ApprovalRequest) {
+    let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
+    anstream::eprintln!("\n{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)));
+    field("risk", risk(request.risk));
+    field("why asked", plain(&request.reason));
+    if let Some(words) = &request.justification {
+        field("model says", plain(words).replace('\n', " "));
+    }
+    field("arguments", plain(&request.args.to_string()));
+    for effect in &request.effects {
+        field("will", plain(&effect.to_string()).replace('\n', "\\n"));
+    }
+    if let Some(diff) = &request.preview {
+        anstream::eprintln!();
+        diff.lines().for_each(show_diff_line);
+    }
+    anstream::eprintln!();
+    for offer in &request.scopes {
+        let grants = plain(&offer.grants).trim().replace('\n', "\n              ");
+        let letter = paint(GREEN.bold(), format!("[{}]", key(offer.scope)));
+        anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
+    }
+    anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
+}
+
+fn show_diff_line(line: &str) {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => GREEN,
+        Some(b'-') => RED,
+        Some(b'@') => BLUE,
+        _ => DIM,
+    };
+    anstream::eprintln!("  {}", paint(style, plain(line)));
+}

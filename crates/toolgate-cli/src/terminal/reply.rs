@@ -1,0 +1,61 @@
+//! A reply as a person reads it: the result on standard output, everything about it on standard error.
+
+use serde_json::Value;
+use toolgate_contract::Reply;
+
+use super::{BLUE, DIM, complain_of, paint, plain};
+
+/// Shows a reply.
+pub(crate) fn show_reply(reply: &Reply) {
+    if let Some(payload) = &reply.payload {
+        show_payload(payload);
+    }
+    if let Some(error) = &reply.error {
+        complain_of(error);
+    }
+    for note in notes(reply) {
+        anstream::eprintln!("{}", paint(DIM, note));
+    }
+}
+
+/// The main text of a payload as it is, entries as lines, anything else as JSON.
+fn show_payload(payload: &Value) {
+    if let Some(text) = payload.get("content").and_then(Value::as_str) {
+        let text = plain(text);
+        anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+    } else if let Some(entries) = payload.get("entries").and_then(Value::as_array) {
+        entries.iter().for_each(show_entry);
+    } else {
+        anstream::println!("{}", serde_json::to_string_pretty(payload).unwrap_or_default());
+    }
+}
+
+fn show_entry(entry: &Value) {
+    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+    let path = plain(text("path")).replace('\n', "\\n");
+    let size = entry.get("size").and_then(Value::as_u64).map(|size| size.to_string()).unwrap_or_default();
+    match text("kind") {
+        "folder" => anstream::println!("{:>12}  {}", "", paint(BLUE, format!("{path}/"))),
+        "link" => anstream::println!("{:>12}  {path} {}", "", paint(DIM, "(link)")),
+        _ => anstream::println!("{size:>12}  {path}"),
+    }
+}
+
+fn notes(reply: &Reply) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(cut) = &reply.truncated {
+        if cut.lines > 0 || cut.bytes > 0 {
+            notes.push(format!("{} lines, {} bytes are not shown", cut.lines, cut.bytes));
+        }
+        if let Some(artifact) = &cut.artifact {
+            notes.push(format!("all of it: toolgate call artifact '{{\"id\":\"{artifact}\"}}'"));
+        }
+        if let Some(cursor) = &cut.next_cursor {
+            notes.push(format!("there is more; go on with \"cursor\": {}", Value::from(cursor.as_str())));
+        }
+    }
+    if reply.redacted {
+        notes.push("secrets were replaced by ***REDACTED***".into());
+    }
+    notes
+}

@@ -1,0 +1,194 @@
+//! Puts the parts together: a place to work in, a desk with the gate on it, and a stay for each run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use toolgate_contract::{Clock, RunFacts, SystemClock};
+use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
+use toolgate_policy::{Compiled, RootAccess as ConfiguredAccess, Settings};
+use toolgate_runtime::redact::{Redactor, secrets_of_environment};
+use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session};
+use toolgate_sandbox::{RootAccess, Roots};
+
+use crate::config::{PolicyFlags, Sources, UserRulebook};
+use crate::terminal::{YELLOW, paint, plain};
+
+/// Where the program works and by which rules.
+pub(crate) struct Place {
+    /// The workspace's folder, absolute, with no links in it.
+    pub(crate) workspace: PathBuf,
+    /// Where configuration comes from.
+    pub(crate) sources: Sources,
+    flags: PolicyFlags,
+}
+
+impl Place {
+    /// The folder that was named, or the current one.
+    #[allow(clippy::disallowed_methods, reason = "finds the workspace, before there is any gate")]
+    pub(crate) fn find(workspace: Option<PathBuf>, sources: Sources, flags: PolicyFlags) -> Result<Self> {
+        let named = match workspace {
+            Some(folder) => folder,
+            None => std::env::current_dir().context("the current folder can't be found")?,
+        };
+        let workspace = std::fs::canonicalize(&named)
+            .with_context(|| format!("the workspace {} can't be opened", named.display()))?;
+        Ok(Self { workspace, sources, flags })
+    }
+
+    /// Reads every layer of configuration.
+    pub(crate) fn load(&self) -> Result<Compiled> {
+        self.sources.load(&self.workspace, &self.flags)
+    }
+
+    /// The workspace's record.
+    pub(crate) fn state(&self) -> Result<State> {
+        State::open(&self.workspace).context("the workspace's record can't be opened")
+    }
+
+    /// The store of past runs.
+    pub(crate) fn index(&self) -> Result<SqliteStore> {
+        Ok(self.state()?.index()?)
+    }
+
+    /// The key that seals journals; without a place to keep it there is none, and `doctor` says so.
+    pub(crate) fn seal_key(&self) -> Option<SealKey> {
+        seal_key(&self.sources.seal_key()).ok()
+    }
+
+    /// How a call is repeated from a shell, here and by the same rules.
+    fn replay(&self) -> Replay {
+        let mut program = vec![program_name(), "--workspace".into(), self.workspace.display().to_string()];
+        program.extend(self.flags.words());
+        Replay { program }
+    }
+}
+
+/// Everything a call needs, opened once.
+pub(crate) struct Desk {
+    pub(crate) gate: Gate,
+    pub(crate) clock: Arc<dyn Clock>,
+    facts: RunFacts,
+    state: State,
+    options: RunOptions,
+}
+
+/// Which run and session a client's calls belong to.
+pub(crate) struct RunChoice {
+    /// An earlier run to go on with; a new one otherwise.
+    pub(crate) run: Option<String>,
+    /// The session.
+    pub(crate) session: String,
+    /// Who brings the calls.
+    pub(crate) front_end: &'static str,
+}
+
+/// A client's stay: its session and the run that is recorded.
+pub(crate) struct Stay {
+    pub(crate) session: Session,
+    pub(crate) run: Arc<Run>,
+}
+
+impl Desk {
+    /// Reads configuration and opens files, record and gate.
+    pub(crate) fn open(place: &Place) -> Result<Self> {
+        let compiled = place.load()?;
+        for warning in &compiled.warnings {
+            anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let facts = RunFacts {
+            workspace: place.workspace.display().to_string(),
+            session: String::new(),
+            preset: compiled.policy.preset().to_string(),
+            front_end: String::new(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        let state = place.state()?;
+        let options = RunOptions {
+            durability: durability(&compiled.settings),
+            key: place.seal_key(),
+            clock: Arc::clone(&clock),
+            indexer: indexer(&state),
+        };
+        let secrets = secrets_of_environment(std::env::vars(), &compiled.settings.secret_names);
+        let files = Arc::new(roots(place, &compiled.settings)?);
+        let registry = Registry::of(toolgate_tools::all())?;
+        let gate =
+            Gate::new(registry, compiled.policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
+                .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
+                .with_replay(place.replay());
+        Ok(Self { gate, clock, facts, state, options })
+    }
+
+    /// Begins a run, or goes on with one.
+    pub(crate) fn begin(&self, choice: &RunChoice) -> Result<Stay> {
+        let run = match &choice.run {
+            Some(run) => self.state.open_run(run, &self.options)?,
+            None => {
+                let facts = RunFacts {
+                    session: choice.session.clone(),
+                    front_end: choice.front_end.into(),
+                    ..self.facts.clone()
+                };
+                self.state.begin_run(&format!("run_{}", self.clock.id().simple()), facts, &self.options)?
+            }
+        };
+        let run = Arc::new(run);
+        let session_grants = self.state.session_grants(&choice.session, &self.options)?;
+        let recorder = RunRecorder::new(Arc::clone(&run), session_grants);
+        let (grants, warnings) = recorder.known_grants()?;
+        for warning in warnings {
+            anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&warning));
+        }
+        let artifacts = Arc::clone(&run.artifacts);
+        let session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        Ok(Stay { session, run })
+    }
+
+    /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.
+    pub(crate) fn finish(&self) {
+        if let Some(indexer) = &self.options.indexer {
+            let _ = indexer.flush();
+        }
+    }
+}
+
+/// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
+fn indexer(state: &State) -> Option<Arc<Indexer>> {
+    let store: Arc<dyn Store> = Arc::new(state.index().ok()?);
+    Indexer::start(state.path(), store).ok().map(Arc::new)
+}
+
+fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
+    let mut roots = Roots::open(&place.workspace)?;
+    for root in &settings.roots {
+        let access = match root.access {
+            ConfiguredAccess::Read => RootAccess::Read,
+            ConfiguredAccess::Write => RootAccess::Write,
+        };
+        roots.add(std::path::Path::new(&root.path), access)?;
+    }
+    Ok(roots)
+}
+
+fn durability(settings: &Settings) -> toolgate_journal::Durability {
+    match settings.durability {
+        toolgate_policy::Durability::Os => toolgate_journal::Durability::Os,
+        toolgate_policy::Durability::Sync => toolgate_journal::Durability::Sync,
+    }
+}
+
+/// Who is at the keyboard, for the record.
+pub(crate) fn person_name() -> String {
+    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "user".into())
+}
+
+/// The program as it can be started again: by name when it was found by name, else by its full path.
+fn program_name() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    match (called.contains('/'), std::env::current_exe()) {
+        (true, Ok(path)) => path.display().to_string(),
+        _ => "toolgate".into(),
+    }
+}

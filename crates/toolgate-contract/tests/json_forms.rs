@@ -1,0 +1,242 @@
+//! The JSON forms that others rely on, pinned. A change here is a change of the contract.
+
+use insta::assert_json_snapshot;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use toolgate_contract::*;
+use uuid::Uuid;
+
+struct Frozen;
+
+impl Clock for Frozen {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn id(&self) -> Uuid {
+        Uuid::from_u128(7)
+    }
+}
+
+fn effects() -> Vec<Effect> {
+    vec![
+        Effect::read("a"),
+        Effect::write("b"),
+        Effect::delete("c"),
+        Effect::Run { command: "make".into(), workdir: "sub".into() },
+        Effect::Connect { host: "example.com".into(), port: 443 },
+        Effect::Speak,
+        Effect::Recall { artifact: "art_1".into() },
+    ]
+}
+
+fn finding(decision: Decision) -> Finding {
+    Finding {
+        decision,
+        effect: Some(Effect::read(".env")),
+        name: RuleName { rule: "deny path .env".into(), layer: Layer::Builtin },
+        reason: "Secrets live there.".into(),
+        code: (decision == Decision::Deny).then_some(ErrorCode::SensitivePath),
+    }
+}
+
+fn verdict() -> Verdict {
+    Verdict {
+        decision: Decision::Deny,
+        decided_by: finding(Decision::Deny),
+        asks: vec![],
+        lost: vec![finding(Decision::Ask)],
+    }
+}
+
+fn artifact() -> ArtifactRef {
+    ArtifactRef {
+        id: "art_1".into(),
+        sha256: "00".into(),
+        bytes: 12,
+        lines: Some(3),
+        mime: "text/plain".into(),
+        field: Some("/content".into()),
+    }
+}
+
+fn ending() -> Ending {
+    Ending {
+        duration_ms: 5,
+        payload: Some(json!({ "content": "x" })),
+        exit_code: Some(0),
+        files_changed: vec!["a".into()],
+        commands_run: vec!["make".into()],
+        refs: vec![artifact()],
+        truncated: Some(Truncated {
+            lines: 1,
+            bytes: 2,
+            next_cursor: Some("c".into()),
+            artifact: Some("art_1".into()),
+        }),
+        redacted: true,
+    }
+}
+
+#[test]
+fn a_call() {
+    let least = Call::from_json(br#"{"name":"read"}"#, &Frozen).unwrap();
+    assert_json_snapshot!("call_least", least);
+    let most = br#"{"tool_call_id":"c1","name":"read","version":"^1.2","args":{"path":"a"},
+        "requested_permissions":["fs.read","git.write"],"justification":"to look","trace_id":"t1",
+        "timestamp":"2026-01-02T03:04:05Z"}"#;
+    assert_json_snapshot!("call_most", Call::from_json(most, &Frozen).unwrap());
+}
+
+#[test]
+fn a_call_that_is_not_one() {
+    for (text, expected) in [
+        (r#"{"args":{}}"#, "missing field `name`"),
+        (r#"{"name":"read","arguments":{}}"#, "unknown field `arguments`"),
+        (r#"{"name":"read","version":"one"}"#, "version"),
+        (r#"{"name":"read","requested_permissions":["root"]}"#, "requested_permissions[0]"),
+        (r#"{"name":1}"#, "name: invalid type"),
+        ("[]", "not well formed"),
+    ] {
+        let error = Call::from_json(text.as_bytes(), &Frozen).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgs, "{text}");
+        assert!(error.message.contains(expected), "{text}: {}", error.message);
+        assert!(error.hint.is_some());
+    }
+}
+
+#[test]
+fn a_reply() {
+    let reply = Reply {
+        tool_call_id: "c1".into(),
+        ok: true,
+        payload: Some(json!({ "content": "x" })),
+        error: None,
+        artifacts: ReplyArtifacts {
+            files_changed: vec!["a".into()],
+            commands_run: vec!["make".into()],
+            refs: vec![artifact()],
+        },
+        enforced: Enforced([(Guarantee::Paths, Holding::Held), (Guarantee::Network, Holding::Partly)].into()),
+        truncated: ending().truncated,
+        redacted: true,
+        duration_ms: 5,
+    };
+    assert_json_snapshot!("reply_ok", reply);
+    let failed = Reply {
+        ok: false,
+        payload: None,
+        error: Some(ToolError::not_found("a").with_details(json!({ "path": "a" }))),
+        artifacts: ReplyArtifacts::default(),
+        enforced: Enforced::default(),
+        truncated: None,
+        redacted: false,
+        ..reply
+    };
+    assert_json_snapshot!("reply_failed", failed);
+}
+
+#[test]
+fn every_event_reads_back_as_it_was_written() {
+    let facts = RunFacts {
+        workspace: "/w".into(),
+        session: "s".into(),
+        preset: "workspace".into(),
+        front_end: "cli".into(),
+        version: "0.1.0".into(),
+    };
+    let message = Message {
+        level: Level::Warning,
+        title: Some("t".into()),
+        content: "c".into(),
+        thought: Some("why".into()),
+        evidence: vec!["a:1".into()],
+    };
+    let happenings = vec![
+        Happening::RunStarted(facts),
+        Happening::CallStarted {
+            tool: "read".into(),
+            version: Some("2.0.0".into()),
+            args: json!({ "path": "a" }),
+            effects: effects(),
+            verdict: Some(verdict()),
+            approval: Some(Scope::Run),
+            risk: Some(Risk::Low),
+            justification: Some("to look".into()),
+        },
+        Happening::CallCompleted(ending()),
+        Happening::CallFailed { error: ToolError::not_found("a"), class: ErrorClass::ToolExec, ending: ending() },
+        Happening::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
+        Happening::ApprovalGranted { scope: Scope::Always, by: "ada".into() },
+        Happening::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
+        Happening::Display(message),
+        Happening::JournalRecovered { bytes: 3, sha256: "00".into(), kept_as: "events.torn-1".into() },
+        Happening::RunEnded,
+    ];
+    let events: Vec<Event> = happenings
+        .into_iter()
+        .map(|happening| Event {
+            time: Timestamp::UNIX_EPOCH,
+            run: "r1".into(),
+            turn: Some(2),
+            trace_id: Some("t1".into()),
+            tool_call_id: Some("c1".into()),
+            happening,
+        })
+        .collect();
+    assert_json_snapshot!("events", events);
+    let text = serde_json::to_string(&events).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Event>>(&text).unwrap(), events);
+}
+
+#[test]
+fn a_declaration() {
+    struct Look;
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Args {
+        /// Where.
+        #[allow(dead_code)]
+        path: String,
+    }
+
+    #[derive(serde::Serialize, schemars::JsonSchema)]
+    struct Output {
+        /// What was there.
+        seen: Option<String>,
+    }
+
+    impl Tool for Look {
+        type Args = Args;
+        type Output = Output;
+        const SPEC: Spec = Spec {
+            name: "look",
+            version: "1.2.3",
+            description: "Looks.",
+            risk: Risk::Low,
+            permissions: &[Permission::FsRead],
+            side_effects: &[SideEffect::SpeaksToPerson],
+            parallel: true,
+        };
+
+        fn effects(&self, args: &Args) -> Vec<Effect> {
+            vec![Effect::read(&args.path)]
+        }
+
+        async fn run(&self, _args: Args, _hands: &Hands) -> Result<Output, ToolError> {
+            Ok(Output { seen: None })
+        }
+    }
+
+    let tool = erase(Look);
+    assert_json_snapshot!("declaration", tool.declaration());
+    let schema: Value = tool.declaration().args_schema.clone().into();
+    assert_eq!(schema["additionalProperties"], json!(false), "closed even though its author forgot to say so");
+}
+
+#[test]
+fn decisions_are_ordered_so_that_the_strictest_wins() {
+    assert_eq!([Decision::Allow, Decision::Deny, Decision::Ask].into_iter().max(), Some(Decision::Deny));
+    assert!(Layer::Builtin < Layer::Flags && Layer::Workspace < Layer::User && Layer::User < Layer::Managed);
+    assert!(Scope::Call < Scope::Run && Scope::Session < Scope::Always);
+}

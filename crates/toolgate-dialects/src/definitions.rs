@@ -1,0 +1,119 @@
+//! A tool's declaration in the forms that models and clients take.
+
+use serde_json::{Value, json};
+use toolgate_contract::{Declaration, Form, Permission, Risk, SideEffect};
+
+/// Who will read the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// OpenAI chat completions: functions, and custom tools for free text.
+    OpenAi,
+    /// Anthropic messages.
+    Anthropic,
+    /// The Model Context Protocol.
+    Mcp,
+}
+
+/// The declaration as that reader takes it.
+pub fn definition(tool: &Declaration, format: Format) -> Value {
+    match (format, &tool.form) {
+        (Format::OpenAi, Form::Function { strict }) => json!({
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.args_schema,
+                "strict": strict,
+            }
+        }),
+        (Format::OpenAi, Form::Freeform { syntax, grammar, .. }) => json!({
+            "type": "custom",
+            "custom": {
+                "name": tool.name,
+                "description": tool.description,
+                "format": { "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } },
+            }
+        }),
+        (Format::Anthropic, _) => json!({
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": tool.args_schema,
+        }),
+        (Format::Mcp, _) => json!({
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.args_schema,
+            "outputSchema": tool.return_schema,
+            "annotations": annotations(tool),
+        }),
+    }
+}
+
+/// What a client may assume, truthfully: derived from the declaration, never written by hand.
+fn annotations(tool: &Declaration) -> Value {
+    let does = |effect| tool.side_effects.contains(&effect);
+    let changes = does(SideEffect::WritesFiles) || does(SideEffect::DeletesFiles) || does(SideEffect::StartsProcesses);
+    let reads_only = tool.risk == Risk::Low && !changes;
+    json!({
+        "readOnlyHint": reads_only,
+        "destructiveHint": changes,
+        "idempotentHint": reads_only,
+        "openWorldHint": tool.required_permissions.contains(&Permission::NetConnect),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_json_snapshot;
+    use toolgate_contract::schemars::{self, JsonSchema};
+    use toolgate_contract::{AnyTool, Effect, Hands, Spec, Tool, ToolError, erase};
+
+    use super::*;
+
+    struct Shout;
+
+    #[derive(serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Words {
+        /// What to shout.
+        text: String,
+    }
+
+    impl Tool for Shout {
+        type Args = Words;
+        type Output = std::collections::BTreeMap<String, String>;
+        const SPEC: Spec = Spec {
+            name: "shout",
+            version: "1.0.0",
+            description: "Say it louder.",
+            risk: Risk::Low,
+            permissions: &[],
+            side_effects: &[],
+            parallel: true,
+        };
+
+        fn effects(&self, _args: &Words) -> Vec<Effect> {
+            vec![]
+        }
+
+        async fn run(&self, args: Words, _hands: &Hands) -> Result<Self::Output, ToolError> {
+            Ok([("said".to_owned(), args.text.to_uppercase())].into())
+        }
+    }
+
+    #[test]
+    fn each_reader_gets_its_own_form() {
+        let tool = erase(Shout);
+        for (name, format) in [("openai", Format::OpenAi), ("anthropic", Format::Anthropic), ("mcp", Format::Mcp)] {
+            assert_json_snapshot!(name, definition(AnyTool::declaration(tool.as_ref()), format));
+        }
+    }
+
+    #[test]
+    fn free_text_goes_to_openai_as_a_custom_tool_and_to_others_as_an_argument() {
+        let mut tool = AnyTool::declaration(erase(Shout).as_ref()).clone();
+        tool.form = Form::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "text".into() };
+        assert_json_snapshot!("freeform", definition(&tool, Format::OpenAi));
+        assert_eq!(definition(&tool, Format::Anthropic)["input_schema"]["required"], json!(["text"]));
+    }
+}

@@ -1,0 +1,209 @@
+//! The chain of a journal: every line carries its number and the hash of the line before. One walk over the lines
+//! serves opening, catching up with other processes, and verifying; it stops at the first line that doesn't fit and
+//! says why.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
+
+use serde::{Serialize, de::IgnoredAny};
+use sha2::{Digest, Sha256};
+
+use crate::Fault;
+use crate::head::Head;
+use crate::hex::{self, Hash};
+
+const OPENING: &[u8] = b"{\"seq\":";
+const PREVIOUS: &[u8] = b",\"prev\":\"";
+const CLOSING: &[u8] = b"\"}";
+
+/// Where a journal ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Tip {
+    /// Number of the last line.
+    pub(crate) seq: u64,
+    /// Its hash.
+    pub(crate) hash: Hash,
+    /// Size of the file up to here.
+    pub(crate) size: u64,
+}
+
+impl Tip {
+    /// Where an empty journal ends.
+    pub(crate) const START: Self = Self { seq: 0, hash: [0; 32], size: 0 };
+
+    /// Adds the line for `event` to `buffer`, and says where the journal ends after it.
+    pub(crate) fn encode(&self, event: &impl Serialize, buffer: &mut Vec<u8>) -> serde_json::Result<Self> {
+        let (start, seq) = (buffer.len(), self.seq + 1);
+        let _ = write!(buffer, "{{\"seq\":{seq}");
+        // The event brings braces of its own: the opening one becomes the comma after the number.
+        let body = buffer.len();
+        serde_json::to_writer(&mut *buffer, event)?;
+        buffer[body] = b',';
+        buffer.pop();
+        buffer.extend_from_slice(PREVIOUS);
+        buffer.extend_from_slice(&hex::encode(&self.hash));
+        buffer.extend_from_slice(CLOSING);
+        let hash = Sha256::digest(&buffer[start..]).into();
+        buffer.push(b'\n');
+        Ok(Self { seq, hash, size: self.size + (buffer.len() - start) as u64 })
+    }
+}
+
+/// What ties a line to its neighbours.
+struct Link {
+    seq: u64,
+    prev: Hash,
+}
+
+impl Link {
+    /// Reads the link out of a line; none if it isn't a line of a journal.
+    fn read(line: &[u8]) -> Option<Self> {
+        let rest = line.strip_prefix(OPENING)?;
+        let digits = rest.iter().position(|&byte| byte == b',')?;
+        let seq = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        let rest = rest.strip_suffix(CLOSING)?;
+        let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(hex::LENGTH)?)?;
+        rest.ends_with(PREVIOUS).then_some(())?;
+        let prev = hex::decode(prev)?;
+        serde_json::from_slice::<IgnoredAny>(line).ok()?;
+        Some(Self { seq, prev })
+    }
+}
+
+/// A line as the walk sees it.
+struct Line {
+    /// None when it isn't whole or isn't a line of a journal.
+    link: Option<Link>,
+    hash: Hash,
+    size: u64,
+}
+
+fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Option<Line>> {
+    buffer.clear();
+    let size = input.read_until(b'\n', buffer)? as u64;
+    if size == 0 {
+        return Ok(None);
+    }
+    let whole = buffer.pop_if(|last| *last == b'\n').is_some();
+    Ok(Some(Line { link: if whole { Link::read(buffer) } else { None }, hash: Sha256::digest(&*buffer).into(), size }))
+}
+
+/// The outcome of a walk.
+pub(crate) struct Walk {
+    /// The last line that fits.
+    pub(crate) tip: Tip,
+    /// What is wrong after it.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Follows the chain from `start` to the end of `input`, and holds the end against the head if there is one to trust.
+pub(crate) fn walk(mut input: impl BufRead, start: Tip, head: Option<&Head>) -> io::Result<Walk> {
+    let mut buffer = Vec::new();
+    let (mut tip, mut before) = (start, None);
+    let mut line = next_line(&mut input, &mut buffer)?;
+    while let Some(this) = line {
+        let next = next_line(&mut input, &mut buffer)?;
+        let number = tip.seq + 1;
+        let Some(link) = &this.link else {
+            let followed = follows(next.as_ref(), &mut input, &mut buffer)?;
+            let fault = if followed { Fault::Unreadable { line: number } } else { Fault::Torn { line: number } };
+            return Ok(Walk { tip, fault: Some(fault) });
+        };
+        if link.seq != number || link.prev != tip.hash {
+            let fault = Misfit { number, before, tip: &tip, hash: this.hash, link, next: next.as_ref(), head }.name();
+            return Ok(Walk { tip, fault: Some(fault) });
+        }
+        if head.is_some_and(|head| head.seq == number && head.hash != this.hash) {
+            return Ok(Walk { tip, fault: Some(Fault::Changed { line: number }) });
+        }
+        before = Some(tip.hash);
+        tip = Tip { seq: number, hash: this.hash, size: tip.size + this.size };
+        line = next;
+    }
+    let fault = match head {
+        Some(head) if head.seq > tip.seq => Some(Fault::CutOff { line: tip.seq + 1, expected: head.seq }),
+        Some(head) if head.seq < tip.seq => Some(Fault::AfterSeal { line: head.seq + 1 }),
+        _ => None,
+    };
+    Ok(Walk { tip, fault })
+}
+
+/// Whether a proper line comes after one that isn't.
+fn follows(next: Option<&Line>, input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<bool> {
+    if next.is_some_and(|next| next.link.is_some()) {
+        return Ok(true);
+    }
+    while let Some(line) = next_line(input, buffer)? {
+        if line.link.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A line that doesn't fit behind the one before it, with its neighbourhood.
+struct Misfit<'a> {
+    /// Where the line stands.
+    number: u64,
+    /// Hash of the last line but one that fits, where it is known.
+    before: Option<Hash>,
+    /// The last line that fits.
+    tip: &'a Tip,
+    /// The line itself.
+    hash: Hash,
+    link: &'a Link,
+    next: Option<&'a Line>,
+    head: Option<&'a Head>,
+}
+
+impl Misfit<'_> {
+    /// Finds out what was done. The one that can be believed is whichever its successor, or the head, vouches for.
+    fn name(&self) -> Fault {
+        let line = self.number;
+        if self.successor_names(&self.tip.hash) {
+            let swapped = self.next.is_some_and(|next| next.hash == self.link.prev) && self.link.seq == line + 1;
+            return if swapped { Fault::Swapped { line } } else { Fault::Added { line } };
+        }
+        if self.link.seq == self.tip.seq && Some(self.link.prev) == self.before {
+            return Fault::Added { line: line - 1 };
+        }
+        match self.successor_names(&self.hash) {
+            true if self.link.seq > line => Fault::Dropped { line, through: self.link.seq - 1 },
+            true if self.link.seq == line && line > 1 => Fault::Changed { line: line - 1 },
+            _ => Fault::Changed { line },
+        }
+    }
+
+    /// Whether what comes after this line was made to come after `hash`.
+    fn successor_names(&self, hash: &Hash) -> bool {
+        match self.next.and_then(|next| next.link.as_ref()) {
+            Some(link) => link.prev == *hash,
+            None => self.head.is_some_and(|head| head.hash == *hash),
+        }
+    }
+}
+
+/// A part of a file, read without moving the handle's own position.
+pub(crate) struct Span<'a> {
+    file: &'a File,
+    at: u64,
+    end: u64,
+}
+
+impl<'a> Span<'a> {
+    /// The bytes from `at` to `end`.
+    pub(crate) fn new(file: &'a File, at: u64, end: u64) -> BufReader<Self> {
+        BufReader::with_capacity(64 * 1024, Self { file, at, end })
+    }
+}
+
+impl Read for Span<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let count = self.file.read_at(&mut buffer[..wanted], self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,148 @@
+//! Grants: the answers that people gave, each with who, when and how far it reaches (C-18). They lie beneath the
+//! workspace, where a repository could have put some of its own; with a key, a grant counts only if its seal shows that
+//! it was written here.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{Effect, Scope};
+
+use crate::folder::{Folder, Lock, append_once};
+use crate::{Durability, JournalError, RunOptions, SealKey, hex};
+
+const SEAL: &[u8] = b",\"seal\":\"";
+const CLOSING: &[u8] = b"\"}";
+
+/// A remembered answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The tool it was given for.
+    pub tool: String,
+    /// What was approved.
+    pub effects: Vec<Effect>,
+    /// How far it reaches.
+    pub scope: Scope,
+    /// Who gave it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// When it ends, if it does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub expires: Option<Timestamp>,
+    /// The run in which it was given.
+    pub run: String,
+    /// The session in which it was given.
+    pub session: String,
+    /// The call for which it was given.
+    pub tool_call_id: String,
+}
+
+/// A file of grants, one a line.
+pub struct Grants {
+    folder: Arc<Folder>,
+    name: &'static str,
+    /// What the grants hold for; part of the seal, so that a line can't be carried elsewhere.
+    holds_for: String,
+    key: Option<SealKey>,
+    durability: Durability,
+}
+
+/// What was read from a file of grants.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadedGrants {
+    /// The grants, oldest first. Whether they have expired is for the reader to judge.
+    pub grants: Vec<Grant>,
+    /// One sentence for each line that was left out.
+    pub warnings: Vec<String>,
+}
+
+impl Grants {
+    pub(crate) fn new(folder: Arc<Folder>, name: &'static str, holds_for: String, options: &RunOptions) -> Self {
+        Self { folder, name, holds_for, key: options.key.clone(), durability: options.durability }
+    }
+
+    /// Adds a grant.
+    pub fn append(&self, grant: &Grant) -> Result<(), JournalError> {
+        let mut line = serde_json::to_vec(grant).map_err(JournalError::Encode)?;
+        if let Some(key) = &self.key {
+            let seal = self.seal(key, &line);
+            line.pop();
+            line.extend_from_slice(SEAL);
+            line.extend_from_slice(&hex::encode(&seal));
+            line.extend_from_slice(CLOSING);
+        }
+        line.push(b'\n');
+        let file = self.folder.file(self.name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        self.write(&file, line).map_err(|error| self.folder.error("couldn't be written", self.name, error))
+    }
+
+    fn write(&self, file: &File, mut line: Vec<u8>) -> io::Result<()> {
+        let _lock = Lock::exclusive(file)?;
+        let size = file.metadata()?.len();
+        let mut last = [b'\n'];
+        if size > 0 {
+            file.read_exact_at(&mut last, size - 1)?;
+        }
+        if last != *b"\n" {
+            // Somebody was killed here; their half line must not swallow ours.
+            line.insert(0, b'\n');
+        }
+        append_once(file, &line, size)?;
+        match self.durability {
+            Durability::Sync => file.sync_data(),
+            Durability::Os => Ok(()),
+        }
+    }
+
+    /// Reads all grants. A line that can't be read, or wasn't sealed here, is left out with a warning.
+    pub fn load(&self) -> Result<LoadedGrants, JournalError> {
+        let mut loaded = LoadedGrants::default();
+        let Some(mut file) = self.folder.existing(self.name)? else { return Ok(loaded) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| self.folder.error("couldn't be read", self.name, error))?;
+        for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+            match self.read(line) {
+                Ok(grant) => loaded.grants.push(grant),
+                Err(why) => loaded.warnings.push(format!(
+                    "Line {} of `{}` {why}, so it grants nothing.",
+                    index + 1,
+                    self.folder.path().join(self.name).display()
+                )),
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn read(&self, line: &[u8]) -> Result<Grant, &'static str> {
+        if let Some(key) = &self.key {
+            let (grant, seal) = split_seal(line).ok_or("has no seal")?;
+            if !key.holds(&self.sealed(&grant), &seal) {
+                return Err("wasn't sealed with this key for this place");
+            }
+        }
+        serde_json::from_slice(line).map_err(|_| "is not a grant")
+    }
+
+    fn seal(&self, key: &SealKey, grant: &[u8]) -> hex::Hash {
+        key.seal(&self.sealed(grant))
+    }
+
+    /// What is sealed. No run id holds a colon, so this can't be mistaken for a journal's head.
+    fn sealed<'a>(&'a self, grant: &'a [u8]) -> [&'a [u8]; 4] {
+        [b"grant: ", self.holds_for.as_bytes(), b"\n", grant]
+    }
+}
+
+/// Takes the seal off a line, and gives the grant as it was before it was sealed.
+fn split_seal(line: &[u8]) -> Option<(Vec<u8>, hex::Hash)> {
+    let rest = line.strip_suffix(CLOSING)?;
+    let (rest, seal) = rest.split_at_checked(rest.len().checked_sub(hex::LENGTH)?)?;
+    let mut grant = rest.strip_suffix(SEAL)?.to_vec();
+    grant.push(b'}');
+    Some((grant, hex::decode(seal)?))
+}

@@ -1,0 +1,124 @@
+//! What the end of a journal should look like: a small file beside it, of fixed size and overwritten in place, with the
+//! number and hash of the last line, and a seal over both. Without it nobody could tell that lines are missing at the
+//! end.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use serde::Deserialize;
+
+use crate::chain::Tip;
+use crate::hex::{self, Hash};
+use crate::{Fault, SealKey};
+
+/// How large the file is: below a disk's sector, so that it is written whole or not at all.
+pub(crate) const SIZE: usize = 256;
+
+/// The file's name.
+pub(crate) const NAME: &str = "events.head";
+
+/// The end of a journal as it was last written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Head {
+    /// Number of the last line.
+    pub(crate) seq: u64,
+    /// Its hash.
+    pub(crate) hash: Hash,
+    /// A seal over run, number and hash.
+    pub(crate) seal: Option<Hash>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    seq: u64,
+    hash: String,
+    seal: Option<String>,
+}
+
+impl Head {
+    /// The head of a journal that ends at `tip`. Of what is sealed only the run's id varies in length, and it comes
+    /// first, so no two heads have the same seal.
+    pub(crate) fn new(run: &str, tip: &Tip, key: Option<&SealKey>) -> Self {
+        let seal = key.map(|key| key.seal(&[run.as_bytes(), &tip.seq.to_be_bytes(), &tip.hash]));
+        Self { seq: tip.seq, hash: tip.hash, seal }
+    }
+
+    /// One line of JSON, padded.
+    pub(crate) fn encode(&self) -> [u8; SIZE] {
+        let mut bytes = [b' '; SIZE];
+        bytes[SIZE - 1] = b'\n';
+        let mut rest = &mut bytes[..];
+        let mut put = |part: &[u8]| rest.write_all(part).expect("a head is shorter than its file");
+        put(b"{\"seq\":");
+        put(self.seq.to_string().as_bytes());
+        put(b",\"hash\":\"");
+        put(&hex::encode(&self.hash));
+        if let Some(seal) = &self.seal {
+            put(b"\",\"seal\":\"");
+            put(&hex::encode(seal));
+        }
+        put(b"\"}");
+        bytes
+    }
+
+    /// Reads a head, and accepts only the very bytes that we would have written.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let wire: Wire = serde_json::from_slice(bytes).ok()?;
+        let seal = match wire.seal {
+            Some(text) => Some(hex::decode(text.as_bytes())?),
+            None => None,
+        };
+        let head = Self { seq: wire.seq, hash: hex::decode(wire.hash.as_bytes())?, seal };
+        (head.encode().as_slice() == bytes).then_some(head)
+    }
+
+    /// Overwrites the file in place.
+    pub(crate) fn write(&self, file: &File) -> io::Result<()> {
+        file.write_all_at(&self.encode(), 0)
+    }
+
+    /// Reads the file.
+    pub(crate) fn read(file: &File) -> io::Result<Result<Self, Fault>> {
+        let mut bytes = vec![0; SIZE + 1];
+        let mut length = 0;
+        while length < bytes.len() {
+            match file.read_at(&mut bytes[length..], length as u64)? {
+                0 => break,
+                count => length += count,
+            }
+        }
+        Ok(Self::decode(&bytes[..length]).ok_or(Fault::HeadUnreadable))
+    }
+
+    /// Checks the seal.
+    pub(crate) fn check(&self, run: &str, key: &SealKey) -> Result<(), Fault> {
+        match &self.seal {
+            None => Err(Fault::SealMissing),
+            Some(seal) if key.holds(&[run.as_bytes(), &self.seq.to_be_bytes(), &self.hash], seal) => Ok(()),
+            Some(_) => Err(Fault::SealWrong),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_bytes_of_a_head_are_a_head() {
+        let key = SealKey::from([7; 32]);
+        let tip = Tip { seq: u64::MAX, hash: [0xab; 32], size: 0 };
+        for key in [Some(&key), None] {
+            let head = Head::new("run", &tip, key);
+            let bytes = head.encode();
+            assert_eq!(Head::decode(&bytes), Some(head));
+            assert_eq!(Head::decode(&bytes[..SIZE - 1]), None);
+            assert_eq!(Head::decode(&[&bytes[..], b"\n"].concat()), None);
+            let mut padded = bytes;
+            padded[SIZE - 2] = b'\t';
+            assert_eq!(Head::decode(&padded), None);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Fills a store in the background. A call never waits for it and never fails with it: lines that the store can't take
+//! right now are dropped, the run is marked as behind, and what is missing is read from the file later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::{JournalError, Recorded, Store, list_runs, read_events};
+
+/// How many appends may wait for the store.
+const QUEUE: usize = 1024;
+
+/// How many events go into one transaction when a file is read back.
+const BATCH: usize = 1000;
+
+/// A thread that brings appended lines into a store.
+pub struct Indexer {
+    queue: Option<SyncSender<Message>>,
+    behind: Arc<Behind>,
+    worker: Option<JoinHandle<()>>,
+}
+
+enum Message {
+    Lines { run: Arc<str>, lines: Vec<u8> },
+    Flush(SyncSender<Result<(), JournalError>>),
+}
+
+/// The runs of which the store misses something.
+#[derive(Default)]
+struct Behind(Mutex<BTreeSet<Arc<str>>>);
+
+impl Behind {
+    fn mark(&self, run: Arc<str>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run);
+    }
+
+    fn take(&self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Indexer {
+    /// Starts the thread for the runs of one state folder.
+    pub fn start(state_dir: &Path, store: Arc<dyn Store>) -> io::Result<Self> {
+        let (queue, messages) = sync_channel(QUEUE);
+        let behind = Arc::<Behind>::default();
+        let worker = Worker { state_dir: state_dir.to_owned(), store, behind: Arc::clone(&behind) };
+        let worker = std::thread::Builder::new().name("indexer".into()).spawn(move || worker.work(&messages))?;
+        Ok(Self { queue: Some(queue), behind, worker: Some(worker) })
+    }
+
+    /// Hands over lines that were just appended. Never waits.
+    pub(crate) fn offer(&self, run: &Arc<str>, lines: &[u8]) {
+        let message = Message::Lines { run: Arc::clone(run), lines: lines.to_vec() };
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(message));
+        if let Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) = sent {
+            self.behind.mark(Arc::clone(run));
+        }
+    }
+
+    /// Waits until the store has everything that was appended before, or says why it can't.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        let stopped = || JournalError::Store("the indexer has stopped".into());
+        let (answer, done) = sync_channel(1);
+        self.queue.as_ref().ok_or_else(stopped)?.send(Message::Flush(answer)).map_err(|_| stopped())?;
+        done.recv().map_err(|_| stopped())?
+    }
+}
+
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+/// The thread's own side.
+struct Worker {
+    state_dir: PathBuf,
+    store: Arc<dyn Store>,
+    behind: Arc<Behind>,
+}
+
+impl Worker {
+    fn work(&self, messages: &Receiver<Message>) {
+        while let Ok(first) = messages.recv() {
+            // Whatever has come in meanwhile goes into the same transaction.
+            let waiting = messages.try_iter().take(QUEUE);
+            let mut lines = BTreeMap::<Arc<str>, Vec<u8>>::new();
+            let mut flushes = Vec::new();
+            for message in std::iter::once(first).chain(waiting) {
+                match message {
+                    Message::Lines { run, lines: more } => lines.entry(run).or_default().extend(more),
+                    Message::Flush(answer) => flushes.push(answer),
+                }
+            }
+            for (run, lines) in lines {
+                self.apply(run, &lines);
+            }
+            for answer in flushes {
+                let _ = answer.send(self.fill_gaps());
+            }
+        }
+        let _ = self.fill_gaps();
+    }
+
+    fn apply(&self, run: Arc<str>, lines: &[u8]) {
+        let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let applied = lines
+            .map(Recorded::parse)
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(JournalError::io("A line couldn't be read back"))
+            .and_then(|events| self.store.apply(&run, &events));
+        if applied.is_err() {
+            self.behind.mark(run);
+        }
+    }
+
+    /// Reads what was missed from the files. What still can't be applied stays marked.
+    fn fill_gaps(&self) -> Result<(), JournalError> {
+        let mut outcome = Ok(());
+        for run in self.behind.take() {
+            if let Err(error) = catch_up(&self.state_dir, &run, &*self.store) {
+                self.behind.mark(run);
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+}
+
+/// Brings into the store whatever it misses of a run, and returns how many events that were. A run whose journal isn't
+/// there, because it is begun this very moment or never really was, has none.
+pub fn catch_up(state_dir: &Path, run: &str, store: &dyn Store) -> Result<u64, JournalError> {
+    let failed = || JournalError::io(format!("The journal of run `{run}` couldn't be read"));
+    let indexed = store.indexed_up_to(run)?;
+    let mut events = match read_events(&state_dir.join("runs").join(run)) {
+        Err(JournalError::NoSuchRun { .. }) => return Ok(0),
+        other => other?.after(indexed).map_err(failed())?,
+    };
+    let mut count = 0;
+    loop {
+        let mut batch = Vec::new();
+        for event in events.by_ref() {
+            match event {
+                Ok(event) => batch.push(event),
+                // A line that can't be read has no row; `verify` tells what is wrong with it.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(failed()(error)),
+            }
+            if batch.len() == BATCH {
+                break;
+            }
+        }
+        if batch.is_empty() {
+            return Ok(count);
+        }
+        store.apply(run, &batch)?;
+        count += batch.len() as u64;
+    }
+}
+
+/// Rebuilds a store from the files of a state folder, and returns how many events it holds now. Runs whose folder is
+/// gone are left alone: another host may keep them.
+pub fn reindex(state_dir: &Path, store: &dyn Store) -> Result<u64, JournalError> {
+    let mut count = 0;
+    for run in list_runs(state_dir)? {
+        store.clear(&run)?;
+        count += catch_up(state_dir, &run, store)?;
+    }
+    Ok(count)
+}

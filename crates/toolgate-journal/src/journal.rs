@@ -1,0 +1,220 @@
+//! The chained record of a run's events. An append is one `write` under a lock taken for just that append, so several
+//! processes can keep one journal; whatever a crash leaves behind is either accepted, set aside byte for byte, or
+//! refused, and never papered over.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+use toolgate_contract::{Clock, Event, Happening};
+
+use crate::chain::{Span, Tip, walk};
+use crate::folder::{Folder, Lock, append_once};
+use crate::head::{self, Head};
+use crate::{Fault, Indexer, JournalError, RunOptions, SealKey, hex};
+
+/// The file's name.
+pub(crate) const NAME: &str = "events.jsonl";
+
+/// What is kept of the buffer between appends; a rare giant shouldn't hold its memory for the rest of the run.
+const BUFFER: usize = 64 * 1024;
+
+/// What a line must survive before the call that it announces may act.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of this program: the operating system has it.
+    #[default]
+    Os,
+    /// A power cut: the disk has it.
+    Sync,
+}
+
+/// The journal of one run, open for appending.
+pub struct Journal {
+    run: Arc<str>,
+    folder: Arc<Folder>,
+    events: File,
+    head: File,
+    durability: Durability,
+    key: Option<SealKey>,
+    clock: Arc<dyn Clock>,
+    indexer: Option<Arc<Indexer>>,
+    pen: Mutex<Pen>,
+}
+
+/// Where we are in the file, and the buffer that lines are made in.
+struct Pen {
+    tip: Tip,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    /// Starts an empty journal. The head comes first: a journal without one was tampered with.
+    pub(crate) fn create(folder: Arc<Folder>, run: &str, options: &RunOptions) -> Result<Self, JournalError> {
+        let head = folder.file(head::NAME, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        Head::new(run, &Tip::START, options.key.as_ref())
+            .write(&head)
+            .map_err(|error| folder.error("couldn't be written", head::NAME, error))?;
+        if options.durability == Durability::Sync {
+            head.sync_all().map_err(|error| folder.error("couldn't be synced", head::NAME, error))?;
+        }
+        let events = folder.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
+        Ok(Self::with(folder, events, head, run, options))
+    }
+
+    /// Opens a journal, checks it whole, and mends what a crash may have left.
+    pub(crate) fn open(folder: Arc<Folder>, run: &str, options: &RunOptions) -> Result<Self, JournalError> {
+        let head = folder.file(head::NAME, OFlags::RDWR).map_err(|error| match error {
+            JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                JournalError::Damaged { run: run.to_owned(), fault: Fault::HeadMissing }
+            }
+            other => other,
+        })?;
+        let events = folder.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let journal = Self::with(folder, events, head, run, options);
+        {
+            let mut pen = journal.pen.lock().unwrap_or_else(PoisonError::into_inner);
+            let _lock = journal.lock()?;
+            let size = journal.size()?;
+            journal.catch_up(&mut pen, size)?;
+        }
+        Ok(journal)
+    }
+
+    fn with(folder: Arc<Folder>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
+        let pen = Mutex::new(Pen { tip: Tip::START, buffer: Vec::with_capacity(BUFFER) });
+        let RunOptions { durability, key, clock, indexer } = options.clone();
+        Self { run: run.into(), folder, events, head, durability, key, clock, indexer, pen }
+    }
+
+    /// Appends events, all or none, and returns the number of the last one. When this returns, they are kept.
+    pub fn append(&self, events: &[Event]) -> Result<u64, JournalError> {
+        let mut pen = self.pen.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.lock()?;
+        let size = self.size()?;
+        if size != pen.tip.size {
+            self.catch_up(&mut pen, size)?;
+        }
+        self.write(&mut pen, events)?;
+        Ok(pen.tip.seq)
+    }
+
+    /// The number of the last event that this handle knows of.
+    pub fn last(&self) -> u64 {
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner).tip.seq
+    }
+
+    /// Writes events behind the tip. The lock is held and the tip is right.
+    fn write(&self, pen: &mut Pen, events: &[Event]) -> Result<(), JournalError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        pen.buffer.clear();
+        pen.buffer.shrink_to(BUFFER);
+        let mut tip = pen.tip;
+        for event in events {
+            tip = tip.encode(event, &mut pen.buffer).map_err(JournalError::Encode)?;
+        }
+        append_once(&self.events, &pen.buffer, pen.tip.size)
+            .map_err(|error| self.folder.error("couldn't be written", NAME, error))?;
+        self.settle(&tip).inspect_err(|_| {
+            // What the caller is told has failed must not stand in the record.
+            let _ = self.events.set_len(pen.tip.size);
+        })?;
+        pen.tip = tip;
+        if let Some(indexer) = &self.indexer {
+            indexer.offer(&self.run, &pen.buffer);
+        }
+        Ok(())
+    }
+
+    /// Brings the lines to the disk if asked to, then the head behind them: it must never be ahead.
+    fn settle(&self, tip: &Tip) -> Result<(), JournalError> {
+        if self.durability == Durability::Sync {
+            self.events.sync_data().map_err(|error| self.folder.error("couldn't be synced", NAME, error))?;
+        }
+        Head::new(&self.run, tip, self.key.as_ref())
+            .write(&self.head)
+            .map_err(|error| self.folder.error("couldn't be written", head::NAME, error))
+    }
+
+    /// Learns where the journal ends now, and mends its end if a program was killed while it wrote.
+    fn catch_up(&self, pen: &mut Pen, size: u64) -> Result<(), JournalError> {
+        let head = self.trusted_head()?;
+        // A file that shrank is looked at from its beginning, so that the fault gets its proper name.
+        let start = if size < pen.tip.size { Tip::START } else { pen.tip };
+        let walked = walk(Span::new(&self.events, start.size, size), start, Some(&head))
+            .map_err(|error| self.folder.error("couldn't be read", NAME, error))?;
+        match walked.fault {
+            None => pen.tip = walked.tip,
+            Some(Fault::AfterSeal { .. }) => {
+                self.settle(&walked.tip)?;
+                pen.tip = walked.tip;
+            }
+            // The head may know the torn line, after a power cut, but none behind it.
+            Some(Fault::Torn { line }) if head.seq <= line => {
+                let recovered = self.set_aside(walked.tip.size, size)?;
+                pen.tip = walked.tip;
+                self.write(pen, &[recovered])?;
+            }
+            Some(fault) => return Err(self.damaged(fault)),
+        }
+        Ok(())
+    }
+
+    /// The head, once it is known that nobody else made it.
+    fn trusted_head(&self) -> Result<Head, JournalError> {
+        let head = Head::read(&self.head)
+            .map_err(|error| self.folder.error("couldn't be read", head::NAME, error))?
+            .map_err(|fault| self.damaged(fault))?;
+        match &self.key {
+            Some(key) => head.check(&self.run, key).map_err(|fault| self.damaged(fault))?,
+            None if head.seal.is_some() => return Err(JournalError::KeyNeeded { run: self.run.to_string() }),
+            None => {}
+        }
+        Ok(head)
+    }
+
+    /// Moves the torn end into a file of its own, and returns the event that says so.
+    fn set_aside(&self, from: u64, to: u64) -> Result<Event, JournalError> {
+        let mut torn = Vec::new();
+        Span::new(&self.events, from, to)
+            .read_to_end(&mut torn)
+            .map_err(|error| self.folder.error("couldn't be read", NAME, error))?;
+        let (mut file, kept_as) = self.folder.numbered("events.torn-")?;
+        file.write_all(&torn)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| self.events.set_len(from))
+            .map_err(|error| self.folder.error("couldn't be set aside", NAME, error))?;
+        let sha256 = hex::string(&Sha256::digest(&torn).into());
+        Ok(self.event(Happening::JournalRecovered { bytes: torn.len() as u64, sha256, kept_as }))
+    }
+
+    /// An event of the run as a whole, now.
+    pub(crate) fn event(&self, happening: Happening) -> Event {
+        Event {
+            time: self.clock.now(),
+            run: self.run.to_string(),
+            turn: None,
+            trace_id: None,
+            tool_call_id: None,
+            happening,
+        }
+    }
+
+    fn lock(&self) -> Result<Lock<'_>, JournalError> {
+        Lock::exclusive(&self.events).map_err(|error| self.folder.error("couldn't be locked", NAME, error))
+    }
+
+    fn size(&self) -> Result<u64, JournalError> {
+        let stat = rustix::fs::fstat(&self.events)
+            .map_err(|errno| self.folder.error("couldn't be looked at", NAME, errno.into()))?;
+        Ok(stat.st_size.unsigned_abs())
+    }
+
+    fn damaged(&self, fault: Fault) -> JournalError {
+        JournalError::Damaged { run: self.run.to_string(), fault }
+    }
+}

@@ -1,0 +1,100 @@
+//! The key that seals what is kept. A hash chain alone can be rewritten by whoever can write the files; a seal can only
+//! be made by whoever holds the key, and that lies outside the workspace.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use hmac::{Hmac, KeyInit, Mac};
+use rustix::fs::OFlags;
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::Sha256;
+use uuid::Uuid;
+
+use crate::hex::Hash;
+
+/// A key of 32 random bytes. It can seal and check, and it never shows itself.
+#[derive(Clone)]
+pub struct SealKey(Hmac<Sha256>);
+
+impl SealKey {
+    /// The seal of these parts, one after the other.
+    pub(crate) fn seal(&self, parts: &[&[u8]]) -> Hash {
+        self.over(parts).finalize().into_bytes().into()
+    }
+
+    /// Whether this is the seal of these parts.
+    pub(crate) fn holds(&self, parts: &[&[u8]], seal: &Hash) -> bool {
+        self.over(parts).verify_slice(seal).is_ok()
+    }
+
+    fn over(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        parts.iter().for_each(|part| mac.update(part));
+        mac
+    }
+}
+
+impl From<[u8; 32]> for SealKey {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(Hmac::new_from_slice(&bytes).expect("a key of any length will do"))
+    }
+}
+
+impl fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealKey(***)")
+    }
+}
+
+/// Reads the key at `path`, or makes one there, readable by its owner alone. When several processes come at once, they
+/// all get the same one: the new key is written under another name and then linked, which only the first can do.
+pub fn seal_key(path: &Path) -> io::Result<SealKey> {
+    match read_key(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_key(path)?;
+            read_key(path)
+        }
+        other => other,
+    }
+}
+
+fn read_key(path: &Path) -> io::Result<SealKey> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{}` {why}", path.display())));
+    let metadata = file.metadata()?;
+    if metadata.mode() & 0o077 != 0 {
+        return refuse("holds a key that others can read; run `chmod 600` on it, or remove it to get a new one");
+    }
+    let mut bytes = [0; 32];
+    if !metadata.is_file() || metadata.len() != 32 || file.read_exact(&mut bytes).is_err() {
+        return refuse("is not a key of 32 bytes; remove it to get a new one");
+    }
+    Ok(bytes.into())
+}
+
+fn create_key(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut bytes = [0_u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::io::retry_on_intr(|| getrandom(&mut bytes[filled..], GetRandomFlags::empty()))?;
+    }
+    let draft = folder.join(format!(".key-{}", Uuid::now_v7().simple()));
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::hard_link(&draft, path));
+    let _ = std::fs::remove_file(&draft);
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}

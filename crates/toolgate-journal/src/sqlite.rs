@@ -1,0 +1,183 @@
+//! The embedded store, in one SQLite file. Several processes may use it at once. A file that turns out to be damaged is
+//! set aside and replaced by an empty one, because everything in it can be had from the journals again.
+
+mod rows;
+mod schema;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+
+use crate::folder::Lock;
+use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store};
+
+/// How long one process waits for another one's write.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Stands in the file's header once the files were read into it. Any number but SQLite's default would do.
+const FILLED: i32 = 0x746f_6f6c;
+
+/// The embedded store.
+pub struct SqliteStore {
+    path: PathBuf,
+    /// Held while the file is opened or set aside, so that two processes don't set aside each other's new one.
+    lock: File,
+    connection: Mutex<Connection>,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, or sets it aside and starts a new one.
+    pub(crate) fn open(path: &Path, lock: File) -> Result<Self, JournalError> {
+        let connection = open_or_replace(path, &lock, Check::Quick)?;
+        Ok(Self { path: path.to_owned(), lock, connection: Mutex::new(connection) })
+    }
+
+    /// Whether it was filled from the files since it was made, or made anew.
+    pub(crate) fn is_filled(&self) -> Result<bool, JournalError> {
+        let mark: i32 =
+            self.with(|connection| connection.pragma_query_value(None, "application_id", |row| row.get(0)))?;
+        Ok(mark == FILLED)
+    }
+
+    /// Notes that it was filled.
+    pub(crate) fn mark_filled(&self) -> Result<(), JournalError> {
+        self.with(|connection| connection.pragma_update(None, "application_id", FILLED))
+    }
+
+    /// Does something with the database. If that shows it to be damaged, an empty one takes its place, and the work is
+    /// done once more.
+    fn with<T>(&self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        match work(&mut connection) {
+            Err(error) if is_damage(&error) => {
+                *connection = open_or_replace(&self.path, &self.lock, Check::Thorough)?;
+                work(&mut connection).map_err(store_error)
+            }
+            other => other.map_err(store_error),
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError> {
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for recorded in events {
+                rows::insert(&transaction, run, recorded)?;
+            }
+            transaction.commit()
+        })
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError> {
+        let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+        self.with(|connection| {
+            connection
+                .prepare_cached(schema::RUNS)?
+                .query_map(params![filter.session, filter.workspace, limit], rows::run)?
+                .collect()
+        })
+    }
+
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
+        self.with(|connection| connection.prepare_cached(schema::RUN)?.query_row([id], rows::run).optional())
+    }
+
+    fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
+        self.with(|connection| connection.prepare_cached(schema::CALLS)?.query_map([run], rows::call)?.collect())
+    }
+
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
+        let (after, limit) = (i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
+        self.with(|connection| {
+            connection.prepare_cached(schema::EVENTS)?.query_map(params![run, after, limit], rows::event)?.collect()
+        })
+    }
+
+    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
+        self.with(|connection| connection.prepare_cached(schema::INDEXED_UP_TO)?.query_row([run], |row| row.get(0)))
+    }
+
+    fn clear(&self, run: &str) -> Result<(), JournalError> {
+        self.with(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for statement in schema::CLEAR {
+                transaction.execute(statement, [run])?;
+            }
+            transaction.commit()
+        })
+    }
+}
+
+/// How closely a file is looked at before it is used.
+#[derive(Clone, Copy, PartialEq)]
+enum Check {
+    /// It opens and has our tables.
+    Quick,
+    /// Every page of it is sound.
+    Thorough,
+}
+
+/// Opens the database, or an empty one in its place.
+fn open_or_replace(path: &Path, lock: &File, check: Check) -> Result<Connection, JournalError> {
+    let _lock = Lock::exclusive(lock).map_err(JournalError::io("The store couldn't be locked"))?;
+    match open(path, check) {
+        Err(error) if is_damage(&error) => {
+            set_aside(path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
+            open(path, Check::Quick).map_err(store_error)
+        }
+        other => other.map_err(store_error),
+    }
+}
+
+fn open(path: &Path, check: Check) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    if check == Check::Thorough {
+        let answer: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if answer != "ok" {
+            return Err(damage(rusqlite::ffi::SQLITE_CORRUPT, answer));
+        }
+    }
+    schema::migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn damage(code: i32, why: String) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(why))
+}
+
+/// Whether an error means that the file is of no use, rather than busy or out of reach.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+fn store_error(error: rusqlite::Error) -> JournalError {
+    JournalError::Store(Box::new(error))
+}
+
+/// Moves the file and its companions to the first free `index.db.bad-1`, `-2`, …, and leaves an empty file that
+/// belongs to its owner alone.
+pub(crate) fn set_aside(path: &Path) -> std::io::Result<()> {
+    let with = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let free = (1_u64..).map(|number| format!(".bad-{number}")).find(|bad| with(bad).symlink_metadata().is_err());
+    let bad = free.expect("there are more numbers than files");
+    std::fs::rename(path, with(&bad))?;
+    for companion in ["-wal", "-shm"] {
+        match std::fs::rename(with(companion), with(&format!("{bad}{companion}"))) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().write(true).create_new(true).mode(0o600).open(path).map(|_| ())
+}

@@ -1,0 +1,192 @@
+//! The state folder of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`
+//! and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
+
+use crate::folder::{Folder, check_id};
+use crate::sqlite::set_aside;
+use crate::{ArtifactStore, Durability, Grants, Indexer, Journal, JournalError, SealKey, SqliteStore, hex, reindex};
+
+/// The folder's name.
+const NAME: &str = ".toolgate";
+
+/// How a run is kept.
+#[derive(Clone)]
+pub struct RunOptions {
+    /// What a line must survive before its call acts.
+    pub durability: Durability,
+    /// Seals journal and grants.
+    pub key: Option<SealKey>,
+    /// Where times come from.
+    pub clock: Arc<dyn Clock>,
+    /// Told of every line that is appended.
+    pub indexer: Option<Arc<Indexer>>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { durability: Durability::Os, key: None, clock: Arc::new(SystemClock), indexer: None }
+    }
+}
+
+/// The state folder of one workspace.
+pub struct State {
+    folder: Folder,
+    runs: Folder,
+    sessions: Folder,
+}
+
+/// One run: its journal, its artifacts and the grants given for it.
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// What happened.
+    pub journal: Arc<Journal>,
+    /// Stored output.
+    pub artifacts: Arc<ArtifactStore>,
+    /// The grants that hold for this run.
+    pub approvals: Arc<Grants>,
+    folder: Arc<Folder>,
+    durability: Durability,
+}
+
+impl State {
+    /// Opens the state folder of a workspace, and makes it if there is none.
+    pub fn open(workspace: &Path) -> Result<Self, JournalError> {
+        let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
+        let folder = Folder::at(&workspace)?.make(NAME)?;
+        if folder.existing(".gitignore")?.is_none() {
+            folder.put(".gitignore", b"*\n", Durability::Os)?;
+        }
+        let (runs, sessions) = (folder.make("runs")?, folder.make("sessions")?);
+        Ok(Self { folder, runs, sessions })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where a run's folder is.
+    pub fn run_dir(&self, run: &str) -> Result<PathBuf, JournalError> {
+        check_id("run", run)?;
+        Ok(self.runs.path().join(run))
+    }
+
+    /// Begins a run under a fresh id. Its first event is on record when this returns.
+    pub fn begin_run(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
+        check_id("run", run)?;
+        if !self.runs.make_new(run)? {
+            return Err(JournalError::RunExists { run: run.to_owned() });
+        }
+        let folder = Arc::new(self.runs.open(run)?);
+        let journal = Journal::create(Arc::clone(&folder), run, options)?;
+        let run = Run::with(run, folder, journal, options)?;
+        if options.durability == Durability::Sync {
+            run.folder.sync()?;
+            self.runs.sync()?;
+        }
+        run.journal.append(&[run.journal.event(Happening::RunStarted(facts))])?;
+        Ok(run)
+    }
+
+    /// Opens a run to go on with it. Its journal is checked whole; what a crash left behind is mended.
+    pub fn open_run(&self, run: &str, options: &RunOptions) -> Result<Run, JournalError> {
+        check_id("run", run)?;
+        let folder = Arc::new(self.runs.open(run).map_err(|error| match error {
+            JournalError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                JournalError::NoSuchRun { run: run.to_owned() }
+            }
+            other => other,
+        })?);
+        let journal = Journal::open(Arc::clone(&folder), run, options)?;
+        Run::with(run, folder, journal, options)
+    }
+
+    /// The grants that hold for a session.
+    pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<Grants, JournalError> {
+        check_id("session", session)?;
+        let folder = Arc::new(self.sessions.make(session)?);
+        Ok(Grants::new(folder, "grants.jsonl", format!("session {session}"), options))
+    }
+
+    /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the
+    /// files first.
+    pub fn index(&self) -> Result<SqliteStore, JournalError> {
+        let path = self.path().join("index.db");
+        let lock = self.folder.file("index.lock", OFlags::RDWR | OFlags::CREATE)?;
+        // SQLite would make the file readable by others; its companions take their mode from it.
+        if self.folder.file("index.db", OFlags::RDWR | OFlags::CREATE).is_err() {
+            set_aside(&path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
+        }
+        let store = SqliteStore::open(&path, lock)?;
+        if !store.is_filled()? {
+            reindex(self.path(), &store)?;
+            store.mark_filled()?;
+        }
+        Ok(store)
+    }
+}
+
+impl Run {
+    fn with(id: &str, folder: Arc<Folder>, journal: Journal, options: &RunOptions) -> Result<Self, JournalError> {
+        let artifacts = ArtifactStore::new(folder.make("artifacts")?, options.durability);
+        folder.make("sandbox")?;
+        folder.make("pending")?;
+        let approvals = Grants::new(Arc::clone(&folder), "approvals.jsonl", format!("run {id}"), options);
+        Ok(Self {
+            id: id.to_owned(),
+            journal: Arc::new(journal),
+            artifacts: Arc::new(artifacts),
+            approvals: Arc::new(approvals),
+            folder,
+            durability: options.durability,
+        })
+    }
+
+    /// Where the run's folder is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the sandbox may keep what belongs to this run.
+    pub fn sandbox_dir(&self) -> PathBuf {
+        self.path().join("sandbox")
+    }
+
+    /// Puts the run's end on record.
+    pub fn end(&self) -> Result<(), JournalError> {
+        self.journal.append(&[self.journal.event(Happening::RunEnded)]).map(|_| ())
+    }
+
+    /// Keeps a call that waits for an approval, so that it can be repeated later. Returns where.
+    pub fn save_pending(&self, tool_call_id: &str, json: &[u8]) -> Result<PathBuf, JournalError> {
+        let pending = self.folder.open("pending")?;
+        let name = pending_name(tool_call_id);
+        pending.put(&name, json, self.durability)?;
+        Ok(pending.path().join(name))
+    }
+
+    /// Reads back a call that waits for an approval; none when there is no such call.
+    pub fn load_pending(&self, tool_call_id: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        let (pending, name) = (self.folder.open("pending")?, pending_name(tool_call_id));
+        let Some(mut file) = pending.existing(&name)? else { return Ok(None) };
+        let mut json = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut json)
+            .map_err(|error| pending.error("couldn't be read", &name, error))?;
+        Ok(Some(json))
+    }
+}
+
+/// Callers choose their call ids freely; one that can't be a name is stored under its hash.
+fn pending_name(tool_call_id: &str) -> String {
+    match check_id("call", tool_call_id) {
+        Ok(()) => format!("{tool_call_id}.json"),
+        Err(_) => format!("sha256-{}.json", hex::string(&Sha256::digest(tool_call_id).into())),
+    }
+}

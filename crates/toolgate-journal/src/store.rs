@@ -1,0 +1,116 @@
+//! The same events as rows, for questions across calls and runs (C-35). A store is a view of the files: it may lag, be
+//! lost and be rebuilt, and no call ever waits for it.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_contract::{Decision, ErrorClass, ErrorCode, Layer, Risk, Scope};
+
+use crate::{JournalError, Recorded};
+
+/// A place that keeps events as rows.
+pub trait Store: Send + Sync {
+    /// Takes in events of a run, all or none. Those that it has already change nothing, in whatever order they come.
+    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError>;
+    /// Runs, newest first.
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError>;
+    /// One run.
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
+    /// The calls of a run, in the order in which they were taken up.
+    fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError>;
+    /// Events of a run after number `after`, in order.
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError>;
+    /// The number up to which no event of the run is missing.
+    fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError>;
+    /// Forgets a run.
+    fn clear(&self, run: &str) -> Result<(), JournalError>;
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those of this session.
+    pub session: Option<String>,
+    /// Only those of this workspace.
+    pub workspace: Option<String>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Default for RunFilter {
+    fn default() -> Self {
+        Self { session: None, workspace: None, limit: 100 }
+    }
+}
+
+/// A run, as far as its events are known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// The workspace's folder.
+    pub workspace: Option<String>,
+    /// The session that it belongs to.
+    pub session: Option<String>,
+    /// The preset in force.
+    pub preset: Option<String>,
+    /// Who brought the calls.
+    pub front_end: Option<String>,
+    /// How many events it has.
+    pub events: u64,
+    /// How many calls.
+    pub calls: u64,
+    /// How many of the calls failed.
+    pub failed: u64,
+}
+
+/// A call, as far as its events are known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallRow {
+    /// Its run.
+    pub run: String,
+    /// Its id.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The tool's version.
+    pub version: Option<String>,
+    /// How much harm the tool can do.
+    pub risk: Option<Risk>,
+    /// How it was judged.
+    pub decision: Option<Decision>,
+    /// The rule that decided.
+    pub rule: Option<String>,
+    /// Where that rule came from.
+    pub layer: Option<Layer>,
+    /// The scope of the approval that it ran under.
+    pub approval: Option<Scope>,
+    /// When it was taken up.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Whether it worked; none while it runs.
+    pub ok: Option<bool>,
+    /// How it failed.
+    pub error_code: Option<ErrorCode>,
+    /// The class of that.
+    pub error_class: Option<ErrorClass>,
+    /// The exit code, for commands.
+    pub exit_code: Option<i64>,
+    /// Whether something was cut from its payload.
+    pub truncated: bool,
+    /// Whether a secret was replaced.
+    pub redacted: bool,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// Paths that were created, changed or removed.
+    pub files_changed: Vec<String>,
+    /// Commands that ran.
+    pub commands_run: Vec<String>,
+    /// The arguments, redacted.
+    pub args: Option<Value>,
+}

@@ -1,0 +1,17 @@
+//! The journal's tests, in one program: parts of it start that program again as another process.
+
+// Tests prepare, damage and inspect the files that the crate keeps.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+mod artifacts;
+mod grants;
+mod indexer;
+mod journal;
+mod processes;
+mod seal;
+mod sqlite;
+mod state;
+mod store_suite;
+mod tree;
+mod verify;
+mod world;

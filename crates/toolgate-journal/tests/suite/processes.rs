@@ -1,0 +1,192 @@
+//! Several real processes on the same files, processes that are killed, and a disk that is full. The test program
+//! starts itself again; the variable below says what the other process is to do.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use toolgate_journal::{Indexer, JournalError, RunOptions, State, Store, Verification, read_events, seal_key, verify};
+
+use crate::world::{RUN, World, completed, facts, key, options, started};
+
+const TASK: &str = "TOOLGATE_TEST_TASK";
+const MARK: &str = "mark ";
+
+/// Another process that does `task` in a workspace.
+fn other_process(mut command: Command, task: &str, workspace: &Path) -> Child {
+    command
+        .args(["--exact", "processes::task_of_the_other_process", "--ignored", "--nocapture"])
+        .env(TASK, task)
+        .current_dir(workspace)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn this_program() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}
+
+/// What the process says about itself, line by line.
+fn marks(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    // The harness may have begun the line with words of its own.
+    output.lines().map_while(Result::ok).filter_map(|line| line.split_once(MARK).map(|(_, mark)| mark.to_owned()))
+}
+
+#[test]
+#[ignore = "only makes sense when another test starts it"]
+fn task_of_the_other_process() {
+    let state = || State::open(Path::new(".")).unwrap();
+    let Ok(task) = std::env::var(TASK) else { return };
+    match task.split(' ').collect::<Vec<_>>()[..] {
+        ["append", who] => append_some(&state(), who),
+        ["append-for-ever"] => append_for_ever(&state()),
+        ["append-until-full"] => append_until_full(&state()),
+        ["index", run] => index(&state(), run),
+        ["key"] => begin_with_shared_key(&state()),
+        ref other => panic!("unknown task {other:?}"),
+    }
+}
+
+fn append_some(state: &State, who: &str) {
+    let run = state.open_run(RUN, &options()).unwrap();
+    for number in 0..200 {
+        let call = format!("{who}-{number}");
+        run.journal.append(&[started(number, &call), completed(number, &call)]).unwrap();
+    }
+}
+
+#[test]
+fn processes_on_one_run_do_not_corrupt_each_other() {
+    let world = World::new();
+    let run = world.begin();
+    let children: Vec<_> = ["one", "two"]
+        .map(|who| other_process(this_program(), &format!("append {who}"), world.workspace.path()))
+        .into();
+    for number in 0..200 {
+        run.journal.append(&[started(number, "here"), completed(number, "here")]).unwrap();
+    }
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(verify(run.path(), Some(&key())).unwrap(), Verification::Ok { events: 1201, sealed: true });
+    let calls: Vec<_> =
+        read_events(run.path()).unwrap().filter_map(|event| event.unwrap().event.tool_call_id).collect();
+    for who in ["one", "two"] {
+        let theirs: Vec<_> = calls.iter().filter(|call| call.starts_with(who)).cloned().collect();
+        let expected: Vec<_> = (0..200).flat_map(|number| vec![format!("{who}-{number}"); 2]).collect();
+        assert_eq!(theirs, expected, "each process finds its own events in its own order");
+    }
+}
+
+fn append_for_ever(state: &State) {
+    let run = state.open_run(RUN, &options()).unwrap();
+    for number in 0.. {
+        run.journal.append(&[started(number, "x"), completed(number, "x")]).unwrap();
+        println!("{MARK}{number}");
+    }
+}
+
+#[test]
+fn a_process_killed_while_it_appends_leaves_a_journal_that_verifies_once_opened() {
+    let world = World::new();
+    world.begin();
+    let mut kept = 1;
+    for round in [1, 10, 50, 100, 200] {
+        let mut child = other_process(this_program(), "append-for-ever", world.workspace.path());
+        assert_eq!(marks(&mut child).take(round).count(), round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let run = world.reopen();
+        match verify(run.path(), Some(&key())).unwrap() {
+            Verification::Ok { events, sealed: true } if events >= kept + 2 * round as u64 => kept = events,
+            other => panic!("after {round} appends: {other:?}; {kept} events were there before"),
+        }
+    }
+}
+
+/// Runs against the limit that the shell has set on the size of files.
+fn append_until_full(state: &State) {
+    let run = state.open_run(RUN, &options()).unwrap();
+    let append = || run.journal.append(&[started(1, "x"), completed(1, "x")]);
+    while append().is_ok() {}
+    for _ in 0..2 {
+        let before = run.journal.last();
+        assert!(matches!(append(), Err(JournalError::Io { .. })));
+        assert_eq!(run.journal.last(), before);
+        let found = verify(run.path(), Some(&key())).unwrap();
+        assert_eq!(found, Verification::Ok { events: before, sealed: true });
+    }
+    println!("{MARK}{}", run.journal.last());
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_chain_whole() {
+    let world = World::new();
+    world.begin();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    let mut child = other_process(limited, "append-until-full", world.workspace.path());
+    let kept: u64 = marks(&mut child).last().expect("the other process got that far").parse().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(kept > 3, "some appends went well before: {kept}");
+    let run = world.reopen();
+    assert_eq!(run.journal.append(&[started(1, "y")]).unwrap(), kept + 1, "nothing had to be set aside");
+    assert_eq!(verify(run.path(), Some(&key())).unwrap(), Verification::Ok { events: kept + 1, sealed: true });
+}
+
+fn index(state: &State, run: &str) {
+    let store: Arc<dyn Store> = Arc::new(state.index().unwrap());
+    let indexer = Arc::new(Indexer::start(state.path(), store).unwrap());
+    let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..options() };
+    let kept = state.begin_run(run, facts(run), &options).unwrap();
+    for number in 0..100 {
+        kept.journal.append(&[started(number, &format!("call-{number}"))]).unwrap();
+    }
+    indexer.flush().unwrap();
+}
+
+#[test]
+fn processes_on_one_store_do_not_disturb_each_other() {
+    let world = World::new();
+    let runs = ["run-a", "run-b", "run-c"];
+    let children = runs.map(|run| other_process(this_program(), &format!("index {run}"), world.workspace.path()));
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let store = world.state.index().unwrap();
+    for run in runs {
+        assert_eq!(store.indexed_up_to(run).unwrap(), 101);
+        assert_eq!(store.calls(run).unwrap().len(), 100);
+    }
+    let set_aside = world.state.path().join("index.db.bad-1");
+    assert!(!set_aside.exists());
+}
+
+/// Seals a run with the key at a place that all processes share.
+fn begin_with_shared_key(state: &State) {
+    let options = RunOptions { key: Some(seal_key(Path::new("keys/seal")).unwrap()), ..options() };
+    let run = state.begin_run(&format!("run-{}", std::process::id()), facts("s"), &options).unwrap();
+    println!("{MARK}{}", run.id);
+}
+
+#[test]
+fn processes_that_come_for_the_key_at_once_get_the_same_one() {
+    let world = World::new();
+    let children: [Child; 6] = std::array::from_fn(|_| other_process(this_program(), "key", world.workspace.path()));
+    let finish = |mut child: Child| {
+        let run = marks(&mut child).last().unwrap();
+        assert!(child.wait().unwrap().success());
+        run
+    };
+    let runs = children.map(finish);
+    let key = seal_key(&world.workspace.path().join("keys/seal")).unwrap();
+    for run in runs {
+        let run = world.state.run_dir(&run).unwrap();
+        assert_eq!(verify(&run, Some(&key)).unwrap(), Verification::Ok { events: 1, sealed: true });
+    }
+    let left: Vec<_> = std::fs::read_dir(world.workspace.path().join("keys")).unwrap().collect();
+    assert_eq!(left.len(), 1, "no draft stays behind");
+}

@@ -1,0 +1,155 @@
+//! The state folder: what is made, for whom, and what is refused.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use tempfile::TempDir;
+use toolgate_contract::{Artifacts, ErrorCode, ToolError};
+use toolgate_journal::{JournalError, RunOptions, State, list_runs};
+
+use crate::world::{RUN, World, facts, options};
+
+/// Every path beneath a folder, with its mode.
+fn modes(folder: &Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        found.push((path.display().to_string(), metadata.mode() & 0o777));
+        if metadata.is_dir() {
+            found.extend(modes(&path));
+        }
+    }
+    found
+}
+
+#[test]
+fn everything_belongs_to_its_owner_alone() {
+    let world = World::new();
+    let run = world.begin();
+    run.artifacts.store(b"text", "text/plain").unwrap();
+    run.save_pending("call-1", b"{}").unwrap();
+    world.state.session_grants("s", &world.options).unwrap();
+    let _index = world.state.index().unwrap();
+    assert_eq!(fs::metadata(world.state.path()).unwrap().mode() & 0o777, 0o700);
+    let found = modes(world.state.path());
+    for (path, mode) in &found {
+        let expected = if Path::new(path).is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(*mode, expected, "{path}");
+    }
+    for name in ["events.jsonl", "events.head", "artifacts", "sandbox", "pending/call-1.json"] {
+        assert!(world.file(name).exists(), "{name}");
+    }
+    assert!(found.iter().any(|(path, _)| path.ends_with("index.db-wal")), "{found:?}");
+    assert_eq!(fs::read_to_string(world.state.path().join(".gitignore")).unwrap(), "*\n");
+}
+
+#[test]
+fn a_folder_open_to_others_is_closed() {
+    let workspace = TempDir::new().unwrap();
+    let folder = workspace.path().join(".toolgate");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    State::open(workspace.path()).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+}
+
+/// A repository may bring any of these as a link to somewhere else.
+#[test]
+fn nothing_is_written_through_a_link() {
+    let elsewhere = TempDir::new().unwrap();
+    for name in [".toolgate", ".toolgate/runs", ".toolgate/sessions", ".toolgate/runs/run-1"] {
+        let workspace = TempDir::new().unwrap();
+        let link = workspace.path().join(name);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(elsewhere.path(), &link).unwrap();
+        let refused = State::open(workspace.path()).and_then(|state| state.open_run(RUN, &options()).map(drop));
+        match refused {
+            Err(JournalError::Link { path }) => assert!(path.ends_with(name), "{}", path.display()),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    for name in ["events.jsonl", "events.head", "artifacts", "pending", "sandbox"] {
+        let world = World::new();
+        world.begin();
+        let file = world.file(name);
+        let target = elsewhere.path().join(name);
+        fs::rename(&file, &target).unwrap();
+        symlink(&target, &file).unwrap();
+        let refused = world.state.open_run(RUN, &world.options).map(drop);
+        assert!(matches!(refused, Err(JournalError::Link { .. })), "{name}: {refused:?}");
+    }
+    let world = World::new();
+    symlink(elsewhere.path().join("db"), world.state.path().join("index.db")).unwrap();
+    world.state.index().expect("the link is set aside");
+    assert!(!elsewhere.path().join("db").exists());
+}
+
+#[test]
+fn something_else_in_the_way_is_named() {
+    let workspace = TempDir::new().unwrap();
+    fs::write(workspace.path().join(".toolgate"), b"").unwrap();
+    let error = State::open(workspace.path()).map(drop).unwrap_err();
+    assert!(
+        error.to_string().ends_with(".toolgate` is not a folder. Move it out of the way and try again."),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_id_must_be_a_plain_name() {
+    let world = World::new();
+    for id in ["", ".", "..", "../x", "a/b", "a b", "a\0", "é", &"x".repeat(65)] {
+        let refused = [
+            world.state.begin_run(id, facts("s"), &world.options).map(drop),
+            world.state.open_run(id, &world.options).map(drop),
+            world.state.session_grants(id, &world.options).map(drop),
+            world.state.run_dir(id).map(drop),
+        ];
+        for refusal in refused {
+            assert!(matches!(refusal, Err(JournalError::BadId { .. })), "{id:?}: {refusal:?}");
+        }
+    }
+    world.state.begin_run(&"x".repeat(64), facts("s"), &world.options).unwrap();
+}
+
+#[test]
+fn a_run_is_begun_once_and_opened_only_if_it_exists() {
+    let world = World::new();
+    world.begin();
+    let again = world.state.begin_run(RUN, facts("s"), &world.options).map(drop);
+    assert!(matches!(again, Err(JournalError::RunExists { .. })), "{again:?}");
+    let missing = world.state.open_run("nobody", &RunOptions::default()).map(drop).unwrap_err();
+    assert_eq!(missing.to_string(), "There is no run `nobody` here. `toolgate runs list` shows those that exist.");
+    assert_eq!(ToolError::from(missing).code, ErrorCode::NotFound);
+}
+
+#[test]
+fn runs_are_listed_by_name_and_nothing_else_is() {
+    let world = World::new();
+    for id in ["b", "a", "c"] {
+        world.state.begin_run(id, facts("s"), &world.options).unwrap();
+    }
+    fs::write(world.state.path().join("runs/file"), b"").unwrap();
+    fs::create_dir(world.state.path().join("runs/not an id")).unwrap();
+    symlink(world.workspace.path(), world.state.path().join("runs/link")).unwrap();
+    assert_eq!(list_runs(world.state.path()).unwrap(), ["a", "b", "c"]);
+    assert!(list_runs(world.workspace.path()).unwrap().is_empty());
+}
+
+#[test]
+fn a_pending_call_is_kept_whatever_its_id_looks_like() {
+    let world = World::new();
+    let run = world.begin();
+    let folder = world.file("pending");
+    for id in ["call_1", "../../escape", "with space", "", &"long".repeat(100)] {
+        let path = run.save_pending(id, id.as_bytes()).unwrap();
+        assert_eq!(path.parent(), Some(folder.as_path()), "{id}");
+        assert_eq!(fs::read(&path).unwrap(), id.as_bytes());
+        assert_eq!(run.load_pending(id).unwrap().as_deref(), Some(id.as_bytes()));
+    }
+    run.save_pending("call_1", b"newer").unwrap();
+    assert_eq!(run.load_pending("call_1").unwrap().as_deref(), Some(b"newer".as_slice()));
+    assert_eq!(run.load_pending("never").unwrap(), None);
+}

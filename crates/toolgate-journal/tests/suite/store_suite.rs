@@ -1,0 +1,188 @@
+//! What every store must do. Each function gets an empty store; whoever writes another store runs the same list.
+
+use serde_json::json;
+use toolgate_contract::{Decision, ErrorClass, ErrorCode, Event, Happening, Layer, Risk, Scope};
+use toolgate_journal::{CallRow, Recorded, RunFilter, RunRow, Store};
+
+use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
+
+/// A test by its name.
+type Test = (&'static str, fn(&dyn Store));
+
+pub(crate) const SUITE: &[Test] = &[
+    ("an empty store knows nothing", an_empty_store_knows_nothing),
+    ("a run becomes a row", a_run_becomes_a_row),
+    ("calls become rows", calls_become_rows),
+    ("events come back as they were", events_come_back_as_they_were),
+    ("applying twice changes nothing", applying_twice_changes_nothing),
+    ("the order of applying doesn't matter", the_order_of_applying_does_not_matter),
+    ("gaps are known", gaps_are_known),
+    ("of two beginnings the later one counts", of_two_beginnings_the_later_one_counts),
+    ("runs are filtered, newest first", runs_are_filtered_newest_first),
+    ("clearing forgets one run", clearing_forgets_one_run),
+];
+
+/// A run of seven events: begun, three calls, ended.
+fn a_run() -> Vec<Recorded> {
+    let of_run = |second, happening| Event { turn: None, tool_call_id: None, ..event(second, "", happening) };
+    let mut events = vec![of_run(0, Happening::RunStarted(facts("session-1")))];
+    events.extend(some_calls());
+    events.push(of_run(9, Happening::RunEnded));
+    recorded(events)
+}
+
+fn recorded(events: Vec<Event>) -> Vec<Recorded> {
+    let number = |(index, event): (usize, Event)| {
+        let mut json = serde_json::to_value(&event).unwrap();
+        json["seq"] = json!(index + 1);
+        json["prev"] = json!("0".repeat(64));
+        Recorded { seq: index as u64 + 1, event, line: json.to_string() }
+    };
+    events.into_iter().enumerate().map(number).collect()
+}
+
+type Rows = (Vec<RunRow>, Vec<CallRow>, Vec<Recorded>);
+
+/// Everything that a store knows of a run, and the list of runs.
+pub(crate) fn rows(store: &dyn Store, run: &str) -> Rows {
+    let runs = store.runs(&RunFilter::default()).unwrap();
+    (runs, store.calls(run).unwrap(), store.events(run, 0, usize::MAX).unwrap())
+}
+
+fn an_empty_store_knows_nothing(store: &dyn Store) {
+    assert_eq!(rows(store, RUN), (vec![], vec![], vec![]));
+    assert_eq!(store.run(RUN).unwrap(), None);
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
+    store.apply(RUN, &[]).unwrap();
+    store.clear(RUN).unwrap();
+}
+
+fn a_run_becomes_a_row(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events).unwrap();
+    let expected = RunRow {
+        id: RUN.into(),
+        started: Some(events[0].event.time),
+        ended: Some(events[6].event.time),
+        workspace: Some("/work".into()),
+        session: Some("session-1".into()),
+        preset: Some("workspace".into()),
+        front_end: Some("cli".into()),
+        events: 7,
+        calls: 3,
+        failed: 1,
+    };
+    assert_eq!(store.run(RUN).unwrap(), Some(expected));
+}
+
+fn calls_become_rows(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events).unwrap();
+    let calls = store.calls(RUN).unwrap();
+    let worked = CallRow {
+        run: RUN.into(),
+        tool_call_id: "call-a".into(),
+        tool: Some("edit".into()),
+        version: Some("1.2.3".into()),
+        risk: Some(Risk::High),
+        decision: Some(Decision::Ask),
+        rule: Some("ask write src/**".into()),
+        layer: Some(Layer::User),
+        approval: Some(Scope::Run),
+        started: Some(events[1].event.time),
+        ended: Some(events[2].event.time),
+        ok: Some(true),
+        error_code: None,
+        error_class: None,
+        exit_code: Some(0),
+        truncated: true,
+        redacted: true,
+        duration_ms: Some(12),
+        files_changed: vec!["src/lib.rs".into()],
+        commands_run: vec!["cargo fmt".into()],
+        args: Some(json!({ "path": "src/lib.rs", "find": "a\nb", "replace": "ü", "all": false, "z": 1.5 })),
+    };
+    assert_eq!(calls[0], worked);
+    let failed = (calls[1].ok, calls[1].error_code, calls[1].error_class, calls[1].duration_ms);
+    assert_eq!(failed, (Some(false), Some(ErrorCode::NoMatch), Some(ErrorClass::ToolExec), Some(7)));
+    assert_eq!((calls[2].ok, calls[2].ended, calls[2].truncated), (None, None, false));
+    assert_eq!(calls.len(), 3);
+}
+
+fn events_come_back_as_they_were(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events).unwrap();
+    assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
+    assert_eq!(store.events(RUN, 2, 3).unwrap(), events[2..5]);
+    assert_eq!(store.events(RUN, u64::MAX, 3).unwrap(), []);
+}
+
+fn applying_twice_changes_nothing(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events[..4]).unwrap();
+    store.apply(RUN, &events).unwrap();
+    let once = rows(store, RUN);
+    store.apply(RUN, &events[2..]).unwrap();
+    assert_eq!(rows(store, RUN), once);
+}
+
+fn the_order_of_applying_does_not_matter(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events).unwrap();
+    let in_order = rows(store, RUN);
+    store.clear(RUN).unwrap();
+    for recorded in events.iter().rev() {
+        store.apply(RUN, std::slice::from_ref(recorded)).unwrap();
+    }
+    assert_eq!(rows(store, RUN), in_order);
+}
+
+fn gaps_are_known(store: &dyn Store) {
+    let events = a_run();
+    store.apply(RUN, &events[5..]).unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
+    store.apply(RUN, &events[..2]).unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 2);
+    store.apply(RUN, &events[2..5]).unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
+}
+
+/// A call that is tried again with a wider grant begins and ends twice.
+fn of_two_beginnings_the_later_one_counts(store: &dyn Store) {
+    let events = recorded(vec![started(1, "a"), failed(2, "a"), started(3, "a"), completed(4, "a")]);
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]] {
+        for index in order {
+            store.apply(RUN, &events[index..=index]).unwrap();
+        }
+        let calls = store.calls(RUN).unwrap();
+        assert_eq!(calls.len(), 1);
+        let (call, times) = (&calls[0], (Some(events[2].event.time), Some(events[3].event.time)));
+        assert_eq!((call.started, call.ended), times, "{order:?}");
+        assert_eq!((call.ok, call.error_code), (Some(true), None), "{order:?}");
+        store.clear(RUN).unwrap();
+    }
+}
+
+fn runs_are_filtered_newest_first(store: &dyn Store) {
+    for (second, run, session) in [(10, "b", "one"), (30, "a", "two"), (20, "c", "one")] {
+        let begun = event(second, "", Happening::RunStarted(facts(session)));
+        store.apply(run, &recorded(vec![begun])).unwrap();
+    }
+    let ids =
+        |filter: RunFilter| -> Vec<String> { store.runs(&filter).unwrap().into_iter().map(|run| run.id).collect() };
+    let all = RunFilter::default();
+    assert_eq!(ids(all.clone()), ["a", "c", "b"]);
+    assert_eq!(ids(RunFilter { limit: 2, ..all.clone() }), ["a", "c"]);
+    assert_eq!(ids(RunFilter { session: Some("one".into()), ..all.clone() }), ["c", "b"]);
+    assert_eq!(ids(RunFilter { workspace: Some("/work".into()), ..all.clone() }), ["a", "c", "b"]);
+    assert_eq!(ids(RunFilter { workspace: Some("/other".into()), ..all }), [] as [&str; 0]);
+}
+
+fn clearing_forgets_one_run(store: &dyn Store) {
+    store.apply(RUN, &a_run()).unwrap();
+    store.apply("other", &a_run()).unwrap();
+    store.clear(RUN).unwrap();
+    assert_eq!((store.run(RUN).unwrap(), store.indexed_up_to(RUN).unwrap()), (None, 0));
+    assert_eq!(store.calls(RUN).unwrap(), []);
+    assert_eq!(store.indexed_up_to("other").unwrap(), 7);
+}

@@ -1,0 +1,97 @@
+//! The tree of a run.
+
+use toolgate_contract::{Decision, ErrorCode, Event, Happening, Layer, Level, Message, Risk, RuleName, Scope};
+use toolgate_journal::{Approval, CallNode, Status, Tree, tree};
+
+use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
+
+fn message(content: &str) -> Message {
+    Message { level: Level::Info, title: None, content: content.into(), thought: None, evidence: Vec::new() }
+}
+
+fn of_run(second: i64, happening: Happening) -> Event {
+    Event { turn: None, tool_call_id: None, trace_id: None, ..event(second, "", happening) }
+}
+
+/// A turn, with only its calls' ids and how they stand.
+type Outline<'a> = (Option<u64>, Vec<(&'a str, Status)>);
+
+fn outline(tree: &Tree) -> Vec<Outline<'_>> {
+    tree.turns
+        .iter()
+        .map(|turn| (turn.number, turn.calls.iter().map(|call| (call.tool_call_id.as_str(), call.status)).collect()))
+        .collect()
+}
+
+#[test]
+fn no_events_make_an_empty_tree() {
+    assert_eq!(tree([]), Tree::default());
+}
+
+#[test]
+fn calls_stand_beneath_their_turns() {
+    let mut events = vec![of_run(0, Happening::RunStarted(facts("s")))];
+    events.extend(some_calls());
+    events.push(Event { turn: Some(2), ..started(6, "call-d") });
+    // It ends in a later turn than it began.
+    events.push(Event { turn: Some(2), ..completed(7, "call-c") });
+    events.push(of_run(8, Happening::RunEnded));
+    let tree = tree(&events);
+    assert_eq!(
+        outline(&tree),
+        [
+            (
+                Some(1),
+                vec![("call-a", Status::Ok), ("call-b", Status::Failed(ErrorCode::NoMatch)), ("call-c", Status::Ok)]
+            ),
+            (Some(2), vec![("call-d", Status::Running)]),
+        ]
+    );
+    assert_eq!((tree.run.as_str(), tree.facts.as_ref()), (RUN, Some(&facts("s"))));
+    assert_eq!((tree.started, tree.ended), (Some(events[0].time), Some(events[8].time)));
+}
+
+#[test]
+fn a_call_tells_what_a_person_asks_about_it() {
+    let events = [started(1, "a"), event(2, "a", Happening::Display(message("half done"))), failed(3, "a")];
+    let expected = CallNode {
+        tool_call_id: "a".into(),
+        trace_id: Some("trace-1".into()),
+        tool: "edit".into(),
+        version: Some("1.2.3".into()),
+        risk: Some(Risk::High),
+        started: Some(events[0].time),
+        status: Status::Failed(ErrorCode::NoMatch),
+        duration_ms: Some(7),
+        decision: Some(Decision::Ask),
+        rule: Some(RuleName { rule: "ask write src/**".into(), layer: Layer::User }),
+        approval: Some(Approval::Granted { scope: Scope::Run, by: None }),
+        messages: vec![message("half done")],
+    };
+    assert_eq!(tree(&events).turns[0].calls, [expected]);
+}
+
+#[test]
+fn approvals_are_followed_to_their_answer() {
+    let asked = Happening::ApprovalRequired { tool: "shell".into(), reason: "New host.".into(), effects: Vec::new() };
+    let granted = Happening::ApprovalGranted { scope: Scope::Call, by: "ada".into() };
+    let denied = Happening::ApprovalDenied { by: "ada".into(), reason: Some("No.".into()) };
+    let mut events = vec![event(1, "a", asked)];
+    let approval = |events: &[Event]| tree(events).turns[0].calls[0].approval.clone().unwrap();
+    assert_eq!(approval(&events), Approval::Asked { reason: "New host.".into() });
+    assert_eq!(tree(&events).turns[0].calls[0].tool, "shell");
+    events.push(event(2, "a", granted));
+    events.push(started(3, "a"));
+    assert_eq!(approval(&events), Approval::Granted { scope: Scope::Call, by: Some("ada".into()) });
+    events[1] = event(2, "a", denied);
+    assert_eq!(approval(&events), Approval::Denied { by: "ada".into(), reason: Some("No.".into()) });
+}
+
+#[test]
+fn what_belongs_to_no_call_belongs_to_its_turn_or_the_run() {
+    let spoken = Event { tool_call_id: None, ..event(1, "", Happening::Display(message("hello"))) };
+    let recovered = Happening::JournalRecovered { bytes: 1, sha256: String::new(), kept_as: String::new() };
+    let tree = tree(&[spoken, of_run(2, recovered)]);
+    assert_eq!(tree.turns[0].messages, [message("hello")]);
+    assert_eq!((tree.turns.len(), tree.recovered), (1, 1));
+}

@@ -1,0 +1,358 @@
+//! One layer's configuration as plain data. Reading it only records what was written; [`crate::compile`] turns the
+//! records of all layers into a policy.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toolgate_contract::{Access, Decision, Permission, Risk};
+
+use crate::error::{ConfigError, from_toml, line_at};
+use crate::preset::Preset;
+use crate::settings::Durability;
+
+/// One layer's file, as written. The default is an empty file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    /// The baseline to use.
+    pub preset: Option<Preset>,
+    /// The rules, in order.
+    pub rules: Vec<RuleConfig>,
+    /// Which tools there are.
+    pub tools: Tools,
+    /// Hosts to allow.
+    pub network: Network,
+    /// Commands to allow and to deny.
+    pub commands: Commands,
+    /// Exceptions from the built-in sensitive places.
+    pub sensitive: Sensitive,
+    /// Folders beside the workspace.
+    pub roots: Vec<Root>,
+    /// How much output a call may return, and how long it may take.
+    pub limits: LimitsConfig,
+    /// How the record is kept.
+    pub audit: Audit,
+    /// What else is a secret.
+    pub redact: Redact,
+}
+
+/// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleConfig {
+    /// What it says.
+    pub decision: Decision,
+    /// A pattern over tool names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// A risk; to ask and deny it stands for every higher one too, to allow for every lower one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    /// A permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+    /// A pattern over paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A domain, `*.domain`, address or range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The words that a command begins with; each may be a pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// For `command`: no further words may follow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
+    /// For `path`: the kinds of access; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Vec<Access>>,
+    /// Why, in a sentence for the person and the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Examples that must match.
+    #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Examples that must not match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_match: Vec<String>,
+    /// Where it stands in its file.
+    #[serde(skip)]
+    pub line: Option<usize>,
+}
+
+impl RuleConfig {
+    /// A rule about nothing yet.
+    pub fn new(decision: Decision) -> Self {
+        Self {
+            decision,
+            tool: None,
+            risk: None,
+            permission: None,
+            path: None,
+            host: None,
+            command: None,
+            exact: false,
+            access: None,
+            reason: None,
+            matches: Vec::new(),
+            no_match: Vec::new(),
+            line: None,
+        }
+    }
+
+    /// The kinds that are set; a proper rule has one.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let set = [
+            ("tool", self.tool.is_some()),
+            ("risk", self.risk.is_some()),
+            ("permission", self.permission.is_some()),
+            ("path", self.path.is_some()),
+            ("host", self.host.is_some()),
+            ("command", self.command.is_some()),
+        ];
+        set.into_iter().filter(|(_, present)| *present).map(|(kind, _)| kind).collect()
+    }
+}
+
+/// `[tools]`: which tools there are.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// If given, only these.
+    pub allow: Option<Vec<String>>,
+    /// None of these.
+    pub deny: Vec<String>,
+}
+
+/// `[network]`: hosts that need no asking.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// Domains, `*.domain`, addresses and ranges.
+    pub allow: Vec<String>,
+}
+
+/// `[commands]`: commands by the words they begin with.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Commands {
+    /// These need no asking.
+    pub allow: Vec<String>,
+    /// These are refused.
+    pub deny: Vec<String>,
+    /// What becomes of a command that can't be understood.
+    pub unknown: Option<Unknown>,
+}
+
+/// What becomes of a command that can't be understood, mildest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// It runs, but only in a sandbox whose guarantees hold, with its changes journaled.
+    #[default]
+    Confine,
+    /// A person decides.
+    Ask,
+    /// It doesn't run.
+    Deny,
+}
+
+/// `[sensitive]`: exceptions from the built-in sensitive places.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sensitive {
+    /// Patterns over paths that are not sensitive after all.
+    pub except: Vec<String>,
+}
+
+/// `[[roots]]`: a folder beside the workspace that tools may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Root {
+    /// Absolute.
+    pub path: String,
+    /// What tools may do there.
+    #[serde(default)]
+    pub access: RootAccess,
+}
+
+/// What tools may do in an extra root.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RootAccess {
+    /// Look.
+    #[default]
+    Read,
+    /// Change things too.
+    Write,
+}
+
+/// `[limits]`: what is not given is left as it is.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Lines of output.
+    pub lines: Option<u64>,
+    /// Bytes of output.
+    pub bytes: Option<u64>,
+    /// Characters of one line.
+    pub line_chars: Option<u64>,
+    /// Seconds a call may take.
+    pub timeout_seconds: Option<u64>,
+    /// The same for single tools.
+    pub tools: BTreeMap<String, ToolLimits>,
+}
+
+/// `[limits.tools.NAME]`: one tool's own limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolLimits {
+    /// Lines of output.
+    pub lines: Option<u64>,
+    /// Bytes of output.
+    pub bytes: Option<u64>,
+    /// Characters of one line.
+    pub line_chars: Option<u64>,
+    /// Seconds a call may take.
+    pub timeout_seconds: Option<u64>,
+}
+
+impl LimitsConfig {
+    /// What this layer says for one tool, or for all where it says nothing of its own; no name is all.
+    pub(crate) fn of(&self, tool: Option<&str>) -> ToolLimits {
+        let own = tool.and_then(|name| self.tools.get(name)).copied().unwrap_or_default();
+        ToolLimits {
+            lines: own.lines.or(self.lines),
+            bytes: own.bytes.or(self.bytes),
+            line_chars: own.line_chars.or(self.line_chars),
+            timeout_seconds: own.timeout_seconds.or(self.timeout_seconds),
+        }
+    }
+}
+
+/// `[audit]`: how the record is kept.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audit {
+    /// When an event counts as written.
+    pub durability: Option<Durability>,
+}
+
+/// `[redact]`: what else is a secret.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redact {
+    /// Names of environment variables whose values are secrets.
+    pub names: Vec<String>,
+}
+
+/// The file as TOML has it: the same as [`Config`], with the places of the rules.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    preset: Option<Preset>,
+    #[serde(default)]
+    rules: Vec<Spanned<RuleConfig>>,
+    #[serde(default)]
+    tools: Tools,
+    #[serde(default)]
+    network: Network,
+    #[serde(default)]
+    commands: Commands,
+    #[serde(default)]
+    sensitive: Sensitive,
+    #[serde(default)]
+    roots: Vec<Root>,
+    #[serde(default)]
+    limits: LimitsConfig,
+    #[serde(default)]
+    audit: Audit,
+    #[serde(default)]
+    redact: Redact,
+}
+
+impl Config {
+    /// Reads a configuration file; `source` is how errors call it.
+    pub fn parse(text: &str, source: &str) -> Result<Self, ConfigError> {
+        let file: File = toml::from_str(text).map_err(|fault| from_toml(&fault, text, source))?;
+        let with_line = |rule: Spanned<RuleConfig>| {
+            let line = line_at(text, rule.span().start);
+            RuleConfig { line: Some(line), ..rule.into_inner() }
+        };
+        Ok(Self {
+            preset: file.preset,
+            rules: file.rules.into_iter().map(with_line).collect(),
+            tools: file.tools,
+            network: file.network,
+            commands: file.commands,
+            sensitive: file.sensitive,
+            roots: file.roots,
+            limits: file.limits,
+            audit: file.audit,
+            redact: file.redact,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_file_is_read() {
+        let config = Config::parse(
+            r#"
+            preset = "read-only"
+            [[rules]]
+            decision = "deny"
+            path = "docs/secret/**"
+            access = ["read"]
+            match = ["docs/secret/a.txt"]
+            [tools]
+            allow = ["read"]
+            [network]
+            allow = ["example.com"]
+            [commands]
+            allow = ["git status"]
+            unknown = "ask"
+            [sensitive]
+            except = ["certs/ca.pem"]
+            [[roots]]
+            path = "/data"
+            [limits]
+            lines = 10
+            [limits.tools.grep]
+            lines = 5
+            [audit]
+            durability = "sync"
+            [redact]
+            names = ["MY_PIN"]
+            "#,
+            "test",
+        )
+        .unwrap();
+        assert_eq!(config.preset, Some(Preset::ReadOnly));
+        assert_eq!(config.rules[0].line, Some(3));
+        assert_eq!(config.rules[0].access, Some(vec![Access::Read]));
+        assert_eq!(config.commands.unknown, Some(Unknown::Ask));
+        assert_eq!(config.roots, [Root { path: "/data".into(), access: RootAccess::Read }]);
+        assert_eq!(config.limits.of(Some("grep")).lines, Some(5));
+        assert_eq!(config.limits.of(Some("read")).lines, Some(10));
+        assert_eq!(config.audit.durability, Some(Durability::Sync));
+        assert_eq!(Config::parse("", "test"), Ok(Config::default()));
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_nearest_name() {
+        let said = |text: &str| Config::parse(text, "toolgate.toml").unwrap_err().to_string();
+        insta::assert_snapshot!(said("\npreste = 'full'"), @"toolgate.toml:2: Unknown field `preste`. Did you mean `preset`?");
+        insta::assert_snapshot!(said("preset = 'yolo'"), @"toolgate.toml:1: Unknown value `yolo`. Known here: `full`, `workspace`, `autonomous`, `read-only`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npth = 'a'"), @"toolgate.toml:3: Unknown field `pth`. Did you mean `path`?");
+        insta::assert_snapshot!(said("[[rules]]\npath = 'a'"), @"toolgate.toml:1: Missing field `decision`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'refuse'\npath = 'a'"), @"toolgate.toml:2: Unknown value `refuse`. Known here: `allow`, `ask`, `deny`.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npermission = 'fs.writ'"), @"toolgate.toml:3: Unknown value `fs.writ`. Did you mean `fs.write`?");
+        insta::assert_snapshot!(said("[limits]\nlines = -1"), @"toolgate.toml:2: Invalid value: integer `-1`, expected a whole number of 1 or more.");
+        insta::assert_snapshot!(said("[limits.tools.grep]\nline = 1"), @"toolgate.toml:2: Unknown field `line`. Did you mean `lines`?");
+        insta::assert_snapshot!(said("preset = "), @"toolgate.toml:1: String values must be quoted, expected literal string.");
+    }
+}

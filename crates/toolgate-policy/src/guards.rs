@@ -1,0 +1,187 @@
+//! The places that no tool touches, whatever the preset (C-10). The list is data, `sensitive.toml`, with its own
+//! examples; this turns it into one set of patterns, because every entry of every folder walk is held against it.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use toolgate_contract::{Access, ErrorCode, Place};
+
+use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::rules::path::Accesses;
+
+/// One entry of the list, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Guard {
+    pub(crate) reason: String,
+    pub(crate) paths: Vec<String>,
+    #[serde(default)]
+    except: Vec<String>,
+    #[serde(default)]
+    pub(crate) access: Accesses,
+    #[serde(default = "sensitive_path")]
+    pub(crate) code: ErrorCode,
+    #[serde(default)]
+    fixed: bool,
+    #[serde(default)]
+    top: bool,
+    #[serde(default)]
+    alone: bool,
+    #[serde(rename = "match")]
+    pub(crate) matches: Vec<String>,
+    pub(crate) no_match: Vec<String>,
+}
+
+fn sensitive_path() -> ErrorCode {
+    ErrorCode::SensitivePath
+}
+
+/// The whole list, ready to match.
+#[derive(Debug)]
+pub(crate) struct Guards {
+    guards: Vec<Guard>,
+    /// Each pattern with the guard it belongs to.
+    patterns: Vec<(usize, PathGlob)>,
+    set: PathSet,
+    /// Per guard: its harmless look-alikes.
+    excepts: Vec<PathSet>,
+}
+
+/// A pattern of the list that matched, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit(usize);
+
+/// The built-in list.
+pub(crate) static GUARDS: LazyLock<Guards> =
+    LazyLock::new(|| Guards::parse(include_str!("sensitive.toml")).expect("the built-in list is tested"));
+
+impl Guards {
+    fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct List {
+            place: Vec<Guard>,
+        }
+        let List { place: guards } = toml::from_str(text).map_err(|fault| fault.to_string())?;
+        let words = |fault| format!("{fault:?}");
+        let (mut patterns, mut excepts) = (Vec::new(), Vec::new());
+        for (index, guard) in guards.iter().enumerate() {
+            let build = if guard.alone { PathGlob::alone } else { PathGlob::new };
+            for path in &guard.paths {
+                patterns.push((index, build(path, Letters::Folded).map_err(words)?));
+            }
+            let harmless: Result<Vec<_>, _> =
+                guard.except.iter().map(|path| PathGlob::alone(path, Letters::Folded)).collect();
+            excepts.push(
+                PathSet::new(Letters::Folded, harmless.map_err(words)?.iter().map(|glob| (0, glob))).map_err(words)?,
+            );
+        }
+        let set = PathSet::new(Letters::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))
+            .map_err(words)?;
+        Ok(Self { guards, patterns, set, excepts })
+    }
+
+    /// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
+    pub(crate) fn over(&self, access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
+        let path = place.path.as_str();
+        if !self.set.is_match(path) {
+            return None;
+        }
+        let lifted = lifted.is_match(path);
+        let holds = |at: &usize| {
+            let index = self.patterns[*at].0;
+            let guard = &self.guards[index];
+            guard.access.contains(access)
+                && !(guard.top && place.root != 0)
+                && (guard.fixed || !lifted)
+                && !self.excepts[index].is_match(path)
+        };
+        self.set.matches(path).into_iter().find(holds).map(Hit)
+    }
+
+    pub(crate) fn guard(&self, hit: Hit) -> &Guard {
+        &self.guards[self.patterns[hit.0].0]
+    }
+
+    pub(crate) fn pattern(&self, hit: Hit) -> &str {
+        self.patterns[hit.0].1.pattern()
+    }
+
+    pub(crate) fn all(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// Whether the guard with this number covers a path in the workspace.
+    pub(crate) fn covers(&self, index: usize, path: &str) -> bool {
+        self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_of_the_list_holds() {
+        for (index, guard) in GUARDS.all().iter().enumerate() {
+            assert!(!guard.matches.is_empty() && !guard.no_match.is_empty(), "{} has examples", guard.reason);
+            for path in &guard.matches {
+                assert!(GUARDS.covers(index, path), "`{path}` should be covered by: {}", guard.reason);
+            }
+            for path in &guard.no_match {
+                assert!(!GUARDS.covers(index, path), "`{path}` should not be covered by: {}", guard.reason);
+            }
+        }
+    }
+
+    #[test]
+    fn ordinary_projects_are_left_alone() {
+        for path in [
+            "",
+            "src/main.rs",
+            "Cargo.toml",
+            "package.json",
+            "README.md",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            ".vscode/settings.json",
+            "docs/keys.md",
+            "src/environment/mod.rs",
+            "tests/fixtures/token.json",
+            "Dockerfile",
+            ".dockerignore",
+            "terraform/main.tf",
+            "src/auth/credentials.ts",
+            ".config/nvim/init.lua",
+        ] {
+            for access in [Access::Read, Access::Write, Access::Delete] {
+                let hit = GUARDS.over(access, &Place::in_workspace(path), &PathSet::default());
+                assert_eq!(hit.map(|hit| GUARDS.pattern(hit)), None, "{access:?} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_exception_lifts_sensitive_places_but_never_what_is_fixed() {
+        let everything = PathGlob::new("**", Letters::Exact).unwrap();
+        let lifted = PathSet::new(Letters::Exact, [(0, &everything)]).unwrap();
+        let over = |access, path: &str| GUARDS.over(access, &Place::in_workspace(path), &lifted).is_some();
+        assert!(!over(Access::Read, "certs/ca.pem"));
+        for (access, path) in [
+            (Access::Read, ".toolgate/runs"),
+            (Access::Write, "toolgate.toml"),
+            (Access::Delete, ".git/hooks/pre-commit"),
+        ] {
+            assert!(over(access, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_policy_file_may_be_read_and_counts_only_in_the_workspace() {
+        let over = |access, root| {
+            let place = Place { root, path: "toolgate.toml".into() };
+            GUARDS.over(access, &place, &PathSet::default()).is_some()
+        };
+        assert!(over(Access::Write, 0) && over(Access::Delete, 0));
+        assert!(!over(Access::Read, 0) && !over(Access::Write, 1));
+    }
+}

@@ -1,0 +1,486 @@
+//! Judging a call: every part of it is held against everything that has an opinion on it (C-8). The gathering is here,
+//! one function for each kind of thing that can be judged; [`crate::settle`] makes the verdict.
+
+use std::collections::HashSet;
+
+use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
+
+use crate::command::plain_words;
+use crate::config::Unknown;
+use crate::guards::GUARDS;
+use crate::host::Host;
+use crate::opinion::{Opinion, Topic, Voice};
+use crate::policy::Policy;
+use crate::preset::MANY_FILES;
+use crate::rules::Kind;
+
+/// A call to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The tool.
+    pub tool: &'a Declaration,
+    /// What the call will touch, and where that is.
+    pub effects: &'a [Located],
+    /// The sets of tools that whoever made the call is held to.
+    pub ceilings: &'a [Ceiling],
+}
+
+/// A set of tools that a call is held to: an active skill's, a sub-agent's (C-14). It can only narrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ceiling {
+    /// Whose it is, such as `skill review`.
+    pub source: String,
+    /// The tools, by name.
+    pub tools: Vec<String>,
+}
+
+impl Policy {
+    /// Decides whether the call may run, and says why.
+    pub fn judge(&self, question: &Question<'_>) -> Verdict {
+        let (tool, effects) = (question.tool, question.effects);
+        let mut opinions = Vec::with_capacity(effects.len() + 2);
+        self.on_tool(tool, question.ceilings, &mut opinions);
+        self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
+        for (index, located) in effects.iter().enumerate() {
+            self.on_effect(index, located, &mut opinions);
+        }
+        self.on_many_files(effects, &mut opinions);
+        self.settle(&opinions, question)
+    }
+
+    /// Ceilings, lists of tools, and rules about tools and risks.
+    pub(crate) fn on_tool(&self, tool: &Declaration, ceilings: &[Ceiling], opinions: &mut Vec<Opinion>) {
+        let whole = |decision, layer, voice| Opinion { decision, layer, effect: None, topic: Topic::Call, voice };
+        for (index, ceiling) in ceilings.iter().enumerate() {
+            if !ceiling.tools.contains(&tool.name) {
+                opinions.push(whole(Decision::Deny, Layer::Builtin, Voice::Ceiling(index)));
+            }
+        }
+        for (index, set) in self.tool_sets.iter().enumerate() {
+            if !set.contains(&tool.name) {
+                opinions.push(whole(Decision::Deny, set.layer, Voice::ToolSet(index)));
+            }
+        }
+        for (index, rule) in self.rules.iter().enumerate() {
+            let speaks = match &rule.kind {
+                Kind::Tool(names) => names.matches(&tool.name),
+                Kind::Risk(risk) => risk.matches(tool.risk),
+                _ => false,
+            };
+            if speaks {
+                opinions.push(whole(rule.decision, rule.name.layer, Voice::Rule(index)));
+            }
+        }
+    }
+
+    /// Permissions that the tool declares and no effect of this call shows. A denial counts always; anything else only
+    /// if the permission never has an effect to show it, or if the call is `opaque`: it states no effects.
+    pub(crate) fn on_declared_permissions(
+        &self,
+        tool: &Declaration,
+        effects: &[Located],
+        opaque: bool,
+        opinions: &mut Vec<Opinion>,
+    ) {
+        for &permission in &tool.required_permissions {
+            if effects.iter().any(|located| located.effect.permission() == permission) {
+                continue;
+            }
+            let counts = opaque || permission == Permission::GitWrite;
+            let first = opinions.len();
+            self.on_permission(permission, None, opinions);
+            if !counts {
+                opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
+            }
+        }
+    }
+
+    fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
+        let topic = Topic::Permission(permission);
+        let mut push = |decision, layer, voice| opinions.push(Opinion { decision, layer, effect, topic, voice });
+        push(self.preset.baseline(permission), Layer::Builtin, Voice::Baseline(permission));
+        for (index, rule) in self.rules.iter().enumerate() {
+            if matches!(&rule.kind, Kind::Permission(wanted) if wanted.matches(permission)) {
+                push(rule.decision, rule.name.layer, Voice::Rule(index));
+            }
+        }
+    }
+
+    fn on_effect(&self, index: usize, located: &Located, opinions: &mut Vec<Opinion>) {
+        let first = opinions.len();
+        self.on_permission(located.effect.permission(), Some(index), opinions);
+        match &located.effect {
+            Effect::Read { .. } => self.on_path(index, Access::Read, located, opinions),
+            Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
+            Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
+            Effect::Connect { host, .. } => self.on_host(index, host, opinions),
+            Effect::Run { command, .. } => match plain_words(command) {
+                Some(words) => self.on_command(index, &words, opinions),
+                None => self.on_unknown_command(index, first, opinions),
+            },
+            Effect::Speak | Effect::Recall { .. } => {}
+        }
+    }
+
+    /// What tightens counts if either place matches, what loosens only if both do.
+    fn on_path(&self, index: usize, access: Access, located: &Located, opinions: &mut Vec<Opinion>) {
+        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
+        let Some((first, second)) = places(located) else {
+            return push(Decision::Deny, Layer::Builtin, Voice::Unlocated);
+        };
+        let guarded = |place| GUARDS.over(access, place, &self.excepts);
+        if let Some(hit) = guarded(first).or_else(|| second.and_then(guarded)) {
+            push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
+        }
+        let strict = |place: &Place| self.strict_paths.matches(&place.path);
+        let allowed = |place: &Place| self.allowed_paths.matches(&place.path);
+        let (mut tighten, mut loosen) = (strict(first), allowed(first));
+        if let Some(second) = second {
+            let also = strict(second).into_iter().filter(|rule| !tighten.contains(rule)).collect::<Vec<_>>();
+            tighten.extend(also);
+            let both = allowed(second);
+            loosen.retain(|rule| both.contains(rule));
+        }
+        for rule in tighten.into_iter().chain(loosen) {
+            let Kind::Path(path) = &self.rules[rule].kind else { continue };
+            if path.is_about(access) {
+                push(self.rules[rule].decision, self.rules[rule].name.layer, Voice::Rule(rule));
+            }
+        }
+    }
+
+    fn on_host(&self, index: usize, host: &str, opinions: &mut Vec<Opinion>) {
+        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
+        let host = match Host::read(host) {
+            Ok(host) => host,
+            Err(fault) => return push(Decision::Deny, Layer::Builtin, Voice::Host(fault)),
+        };
+        let rules = || {
+            self.rules.iter().enumerate().filter_map(|(at, rule)| match &rule.kind {
+                Kind::Host(pattern) => Some((at, rule, pattern)),
+                _ => None,
+            })
+        };
+        if let Some(block) = host.block()
+            && !rules().any(|(_, rule, pattern)| rule.decision == Decision::Allow && pattern.names(&host, block))
+        {
+            push(Decision::Deny, Layer::Builtin, Voice::Reserved(block.kind));
+        }
+        for (at, rule, _) in rules().filter(|(_, _, pattern)| pattern.matches(&host)) {
+            push(rule.decision, rule.name.layer, Voice::Rule(at));
+        }
+    }
+
+    fn on_command(&self, index: usize, words: &[String], opinions: &mut Vec<Opinion>) {
+        for (at, rule) in self.rules.iter().enumerate() {
+            if matches!(&rule.kind, Kind::Command(command) if command.matches(words)) {
+                opinions.push(about(index, rule.decision, rule.name.layer, Voice::Rule(at)));
+            }
+        }
+    }
+
+    /// Nothing answers what is asked about a command that can't be understood. So approvals of its permission, which
+    /// stand from `first` on, are dropped, and asks become asks about this very effect: only rules on commands could
+    /// answer those, and none matches.
+    fn on_unknown_command(&self, index: usize, first: usize, opinions: &mut Vec<Opinion>) {
+        let approves = |opinion: &mut Opinion| opinion.decision == Decision::Allow && !opinion.is_baseline();
+        opinions.extract_if(first.., approves).for_each(drop);
+        opinions[first..].iter_mut().for_each(|opinion| opinion.topic = Topic::Effect);
+        let (unknown, layer) = self.unknown;
+        let decision = match unknown {
+            Unknown::Confine => Decision::Allow,
+            Unknown::Ask => Decision::Ask,
+            Unknown::Deny => Decision::Deny,
+        };
+        opinions.push(about(index, decision, layer, Voice::Unknown));
+    }
+
+    fn on_many_files(&self, effects: &[Located], opinions: &mut Vec<Opinion>) {
+        if effects.len() <= MANY_FILES {
+            return;
+        }
+        let changes = |located: &&Located| located.effect.path().is_some_and(|(access, _)| access != Access::Read);
+        let changed: HashSet<_> = effects.iter().filter(changes).map(|located| &located.real).collect();
+        let decision = self.preset.for_changes(changed.len());
+        if decision != Decision::Allow {
+            let voice = Voice::ManyFiles(changed.len());
+            opinions.push(Opinion { decision, layer: Layer::Builtin, effect: None, topic: Topic::Call, voice });
+        }
+    }
+
+    pub(crate) fn baseline_name(&self, permission: Permission) -> RuleName {
+        let decision = self.preset.baseline(permission);
+        RuleName { rule: format!("preset {}: {decision} {permission}", self.preset), layer: Layer::Builtin }
+    }
+}
+
+fn about(effect: usize, decision: Decision, layer: Layer, voice: Voice) -> Opinion {
+    Opinion { decision, layer, effect: Some(effect), topic: Topic::Effect, voice }
+}
+
+/// Where a path effect is: as written, and where links lead if that is elsewhere.
+fn places(located: &Located) -> Option<(&Place, Option<&Place>)> {
+    match (&located.written, &located.real) {
+        (Some(written), Some(real)) => Some((written, (written != real).then_some(real))),
+        (Some(place), None) | (None, Some(place)) => Some((place, None)),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{compiled, connect, judge, judge_tool, layer, policy, run, tool};
+    use Decision::{Allow, Ask, Deny};
+    use toolgate_contract::{ErrorCode, Risk};
+
+    #[test]
+    fn presets_decide_what_no_rule_speaks_of() {
+        let effects = [
+            Effect::read("a"),
+            Effect::write("a"),
+            Effect::delete("a"),
+            run("make"),
+            run("make | tee log"),
+            connect("example.com"),
+            Effect::Speak,
+        ];
+        for (preset, expected) in [
+            ("full", [Allow; 7]),
+            ("workspace", [Allow, Allow, Ask, Allow, Allow, Ask, Allow]),
+            ("autonomous", [Allow, Allow, Deny, Allow, Allow, Deny, Allow]),
+            ("read-only", [Allow, Deny, Deny, Deny, Deny, Deny, Allow]),
+        ] {
+            let policy = policy(&format!("preset = '{preset}'"));
+            let decisions = effects.clone().map(|effect| judge(&policy, &[effect]).decision);
+            assert_eq!(decisions, expected, "{preset}");
+        }
+    }
+
+    #[test]
+    fn permissions_without_effects_are_judged_by_the_declaration() {
+        let git = tool("commit", Risk::High, &[Permission::GitWrite]);
+        let opaque = tool("mcp__mail", Risk::High, &[Permission::NetConnect]);
+        let patch = tool("patch", Risk::High, &[Permission::FsWrite, Permission::FsDelete]);
+        let writes = [Effect::write("a")];
+        for (text, git_decision, opaque_decision, patch_decision) in [
+            ("preset = 'full'", Allow, Allow, Allow),
+            ("preset = 'workspace'", Ask, Ask, Allow),
+            ("preset = 'autonomous'", Deny, Deny, Allow),
+            ("rules = [{ decision = 'allow', permission = 'git.write' }]", Allow, Ask, Allow),
+            ("rules = [{ decision = 'ask', permission = 'fs.delete' }]", Ask, Ask, Allow),
+            ("rules = [{ decision = 'deny', permission = 'fs.delete' }]", Ask, Ask, Deny),
+        ] {
+            let policy = policy(text);
+            assert_eq!(judge_tool(&policy, &git, &[run("git commit")], &[]).decision, git_decision, "{text}");
+            assert_eq!(judge_tool(&policy, &opaque, &[], &[]).decision, opaque_decision, "{text}");
+            assert_eq!(judge_tool(&policy, &patch, &writes, &[]).decision, patch_decision, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_rule_decides() {
+        let probe = tool("probe", Risk::Medium, &[]);
+        for (rule, effect, expected) in [
+            ("tool = 'pr*'", Effect::read("a"), true),
+            ("tool = 'other'", Effect::read("a"), false),
+            ("risk = 'medium'", Effect::read("a"), true),
+            ("risk = 'high'", Effect::read("a"), false),
+            ("permission = 'fs.read'", Effect::read("a"), true),
+            ("permission = 'fs.read'", Effect::write("a"), false),
+            ("path = 'docs/**'", Effect::read("docs/a"), true),
+            ("path = 'docs/**'\naccess = ['write']", Effect::read("docs/a"), false),
+            ("path = 'docs/**'\naccess = ['write']", Effect::write("docs/a"), true),
+            ("path = 'docs'", Effect::read("DOCS/a/"), true),
+            ("host = '*.example.com'", connect("www.Example.com."), true),
+            ("host = '*.example.com'", connect("example.com"), false),
+            ("command = ['git', 'push']", run("git push --force"), true),
+            ("command = ['git', 'push']", run("git pull"), false),
+        ] {
+            for decision in [Ask, Deny] {
+                let policy = policy(&format!("preset = 'full'\n[[rules]]\ndecision = '{decision}'\n{rule}"));
+                let verdict = judge_tool(&policy, &probe, std::slice::from_ref(&effect), &[]);
+                assert_eq!(verdict.decision, if expected { decision } else { Allow }, "{decision} {rule} {effect}");
+                assert_eq!(verdict.decided_by.name.layer == Layer::User, expected, "{decision} {rule} {effect}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_allow_rule_answers_what_it_speaks_of() {
+        let ask = |rule: &str| format!("{{ decision = 'ask', {rule} }}");
+        let allow = |rule: &str| format!("{{ decision = 'allow', {rule} }}");
+        let (path, other_path) = ("path = 'a/**'", "path = 'b'");
+        let (by_tool, by_risk, by_permission) = ("tool = 'probe'", "risk = 'medium'", "permission = 'fs.delete'");
+        for (asks, allows, expected) in [
+            // The baseline's ask about deleting.
+            ("", path, Allow),
+            ("", other_path, Ask),
+            ("", "path = 'a/**', access = ['read']", Ask),
+            ("", by_tool, Allow),
+            ("", by_risk, Allow),
+            ("", by_permission, Allow),
+            ("", "permission = 'fs.write'", Ask),
+            // The general doesn't answer the particular.
+            (path, "path = 'a/x'", Allow),
+            (path, by_tool, Ask),
+            (path, by_risk, Ask),
+            (path, by_permission, Ask),
+            // Nor does one effect's rule answer for the whole call.
+            (by_tool, path, Ask),
+            (by_tool, by_permission, Ask),
+            (by_tool, by_tool, Allow),
+        ] {
+            let asks = if asks.is_empty() { String::new() } else { ask(asks) + "," };
+            let policy = policy(&format!("rules = [{asks} {}]", allow(allows)));
+            let probe = tool("probe", Risk::Low, &[]);
+            let verdict = judge_tool(&policy, &probe, &[Effect::delete("a/x")], &[]);
+            assert_eq!(verdict.decision, expected, "{asks} {allows}");
+        }
+    }
+
+    #[test]
+    fn a_deny_is_never_answered() {
+        for denied in ["tool = '*'", "risk = 'low'", "permission = 'fs.read'", "path = '**'"] {
+            let allowed = ["tool = '*'", "risk = 'high'", "permission = 'fs.read'", "path = '**'"];
+            let allow: String = allowed.map(|rule| format!("[[rules]]\ndecision = 'allow'\n{rule}\n")).concat();
+            let managed = layer(Layer::Managed, &allow);
+            let flags = layer(Layer::Flags, &format!("[[rules]]\ndecision = 'deny'\n{denied}"));
+            let policy = compiled(vec![managed, flags]).policy;
+            assert_eq!(judge(&policy, &[Effect::read("a")]).decision, Deny, "{denied}");
+        }
+    }
+
+    #[test]
+    fn sensitive_places_are_denied_in_every_preset_and_form() {
+        let everything = "rules = [{ decision = 'allow', path = '**' }, { decision = 'allow', tool = '*' }]";
+        for preset in ["full", "workspace", "autonomous", "read-only"] {
+            let policy = policy(&format!("preset = '{preset}'\n{everything}"));
+            for path in [".ssh/id_ed25519", "x/.AWS/credentials", ".env", ".toolgate/runs/", "sub/.toolgate", "A.PEM"] {
+                for effect in [Effect::read(path), Effect::write(path), Effect::delete(path)] {
+                    let verdict = judge(&policy, std::slice::from_ref(&effect));
+                    assert_eq!(verdict.decision, Deny, "{preset} {effect}");
+                    assert_eq!(verdict.decided_by.code, Some(ErrorCode::SensitivePath), "{preset} {effect}");
+                }
+            }
+        }
+        let policy = policy("preset = 'full'");
+        for (effect, expected) in [
+            (Effect::write("toolgate.toml"), Some(ErrorCode::PolicyDenied)),
+            (Effect::read("toolgate.toml"), None),
+            (Effect::write(".git/hooks/pre-commit"), Some(ErrorCode::PolicyDenied)),
+            (Effect::delete("lib/.git/config"), Some(ErrorCode::PolicyDenied)),
+            (Effect::read(".git/config"), None),
+            (Effect::read(".env.example"), None),
+            (Effect::read(""), None),
+        ] {
+            assert_eq!(judge(&policy, std::slice::from_ref(&effect)).decided_by.code, expected, "{effect}");
+        }
+    }
+
+    #[test]
+    fn both_the_written_and_the_real_place_count() {
+        let probe = tool("probe", Risk::Low, &[]);
+        let decide = |text: &str, written: &str, real: &str| {
+            let place = |path| Some(Place::in_workspace(path));
+            let effects = [Located { effect: Effect::delete(written), written: place(written), real: place(real) }];
+            policy(text).judge(&Question { tool: &probe, effects: &effects, ceilings: &[] }).decision
+        };
+        let deny = "preset = 'full'\nrules = [{ decision = 'deny', path = 'secret' }]";
+        let allow = "rules = [{ decision = 'allow', path = 'tmp' }]";
+        for (text, written, real, expected) in [
+            ("preset = 'full'", "notes.txt", ".ssh/id_rsa", Deny),
+            ("preset = 'full'", ".ssh/id_rsa", "notes.txt", Deny),
+            (deny, "link", "secret/a", Deny),
+            (deny, "secret/link", "a", Deny),
+            (allow, "tmp/a", "tmp/b", Allow),
+            (allow, "tmp/link", "src/a", Ask),
+            (allow, "link", "tmp/a", Ask),
+        ] {
+            assert_eq!(decide(text, written, real), expected, "{written} -> {real}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_nobody_located_is_refused() {
+        let effects = [Located::nowhere(Effect::read("a"))];
+        let probe = tool("probe", Risk::Low, &[]);
+        let verdict = policy("preset = 'full'").judge(&Question { tool: &probe, effects: &effects, ceilings: &[] });
+        assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace));
+    }
+
+    #[test]
+    fn reserved_hosts_need_a_rule_that_names_them() {
+        for (allowed, host, expected) in [
+            ("", "127.0.0.1", Deny),
+            ("", "2130706433", Deny),
+            ("", "bücher.example", Deny),
+            ("", "example.com", Allow),
+            ("'*', '0.0.0.0/0', '*.localhost'", "localhost", Deny),
+            ("'*', '0.0.0.0/0'", "::ffff:10.0.0.1", Deny),
+            ("'169.254.0.0/16'", "169.254.169.254", Deny),
+            ("'localhost'", "LOCALHOST.", Allow),
+            ("'10.0.0.0/8'", "10.0.0.1", Allow),
+            ("'::1'", "[::1]", Allow),
+            ("'localhost'", "127.0.0.1", Deny),
+        ] {
+            let policy = policy(&format!("preset = 'full'\n[network]\nallow = [{allowed}]"));
+            let verdict = judge(&policy, &[connect(host)]);
+            assert_eq!(verdict.decision, expected, "{allowed} {host}");
+            let code = (expected == Deny).then_some(ErrorCode::NetworkDenied);
+            assert_eq!(verdict.decided_by.code, code, "{allowed} {host}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_is_decided_by_its_setting_alone() {
+        let plenty =
+            "[[rules]]\ndecision = 'allow'\ntool = '*'\n[[rules]]\ndecision = 'allow'\npermission = 'proc.exec'
+            [[rules]]\ndecision = 'allow'\ncommand = ['*']\n[[rules]]\ndecision = 'ask'\npermission = 'proc.exec'\n";
+        for (setting, plain, unknown) in [("confine", Allow, Ask), ("ask", Allow, Ask), ("deny", Allow, Deny)] {
+            let policy = policy(&format!("{plenty}[commands]\nunknown = '{setting}'"));
+            assert_eq!(judge(&policy, &[run("make all")]).decision, plain, "{setting}");
+            assert_eq!(judge(&policy, &[run("make; make")]).decision, unknown, "{setting}");
+        }
+        let verdict = judge(&policy(""), &[run("make && make")]);
+        assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
+    }
+
+    #[test]
+    fn many_changes_at_once_ask() {
+        let writes = |count: usize| (0..count).map(|n| Effect::write(format!("f{n}"))).collect::<Vec<_>>();
+        let twice = [writes(MANY_FILES), writes(MANY_FILES)].concat();
+        let reads: Vec<_> = (0..50).map(|n| Effect::read(format!("f{n}"))).collect();
+        let decide = |text: &str, effects: &[Effect]| judge(&policy(text), effects).decision;
+        assert_eq!(decide("", &writes(MANY_FILES)), Allow);
+        assert_eq!(decide("", &writes(MANY_FILES + 1)), Ask);
+        assert_eq!(decide("", &twice), Allow, "distinct paths count");
+        assert_eq!(decide("", &reads), Allow, "reads don't count");
+        assert_eq!(decide("preset = 'autonomous'", &writes(MANY_FILES + 1)), Deny);
+        assert_eq!(decide("rules = [{ decision = 'allow', tool = 'probe' }]", &writes(MANY_FILES + 1)), Allow);
+        assert_eq!(decide("rules = [{ decision = 'allow', path = '**' }]", &writes(MANY_FILES + 1)), Ask);
+    }
+
+    #[test]
+    fn tools_outside_a_list_or_a_ceiling_are_not_allowed() {
+        let read = tool("read", Risk::Low, &[]);
+        let ceiling = |tools: &[&str]| Ceiling {
+            source: "skill review".into(),
+            tools: tools.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        for (text, ceilings, expected) in [
+            ("", vec![], Allow),
+            ("tools.allow = ['re*']", vec![ceiling(&["read", "list"])], Allow),
+            ("tools.allow = ['list']", vec![], Deny),
+            ("tools.allow = []", vec![], Deny),
+            ("tools.deny = ['r*']", vec![], Deny),
+            ("", vec![ceiling(&["read"]), ceiling(&["list"])], Deny),
+            ("", vec![ceiling(&[])], Deny),
+        ] {
+            let verdict = judge_tool(&policy(text), &read, &[Effect::read("a")], &ceilings);
+            assert_eq!(verdict.decision, expected, "{text} {ceilings:?}");
+            let code = (expected == Deny).then_some(ErrorCode::ToolNotAllowed);
+            assert_eq!(verdict.decided_by.code, code, "{text} {ceilings:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Patterns over paths, in the manner of `.gitignore`: a pattern without `/` is a name at any depth, one with `/` is
+//! relative to the root (`./name` is how a lone name is tied to it), and whatever a pattern matches covers what lies
+//! beneath.
+
+use std::borrow::Cow;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::error::Fault;
+
+/// Which letters count as equal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Letters {
+    /// Only equal ones: for what loosens.
+    #[default]
+    Exact,
+    /// Whatever some file system takes for equal: for what tightens.
+    Folded,
+}
+
+impl Letters {
+    /// A path in the form in which it is compared.
+    fn compare(self, path: &str) -> Cow<'_, str> {
+        match self {
+            Self::Exact => path.into(),
+            Self::Folded => fold(path),
+        }
+    }
+}
+
+/// One compiled pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct PathGlob {
+    pattern: String,
+    globs: Vec<Glob>,
+}
+
+impl PathGlob {
+    /// A pattern that also covers what lies beneath a match.
+    pub(crate) fn new(pattern: &str, letters: Letters) -> Result<Self, Fault> {
+        let anchored = anchored(pattern)?;
+        let forms = match anchored.as_str() {
+            "**" => vec![anchored],
+            _ => vec![format!("{anchored}/**"), anchored],
+        };
+        Self::build(pattern, &forms, letters)
+    }
+
+    /// A pattern that matches a path but not what lies beneath it.
+    pub(crate) fn alone(pattern: &str, letters: Letters) -> Result<Self, Fault> {
+        Self::build(pattern, &[anchored(pattern)?], letters)
+    }
+
+    fn build(pattern: &str, forms: &[String], letters: Letters) -> Result<Self, Fault> {
+        let build = |form: &String| {
+            let form = letters.compare(form);
+            GlobBuilder::new(&form).literal_separator(true).backslash_escape(true).build()
+        };
+        let globs = forms.iter().map(build).collect::<Result<_, _>>().map_err(|fault| {
+            Fault::new(
+                format!("The path pattern `{pattern}` can't be read: {}.", fault.kind()),
+                "Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character that is meant as it stands.",
+            )
+        })?;
+        Ok(Self { pattern: pattern.to_owned(), globs })
+    }
+
+    /// As it was written.
+    pub(crate) fn pattern(&self) -> &str {
+        &self.pattern
+    }
+}
+
+/// Many patterns, matched at once. All of them compare letters in the same way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PathSet {
+    letters: Letters,
+    set: GlobSet,
+    /// Which pattern each glob of the set belongs to.
+    owners: Vec<usize>,
+}
+
+impl PathSet {
+    /// Compiles patterns; each match later names its `usize`.
+    pub(crate) fn new<'a>(
+        letters: Letters,
+        patterns: impl IntoIterator<Item = (usize, &'a PathGlob)>,
+    ) -> Result<Self, Fault> {
+        let (mut builder, mut owners) = (GlobSetBuilder::new(), Vec::new());
+        for (owner, pattern) in patterns {
+            for glob in &pattern.globs {
+                builder.add(glob.clone());
+                owners.push(owner);
+            }
+        }
+        let set = builder.build().map_err(|fault| {
+            Fault::new(format!("The path patterns are too large together: {fault}."), "Use fewer or simpler patterns.")
+        })?;
+        Ok(Self { letters, set, owners })
+    }
+
+    pub(crate) fn is_match(&self, path: &str) -> bool {
+        !self.set.is_empty() && self.set.is_match(self.letters.compare(tidy(path)).as_ref())
+    }
+
+    /// The patterns that match, each once, in the order they were given.
+    pub(crate) fn matches(&self, path: &str) -> Vec<usize> {
+        if self.set.is_empty() {
+            return Vec::new();
+        }
+        let mut found = self.set.matches(self.letters.compare(tidy(path)).as_ref());
+        for index in &mut found {
+            *index = self.owners[*index];
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// The glob for a pattern, relative to the root, without what only says "and beneath".
+fn anchored(pattern: &str) -> Result<String, Fault> {
+    refuse_foreign_forms(pattern)?;
+    let mut base = pattern;
+    while let Some(shorter) = base.strip_suffix("/**").or_else(|| base.strip_suffix('/')) {
+        base = shorter;
+    }
+    let base = base.strip_prefix("./").unwrap_or(base);
+    let tied = pattern.trim_end_matches('/').contains('/');
+    Ok(if tied || base == "**" { base.to_owned() } else { format!("**/{base}") })
+}
+
+fn refuse_foreign_forms(pattern: &str) -> Result<(), Fault> {
+    let hint = if pattern.is_empty() || matches!(pattern, "." | "./" | "./**") {
+        "Use `**` for everything."
+    } else if pattern.starts_with('/') || pattern.starts_with('~') {
+        "Write it relative to the workspace; use `./name` for a name that counts only at the top."
+    } else if pattern.split('/').any(|part| part == "..") {
+        "Leave out `..`: patterns only speak of what lies in the workspace and the other roots."
+    } else if pattern.starts_with('!') {
+        "Write an `allow` rule, or `sensitive.except`, instead of `!`."
+    } else {
+        return Ok(());
+    };
+    Err(Fault::new(format!("The path pattern `{pattern}` isn't supported."), hint))
+}
+
+/// A path in the one form in which look-alikes are equal: small letters, none of the invisible characters that some
+/// file systems skip.
+fn fold(path: &str) -> Cow<'_, str> {
+    if !path.is_ascii() {
+        let visible = path.chars().filter(|letter| !is_invisible(*letter)).flat_map(char::to_lowercase);
+        return visible.map(|letter| if letter == 'ſ' { 's' } else { letter }).collect::<String>().into();
+    }
+    if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return path.to_ascii_lowercase().into();
+    }
+    path.into()
+}
+
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A path as a person might write it, in the form in which places are kept.
+fn tidy(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path).trim_end_matches('/')
+}
+
+/// A pattern that means exactly this path.
+pub(crate) fn escape(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for letter in path.chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, letters: Letters, path: &str) -> bool {
+        let glob = PathGlob::new(pattern, letters).unwrap();
+        let set = PathSet::new(letters, [(7, &glob)]).unwrap();
+        assert_eq!(set.is_match(path), set.matches(path) == [7], "both ways agree");
+        set.is_match(path)
+    }
+
+    #[test]
+    fn patterns_read_like_gitignore() {
+        for (pattern, yes, no) in [
+            ("secret", &["secret", "a/b/secret", "a/secret/b/c"][..], &["secrets", "a/my-secret", ""][..]),
+            ("*.pem", &["a.pem", "x/a.pem", "x/a.pem/y"], &["a.pem.txt"]),
+            ("docs/", &["docs", "docs/a", "x/docs/a"], &["docs2"]),
+            ("docs/**", &["docs", "docs/a", "docs/a/b"], &["x/docs/a", "docs2/a"]),
+            ("docs/*", &["docs/a", "docs/a/b"], &["docs", "x/docs/a"]),
+            ("docs/secret", &["docs/secret", "docs/secret/a"], &["x/docs/secret", "docs/secretive"]),
+            ("./top", &["top", "top/a"], &["a/top"]),
+            ("**/a/b", &["a/b", "x/y/a/b/c"], &["a/x/b"]),
+            ("a/**/b", &["a/b", "a/x/y/b/c"], &["b"]),
+            ("{x,y}/z", &["x/z", "y/z/w"], &["z", "w/z"]),
+            ("**", &["", "a", "a/b"], &[]),
+            ("*", &["", "a", "a/b"], &[]),
+            ("?*", &["a", "a/b"], &[""]),
+            (r"a\*b", &["a*b"], &["axb"]),
+            ("new\nline", &["new\nline/x"], &["new"]),
+        ] {
+            yes.iter().for_each(|path| assert!(matches(pattern, Letters::Exact, path), "{pattern} ~ {path}"));
+            no.iter().for_each(|path| assert!(!matches(pattern, Letters::Exact, path), "{pattern} !~ {path}"));
+        }
+    }
+
+    #[test]
+    fn what_tightens_sees_through_case_and_invisible_letters() {
+        for path in [".SSH/x", ".ſsh/x", ".s\u{200b}sh/x", ".ssh"] {
+            assert!(matches(".Ssh", Letters::Folded, path), "{path}");
+        }
+        assert!(!matches(".ssh", Letters::Exact, ".SSH"));
+        assert!(matches("Geheim/Öl", Letters::Folded, "geheim/öl/x"));
+    }
+
+    #[test]
+    fn patterns_that_cannot_work_say_what_to_write_instead() {
+        for (pattern, expected) in [
+            ("/etc", "relative to the workspace"),
+            ("~/x", "relative to the workspace"),
+            ("a/../b", "Leave out `..`"),
+            ("", "Use `**` for everything"),
+            (".", "Use `**` for everything"),
+            ("!a", "`allow` rule"),
+            ("a[", "Use `*`"),
+            ("{a", "Use `*`"),
+        ] {
+            let fault = PathGlob::new(pattern, Letters::Exact).unwrap_err();
+            assert!(format!("{fault:?}").contains(expected), "{pattern}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_path_matches_itself_alone() {
+        for path in ["a*b", "a?[x]", "{a,b}", "!x", r"back\slash", "plain/path.rs"] {
+            let pattern = format!("./{}", escape(path));
+            assert!(matches(&pattern, Letters::Exact, path), "{pattern}");
+        }
+        assert!(!matches(&format!("./{}", escape("a*b")), Letters::Exact, "axb"));
+    }
+}

@@ -1,0 +1,275 @@
+//! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
+
+use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
+
+use crate::config::Unknown;
+use crate::error::Fault;
+use crate::guards::{GUARDS, Guard};
+use crate::judge::Ceiling;
+use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::preset::Preset;
+use crate::rules::path::PathRule;
+use crate::rules::tool::ToolRule;
+use crate::rules::{Kind, Rule};
+use crate::settle::is_refused;
+
+/// Decides whether calls may run. Made by [`crate::compile`]; never changes.
+#[derive(Debug)]
+pub struct Policy {
+    pub(crate) preset: Preset,
+    /// Nobody can be asked, so an ask becomes a deny.
+    pub(crate) unattended: bool,
+    /// What becomes of commands that can't be understood, and who said so.
+    pub(crate) unknown: (Unknown, Layer),
+    /// Every rule of every layer, strongest layer first.
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) tool_sets: Vec<ToolSet>,
+    /// The path rules that tighten, matched against folded paths.
+    pub(crate) strict_paths: PathSet,
+    /// The path rules that allow, matched against paths as they are.
+    pub(crate) allowed_paths: PathSet,
+    /// Places that configuration takes out of the built-in sensitive ones.
+    pub(crate) excepts: PathSet,
+    /// For each kind of access, what rules deny.
+    denied: [PathSet; 3],
+}
+
+/// One layer's list of the tools that there are.
+#[derive(Debug)]
+pub(crate) struct ToolSet {
+    pub(crate) layer: Layer,
+    pub(crate) file: String,
+    pub(crate) tools: Vec<ToolRule>,
+}
+
+impl ToolSet {
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.matches(name))
+    }
+
+    pub(crate) fn name(&self) -> RuleName {
+        RuleName { rule: "tools.allow".into(), layer: self.layer }
+    }
+}
+
+/// One statement of the policy, for a person who wants to know what holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleDescription {
+    /// The rule in words, and its layer.
+    pub name: RuleName,
+    /// What it says.
+    pub decision: Decision,
+    /// Where it is written; `built in` for what comes with Toolgate.
+    pub source: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// One example of a rule, tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleResult {
+    /// The rule it belongs to.
+    pub name: RuleName,
+    /// Where that is written.
+    pub source: String,
+    /// The example.
+    pub example: String,
+    /// Whether the rule should match it.
+    pub expected: bool,
+    /// Whether it does.
+    pub matched: bool,
+}
+
+const BUILT_IN: &str = "built in";
+
+impl Policy {
+    pub(crate) fn new(
+        preset: Preset,
+        unattended: bool,
+        unknown: (Unknown, Layer),
+        rules: Vec<Rule>,
+        tool_sets: Vec<ToolSet>,
+        excepts: &[PathGlob],
+    ) -> Result<Self, Fault> {
+        let paths = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
+            let found = rules.iter().enumerate().filter_map(|(index, rule)| match &rule.kind {
+                Kind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
+                _ => None,
+            });
+            PathSet::new(letters, found)
+        };
+        let denies =
+            |access| paths(Letters::Folded, &|rule, path| rule.decision == Decision::Deny && path.is_about(access));
+        Ok(Self {
+            preset,
+            unattended,
+            unknown,
+            strict_paths: paths(Letters::Folded, &|rule, _| rule.decision != Decision::Allow)?,
+            allowed_paths: paths(Letters::Exact, &|rule, _| rule.decision == Decision::Allow)?,
+            denied: [denies(Access::Read)?, denies(Access::Write)?, denies(Access::Delete)?],
+            excepts: PathSet::new(Letters::Exact, excepts.iter().map(|glob| (0, glob)))?,
+            rules,
+            tool_sets,
+        })
+    }
+
+    /// The preset that holds.
+    pub fn preset(&self) -> Preset {
+        self.preset
+    }
+
+    /// Whether an ask becomes a deny, because nobody can be asked.
+    pub fn is_unattended(&self) -> bool {
+        self.unattended
+    }
+
+    /// Whether tools must not see this place with this access: it is sensitive, or a rule denies the path. Asked of
+    /// every entry of a walk.
+    pub fn hides(&self, access: Access, place: &Place) -> bool {
+        GUARDS.over(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
+    }
+
+    /// Whether it makes sense to show a tool to a model: false when every call of it would be refused.
+    pub fn offers(&self, tool: &Declaration, ceilings: &[Ceiling]) -> bool {
+        let mut opinions = Vec::new();
+        self.on_tool(tool, ceilings, &mut opinions);
+        self.on_declared_permissions(tool, &[], false, &mut opinions);
+        !is_refused(&opinions, self.unattended)
+    }
+
+    /// Everything that holds: what is built in, the preset's baseline, and the rules of every layer.
+    pub fn rules(&self) -> impl Iterator<Item = RuleDescription> + '_ {
+        let guards = GUARDS.all().iter().map(|guard| RuleDescription {
+            name: guard_name(guard),
+            decision: Decision::Deny,
+            source: BUILT_IN.into(),
+            reason: guard.reason.clone(),
+        });
+        let baseline = Preset::permissions().map(|permission| RuleDescription {
+            name: self.baseline_name(permission),
+            decision: self.preset.baseline(permission),
+            source: BUILT_IN.into(),
+            reason: self.preset.reason(permission),
+        });
+        let sets = self.tool_sets.iter().map(|set| RuleDescription {
+            name: set.name(),
+            decision: Decision::Deny,
+            source: set.file.clone(),
+            reason: "Tools that aren't on this list are refused.".into(),
+        });
+        let written = self.rules.iter().map(|rule| RuleDescription {
+            name: rule.name.clone(),
+            decision: rule.decision,
+            source: rule.file.clone(),
+            reason: rule.reason.clone(),
+        });
+        guards.chain(baseline).chain(sets).chain(written)
+    }
+
+    /// Every example of every rule, tried again.
+    pub fn examples(&self) -> Vec<ExampleResult> {
+        let guards = GUARDS.all().iter().enumerate().flat_map(|(index, guard)| {
+            let expected = guard.matches.iter().map(|example| (example, true));
+            expected.chain(guard.no_match.iter().map(|example| (example, false))).map(move |(example, expected)| {
+                ExampleResult {
+                    name: guard_name(guard),
+                    source: BUILT_IN.into(),
+                    example: example.clone(),
+                    expected,
+                    matched: GUARDS.covers(index, example),
+                }
+            })
+        });
+        let written = self.rules.iter().flat_map(|rule| {
+            rule.examples.iter().map(|(example, expected)| ExampleResult {
+                name: rule.name.clone(),
+                source: rule.file.clone(),
+                example: example.clone(),
+                expected: *expected,
+                matched: rule.kind.matches_example(example).unwrap_or(!expected),
+            })
+        });
+        guards.chain(written).collect()
+    }
+}
+
+fn guard_name(guard: &Guard) -> RuleName {
+    RuleName { rule: format!("deny path {}{}", guard.paths.join(" "), guard.access), layer: Layer::Builtin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{policy, tool};
+    use toolgate_contract::{Permission, Risk};
+
+    #[test]
+    fn what_is_denied_is_hidden_for_that_access() {
+        let policy = policy(
+            "sensitive.except = ['certs/**']
+            rules = [{ decision = 'deny', path = 'Secret/**' }, { decision = 'deny', path = '*.lock', access = ['write'] },
+                     { decision = 'ask', path = 'docs' }, { decision = 'deny', tool = '*' }]",
+        );
+        let hides = |access, path: &str| policy.hides(access, &Place::in_workspace(path));
+        for (path, read, write) in [
+            ("src/main.rs", false, false),
+            ("", false, false),
+            ("secret/a", true, true),
+            ("a/Cargo.lock", false, true),
+            ("docs/a", false, false),
+            ("x/.ssh", true, true),
+            ("x/.ssh/deep/er", true, true),
+            (".git/config", false, true),
+            ("certs/ca.pem", false, false),
+            ("other/ca.pem", true, true),
+            (".toolgate/", true, true),
+        ] {
+            assert_eq!(hides(Access::Read, path), read, "read {path}");
+            assert_eq!(hides(Access::Write, path), write, "write {path}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_would_always_be_refused_is_not_offered() {
+        let write = tool("write", Risk::High, &[Permission::FsRead, Permission::FsWrite]);
+        let commit = tool("commit", Risk::High, &[Permission::GitWrite]);
+        let ceiling = Ceiling { source: "skill x".into(), tools: vec!["read".into()] };
+        for (text, offers_write, offers_commit) in [
+            ("", true, true),
+            ("preset = 'read-only'", false, false),
+            ("preset = 'autonomous'", true, false),
+            ("preset = 'autonomous'\nrules = [{ decision = 'allow', tool = 'commit' }]", true, true),
+            ("rules = [{ decision = 'deny', tool = 'wr*' }]", false, true),
+            ("rules = [{ decision = 'deny', risk = 'high' }]", false, false),
+            ("rules = [{ decision = 'ask', risk = 'high' }]", true, true),
+            ("rules = [{ decision = 'deny', permission = 'fs.write' }]", false, true),
+            ("rules = [{ decision = 'deny', path = '**' }]", true, true),
+            ("tools.allow = ['write']", true, false),
+        ] {
+            let policy = policy(text);
+            assert_eq!(policy.offers(&write, &[]), offers_write, "write: {text}");
+            assert_eq!(policy.offers(&commit, &[]), offers_commit, "commit: {text}");
+            assert!(!policy.offers(&write, std::slice::from_ref(&ceiling)));
+        }
+    }
+
+    #[test]
+    fn every_rule_and_every_example_can_be_shown() {
+        let policy = policy(
+            "tools.allow = ['read']
+            rules = [{ decision = 'deny', path = 'a', reason = 'Mine.', match = ['a/b'], no_match = ['b'] }]",
+        );
+        let rules: Vec<_> = policy.rules().collect();
+        for (rule, source) in [
+            ("deny path a", "user.toml"),
+            ("tools.allow", "user.toml"),
+            ("preset workspace: ask fs.delete", "built in"),
+        ] {
+            assert!(rules.iter().any(|known| known.name.rule == rule && known.source == source), "{rule}");
+        }
+        assert!(rules.iter().any(|known| known.name.rule.starts_with("deny path .ssh")));
+        let examples = policy.examples();
+        assert!(examples.iter().all(|example| example.matched == example.expected));
+        assert_eq!(examples.iter().filter(|example| example.source == "user.toml").count(), 2);
+    }
+}

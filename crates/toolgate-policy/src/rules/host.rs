@@ -1,0 +1,157 @@
+//! Rules about hosts: a domain, everything beneath one (`*.example.com`), an address, a range, or `*` for all.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::error::Fault;
+use crate::host::{Block, Host, Range};
+
+/// Speaks of every connection to such a host.
+#[derive(Debug)]
+pub(crate) struct HostRule {
+    written: String,
+    pattern: Pattern,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    Any,
+    Name(String),
+    /// What a name must end in, its dot included.
+    Beneath(String),
+    Address(IpAddr),
+    Range(Range),
+}
+
+impl HostRule {
+    pub(crate) fn new(written: &str) -> Result<Self, Fault> {
+        Ok(Self { written: written.to_owned(), pattern: read(written)? })
+    }
+
+    pub(crate) fn matches(&self, host: &Host) -> bool {
+        match (&self.pattern, host) {
+            (Pattern::Any, _) => true,
+            (Pattern::Name(wanted), Host::Name(name)) => wanted == name,
+            (Pattern::Beneath(ending), Host::Name(name)) => name.ends_with(ending),
+            (Pattern::Address(wanted), Host::Address(address)) => wanted == address,
+            (Pattern::Range(range), Host::Address(address)) => range.contains(*address),
+            _ => false,
+        }
+    }
+
+    /// Whether the rule means this reserved host on purpose: by its name, its address, or a range within its block. A
+    /// pattern that merely happens to reach so far doesn't count.
+    pub(crate) fn names(&self, host: &Host, block: &Block) -> bool {
+        self.matches(host)
+            && match &self.pattern {
+                Pattern::Name(_) | Pattern::Address(_) => true,
+                Pattern::Range(range) => block.range.is_some_and(|whole| range.is_within(whole)),
+                Pattern::Any | Pattern::Beneath(_) => false,
+            }
+    }
+
+    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, Fault> {
+        match Host::read(example) {
+            Ok(host) => Ok(self.matches(&host)),
+            Err(fault) => Err(Fault::new(format!("The example `{example}` is not a host."), fault.reason())),
+        }
+    }
+}
+
+fn read(written: &str) -> Result<Pattern, Fault> {
+    if written == "*" {
+        return Ok(Pattern::Any);
+    }
+    if let Some(range) = Range::read(written) {
+        return Ok(Pattern::Range(range));
+    }
+    let (name, beneath) = match written.strip_prefix("*.") {
+        Some(name) => (name, true),
+        None => (written, false),
+    };
+    match (Host::read(name), beneath) {
+        (Ok(Host::Name(name)), false) => Ok(Pattern::Name(name)),
+        (Ok(Host::Name(name)), true) => Ok(Pattern::Beneath(format!(".{name}"))),
+        (Ok(Host::Address(address)), false) => Ok(Pattern::Address(address)),
+        (Ok(Host::Address(_)), true) => Err(unreadable(written, "Write a range, such as `10.0.0.0/8`.")),
+        (Err(_), _) if written.contains("://") || written.contains(':') && !written.contains("::") => {
+            Err(unreadable(written, "Leave out scheme and port: rules are about hosts."))
+        }
+        (Err(_), _) if written.contains('/') => Err(unreadable(written, "Write a range like `10.0.0.0/8`.")),
+        (Err(_), _) if written.contains('*') => {
+            Err(unreadable(written, "A `*` can only stand alone or in front: `*.example.com`."))
+        }
+        (Err(fault), _) => Err(unreadable(written, fault.reason())),
+    }
+}
+
+fn unreadable(written: &str, hint: &str) -> Fault {
+    Fault::new(format!("The host `{written}` can't be read."), hint)
+}
+
+impl fmt::Display for HostRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {}", self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_match_by_name_ending_address_or_range() {
+        for (pattern, host, expected) in [
+            ("example.com", "EXAMPLE.com.", true),
+            ("example.com", "www.example.com", false),
+            ("*.example.com", "a.b.example.com", true),
+            ("*.example.com", "example.com", false),
+            ("*.example.com", "badexample.com", false),
+            ("10.0.0.0/8", "10.1.1.1", true),
+            ("10.0.0.0/8", "::ffff:10.1.1.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("::1", "[0::1]", true),
+            ("*", "anything.example", true),
+            ("*", "1.1.1.1", true),
+        ] {
+            assert_eq!(HostRule::new(pattern).unwrap().matches_example(host), Ok(expected), "{pattern} {host}");
+        }
+    }
+
+    #[test]
+    fn only_a_rule_that_means_a_reserved_host_names_it() {
+        for (pattern, host, expected) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("localhost", "localhost", true),
+            ("10.2.0.0/16", "10.2.3.4", true),
+            ("10.0.0.0/8", "10.2.3.4", true),
+            ("0.0.0.0/0", "10.2.3.4", false),
+            ("8.0.0.0/6", "10.2.3.4", false),
+            ("*", "localhost", false),
+            ("*.localhost", "a.localhost", false),
+            ("169.254.0.0/16", "169.254.169.254", false),
+            ("169.254.169.254/32", "169.254.169.254", true),
+        ] {
+            let host = Host::read(host).unwrap();
+            let named = HostRule::new(pattern).unwrap().names(&host, host.block().unwrap());
+            assert_eq!(named, expected, "{pattern} {host}");
+        }
+    }
+
+    #[test]
+    fn unreadable_hosts_say_what_to_write() {
+        for (pattern, expected) in [
+            ("https://example.com", "scheme and port"),
+            ("example.com:443", "scheme and port"),
+            ("10.0.0.0/40", "range like"),
+            ("ex*mple.com", "only stand alone or in front"),
+            ("bücher.de", "punycode"),
+            ("127.1", "four decimal numbers"),
+            ("*.10.0.0.1", "range"),
+            ("", "empty"),
+        ] {
+            let fault = HostRule::new(pattern).unwrap_err();
+            assert!(format!("{fault:?}").contains(expected), "{pattern}: {fault:?}");
+        }
+    }
+}

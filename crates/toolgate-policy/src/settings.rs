@@ -1,0 +1,252 @@
+//! What configuration says beside rules: roots, limits, durability, names of secrets. Layers are merged strongest first;
+//! a weaker one can only narrow what a stronger one set, and a workspace that isn't trusted can only narrow at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::compile::LayerInput;
+use crate::config::{Root, RootAccess, ToolLimits, Unknown};
+use crate::error::{ConfigError, Fault};
+use crate::guards::GUARDS;
+use crate::path_glob::PathSet;
+use toolgate_contract::{Access, Place};
+
+/// What configuration says beside rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Folders beside the workspace that tools may use.
+    pub roots: Vec<Root>,
+    /// Limits of every tool that has none of its own.
+    pub limits: Limits,
+    /// Limits of single tools, complete.
+    pub tool_limits: BTreeMap<String, Limits>,
+    /// When an event counts as written.
+    pub durability: Durability,
+    /// Names of environment variables whose values are secrets, beside the built-in ones.
+    pub secret_names: BTreeSet<String>,
+    /// What becomes of a command that can't be understood.
+    pub unknown_commands: Unknown,
+}
+
+impl Settings {
+    /// The limits of one tool.
+    pub fn limits_of(&self, tool: &str) -> Limits {
+        self.tool_limits.get(tool).copied().unwrap_or(self.limits)
+    }
+}
+
+/// How much output a call may return, and how long it may take (C-26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Lines of output.
+    pub lines: u64,
+    /// Bytes of output.
+    pub bytes: u64,
+    /// Characters of one line.
+    pub line_chars: u64,
+    /// Seconds a call may take.
+    pub timeout_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 }
+    }
+}
+
+/// When an event counts as written, weakest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Once the operating system has it.
+    #[default]
+    Os,
+    /// Once the disk has it.
+    Sync,
+}
+
+/// Merges the layers, given strongest first.
+pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
+    check_limits(layers)?;
+    let tools: BTreeSet<&String> = layers.iter().flat_map(|input| input.config.limits.tools.keys()).collect();
+    Ok(Settings {
+        roots: merge_roots(layers, warnings)?,
+        limits: merge_limits(layers, None, warnings),
+        tool_limits: tools.into_iter().map(|name| (name.clone(), merge_limits(layers, Some(name), warnings))).collect(),
+        durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
+        secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
+        unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
+    })
+}
+
+/// One limit: its name, how a layer states it, and where the merged value goes.
+type Field = (&'static str, fn(&ToolLimits) -> Option<u64>, fn(&mut Limits) -> &mut u64);
+
+const FIELDS: [Field; 4] = [
+    ("lines", |stated| stated.lines, |limits| &mut limits.lines),
+    ("bytes", |stated| stated.bytes, |limits| &mut limits.bytes),
+    ("line_chars", |stated| stated.line_chars, |limits| &mut limits.line_chars),
+    ("timeout_seconds", |stated| stated.timeout_seconds, |limits| &mut limits.timeout_seconds),
+];
+
+fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<String>) -> Limits {
+    let mut limits = Limits::default();
+    for (field, stated, merged) in FIELDS {
+        let mut ceiling = None;
+        for input in layers {
+            let Some(wanted) = stated(&input.config.limits.of(tool)) else { continue };
+            let ceiling_here = ceiling.or((!input.may_loosen()).then_some(*merged(&mut limits)));
+            if ceiling_here.is_some_and(|ceiling| wanted > ceiling) {
+                let what = format!("a higher limit (`{field} = {wanted}`)");
+                warn_once(warnings, input.ignored(&what, ceiling.is_some()));
+                continue;
+            }
+            ceiling = Some(wanted);
+            *merged(&mut limits) = wanted;
+        }
+    }
+    limits
+}
+
+/// A general limit is met again for every tool that has limits of its own; once is enough to say so.
+fn warn_once(warnings: &mut Vec<String>, warning: String) {
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
+}
+
+fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
+    for input in layers {
+        let limits = &input.config.limits;
+        for stated in std::iter::once(limits.of(None)).chain(limits.tools.values().copied()) {
+            if let Some((field, ..)) = FIELDS.iter().find(|(_, value, _)| value(&stated) == Some(0)) {
+                let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
+                return Err(fault.at(&input.source, input.layer, None));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
+    let mut roots: Vec<Root> = Vec::new();
+    for input in layers {
+        let stronger = roots.clone();
+        for wanted in &input.config.roots {
+            let mut root = check_root(wanted).map_err(|fault| fault.at(&input.source, input.layer, None))?;
+            if !input.may_loosen() {
+                warnings.push(input.ignored(&format!("the root `{}`", root.path), false));
+                continue;
+            }
+            let narrower = |known: &&Root| known.access < root.access && is_beneath(&known.path, &root.path);
+            if stronger.iter().any(|known| narrower(&known)) {
+                warnings.push(input.ignored(&format!("writing in the root `{}`", root.path), true));
+                root.access = RootAccess::Read;
+            }
+            match roots.iter_mut().find(|known| known.path == root.path) {
+                Some(known) => known.access = known.access.min(root.access),
+                None => roots.push(root),
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn check_root(root: &Root) -> Result<Root, Fault> {
+    let wrong = |why: &str, hint: &str| Err(Fault::new(format!("The root `{}` {why}.", root.path), hint));
+    if !root.path.starts_with('/') {
+        return wrong("isn't absolute", "Write the whole path, from `/` on.");
+    }
+    if root.path.split('/').any(|part| matches!(part, "." | "..")) {
+        return wrong("has `.` or `..` in it", "Write where it really is.");
+    }
+    let parts: Vec<_> = root.path.split('/').filter(|part| !part.is_empty()).collect();
+    let path = parts.join("/");
+    if GUARDS.over(Access::Read, &Place::in_workspace(path.clone()), &PathSet::default()).is_some() {
+        return wrong("is a sensitive place", "Choose a folder that holds no credentials.");
+    }
+    Ok(Root { path: format!("/{path}"), access: root.access })
+}
+
+fn is_beneath(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || folder == "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{layer, settings, untrusted};
+    use toolgate_contract::Layer;
+
+    #[test]
+    fn defaults() {
+        let merged = settings(vec![]).0;
+        assert_eq!(merged.limits, Limits { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 });
+        assert_eq!((merged.durability, merged.unknown_commands), (Durability::Os, Unknown::Confine));
+    }
+
+    #[test]
+    fn a_weaker_layer_only_lowers_what_a_stronger_one_set() {
+        let managed = || layer(Layer::Managed, "[limits]\nlines = 500\nbytes = 900");
+        let user = || layer(Layer::User, "[limits]\nlines = 800\nbytes = 100\ntimeout_seconds = 900");
+        let (merged, warnings) = settings(vec![user(), managed()]);
+        assert_eq!(merged.limits, Limits { lines: 500, bytes: 100, line_chars: 2000, timeout_seconds: 900 });
+        assert_eq!(
+            warnings,
+            ["user.toml: a higher limit (`lines = 800`) is ignored, because a layer with more authority is stricter."]
+        );
+    }
+
+    #[test]
+    fn an_untrusted_workspace_lowers_but_never_raises() {
+        let flags = || layer(Layer::Flags, "[limits]\nlines = 5000");
+        let (merged, warnings) = settings(vec![flags(), untrusted("[limits]\nlines = 9000\nbytes = 10")]);
+        assert_eq!((merged.limits.lines, merged.limits.bytes), (5000, 10));
+        assert!(warnings[0].contains("run `toolgate trust`"), "{warnings:?}");
+        let (merged, _) = settings(vec![flags(), untrusted("[limits]\nlines = 50")]);
+        assert_eq!(merged.limits.lines, 50);
+    }
+
+    #[test]
+    fn a_tools_own_limit_goes_beyond_its_own_layers_but_not_a_stronger_ones() {
+        let user = layer(Layer::User, "[limits]\nlines = 100\n[limits.tools.grep]\nlines = 300");
+        let flags = layer(Layer::Flags, "[limits.tools.read]\nlines = 200\n[limits.tools.grep]\nbytes = 7");
+        let (merged, warnings) = settings(vec![user, flags]);
+        assert_eq!(merged.limits_of("list").lines, 100);
+        assert_eq!(merged.limits_of("grep"), Limits { lines: 300, bytes: 7, ..Limits::default() });
+        assert_eq!(merged.limits_of("read").lines, 100);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn roots_add_up_but_a_weaker_layer_never_widens_one() {
+        let user = layer(Layer::User, "roots = [{ path = '/data/' }, { path = '/work', access = 'write' }]");
+        let flags = layer(Layer::Flags, "roots = [{ path = '/data/in', access = 'write' }, { path = '/work' }]");
+        let (merged, warnings) = settings(vec![user, flags, untrusted("roots = [{ path = '/home' }]")]);
+        let read = |path: &str| Root { path: path.into(), access: RootAccess::Read };
+        assert_eq!(merged.roots, [read("/data"), read("/work"), read("/data/in")]);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+    }
+
+    #[test]
+    fn roots_that_cannot_be_are_refused() {
+        for (path, expected) in
+            [("data", "isn't absolute"), ("/a/../b", "`..` in it"), ("/home/me/.ssh", "sensitive place")]
+        {
+            let input = layer(Layer::User, &format!("roots = [{{ path = '{path}' }}]"));
+            let said = crate::compile(vec![input]).unwrap_err().to_string();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_tightens_adds_up_over_all_layers() {
+        let user = layer(Layer::User, "[audit]\ndurability = 'sync'\n[redact]\nnames = ['A']");
+        let other = untrusted("[audit]\ndurability = 'os'\n[redact]\nnames = ['B']\n[commands]\nunknown = 'ask'");
+        let (merged, _) = settings(vec![user, other]);
+        assert_eq!(merged.durability, Durability::Sync);
+        assert_eq!(merged.unknown_commands, Unknown::Ask);
+        assert!(merged.secret_names.contains("A") && merged.secret_names.contains("B"));
+    }
+}

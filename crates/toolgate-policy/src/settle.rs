@@ -1,0 +1,222 @@
+//! From opinions to a verdict: asks are answered by standing approvals, the strictest of what remains wins, and what is
+//! worth telling is put into words.
+
+use toolgate_contract::{Decision, ErrorCode, Finding, Layer, RuleName, Verdict};
+
+use crate::config::Unknown;
+use crate::guards::GUARDS;
+use crate::judge::Question;
+use crate::opinion::{Opinion, Topic, Voice};
+use crate::policy::Policy;
+
+const NOTHING: Opinion = Opinion {
+    decision: Decision::Allow,
+    layer: Layer::Builtin,
+    effect: None,
+    topic: Topic::Call,
+    voice: Voice::Nothing,
+};
+
+/// Whether these opinions alone come to a refusal.
+pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
+    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions)).map(|opinion| opinion.decision).max() {
+        Some(Decision::Deny) => true,
+        Some(Decision::Ask) => unattended,
+        _ => false,
+    }
+}
+
+fn is_answered(opinion: &Opinion, approvals: &[Opinion]) -> bool {
+    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion))
+}
+
+impl Policy {
+    /// Makes the verdict. Among equally strict opinions the one told is an approval that was needed, then a rule before
+    /// the baseline, then the layer with most authority, then the first.
+    pub(crate) fn settle(&self, opinions: &[Opinion], question: &Question<'_>) -> Verdict {
+        let approvals: Vec<Opinion> = opinions.iter().filter(|opinion| opinion.is_approval()).copied().collect();
+        let (answered, open): (Vec<&Opinion>, Vec<&Opinion>) =
+            opinions.iter().partition(|opinion| is_answered(opinion, &approvals));
+        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask));
+        let weight = |opinion: &Opinion| (opinion.decision, was_needed(opinion), !opinion.is_baseline(), opinion.layer);
+        // Of equals, `max_by_key` keeps the last, so it reads backwards.
+        let winner = open.iter().rev().copied().max_by_key(|opinion| weight(opinion)).unwrap_or(&NOTHING);
+        let is_ask = |opinion: &Opinion| winner.decision == Decision::Ask && opinion.decision == Decision::Ask;
+        let mut lost: Vec<&Opinion> = Vec::new();
+        let others = open.iter().filter(|opinion| !is_ask(opinion)).chain(&answered);
+        for opinion in others.filter(|opinion| !(opinion.is_baseline() && opinion.decision == Decision::Allow)) {
+            let same = |other: &Opinion| other.voice == opinion.voice;
+            if !same(winner) && !lost.iter().any(|other| same(other)) {
+                lost.push(opinion);
+            }
+        }
+        let words = |opinion: &&Opinion| self.finding(opinion, question);
+        let verdict = Verdict {
+            decision: winner.decision,
+            decided_by: words(&winner),
+            asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
+            lost: lost.iter().map(words).collect(),
+        };
+        if self.unattended { refuse_asks(verdict) } else { verdict }
+    }
+
+    fn finding(&self, opinion: &Opinion, question: &Question<'_>) -> Finding {
+        let (name, reason, code) = self.words(opinion, question);
+        Finding {
+            decision: opinion.decision,
+            effect: opinion.effect.map(|index| question.effects[index].effect.clone()),
+            name,
+            reason,
+            code: (opinion.decision == Decision::Deny).then_some(code),
+        }
+    }
+
+    /// The rule's name, the reason, and the code that a denial has.
+    fn words(&self, opinion: &Opinion, question: &Question<'_>) -> (RuleName, String, ErrorCode) {
+        let name = |rule: String| RuleName { rule, layer: opinion.layer };
+        let tool = &question.tool.name;
+        match opinion.voice {
+            Voice::Rule(index) => {
+                let rule = &self.rules[index];
+                (rule.name.clone(), rule.reason.clone(), rule.code)
+            }
+            Voice::Baseline(permission) => {
+                (self.baseline_name(permission), self.preset.reason(permission), ErrorCode::PolicyDenied)
+            }
+            Voice::Nothing => {
+                let reason = "The call touches nothing that policy guards.".to_owned();
+                (name(format!("preset {}", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            Voice::ManyFiles(count) => {
+                let reason = format!("The call changes {count} files at once.");
+                (name(format!("preset {}: ask many files", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            Voice::Guard(hit) => {
+                let guard = GUARDS.guard(hit);
+                let rule = format!("deny path {}{}", GUARDS.pattern(hit), guard.access);
+                (name(rule), guard.reason.clone(), guard.code)
+            }
+            Voice::Host(fault) => (name("deny unclear hosts".into()), fault.reason().into(), ErrorCode::NetworkDenied),
+            Voice::Reserved(kind) => {
+                let reason = format!("The host belongs to {kind}; only a rule that names it can allow it.");
+                (name("deny reserved hosts".into()), reason, ErrorCode::NetworkDenied)
+            }
+            Voice::Unknown => {
+                let (setting, reason) = match self.unknown.0 {
+                    Unknown::Confine => ("confine", "The command isn't plain, so it runs only if it is confined."),
+                    Unknown::Ask => ("ask", "The command isn't plain, so what it does can't be told beforehand."),
+                    Unknown::Deny => ("deny", "The command isn't plain; use a program and its arguments alone."),
+                };
+                (name(format!("commands.unknown = {setting}")), reason.into(), ErrorCode::PolicyDenied)
+            }
+            Voice::ToolSet(index) => {
+                let set = &self.tool_sets[index];
+                let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);
+                (set.name(), reason, ErrorCode::ToolNotAllowed)
+            }
+            Voice::Ceiling(index) => {
+                let source = &question.ceilings[index].source;
+                let reason = format!("`{tool}` isn't among the tools of {source}.");
+                (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
+            }
+            Voice::Unlocated => {
+                let reason = "It isn't known where this path leads.".to_owned();
+                (name("deny unlocated paths".into()), reason, ErrorCode::PathOutsideWorkspace)
+            }
+        }
+    }
+}
+
+/// With nobody to ask, what would be asked is refused; what would have been asked is kept.
+fn refuse_asks(verdict: Verdict) -> Verdict {
+    if verdict.decision != Decision::Ask {
+        return verdict;
+    }
+    let decided_by = Finding {
+        decision: Decision::Deny,
+        effect: verdict.decided_by.effect,
+        name: RuleName { rule: "preset autonomous: deny what would be asked".into(), layer: Layer::Builtin },
+        reason: format!("{} Nobody can be asked in autonomous mode.", verdict.decided_by.reason),
+        code: Some(ErrorCode::PolicyDenied),
+    };
+    let lost = verdict.asks.into_iter().chain(verdict.lost).collect();
+    Verdict { decision: Decision::Deny, decided_by, asks: Vec::new(), lost }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{connect, judge, policy};
+    use toolgate_contract::{Decision, Effect, Layer, Verdict};
+
+    /// The verdict in short: who decided, what is asked, what lost.
+    fn told(verdict: &Verdict) -> (String, Vec<String>, Vec<String>) {
+        let names = |findings: &[toolgate_contract::Finding]| {
+            findings.iter().map(|finding| finding.name.rule.clone()).collect::<Vec<_>>()
+        };
+        (verdict.decided_by.name.rule.clone(), names(&verdict.asks), names(&verdict.lost))
+    }
+
+    #[test]
+    fn a_plain_allowed_call_names_the_baseline_and_nothing_else() {
+        let verdict = judge(&policy(""), &[Effect::read("a"), Effect::read("b"), Effect::write("c")]);
+        assert_eq!(told(&verdict), ("preset workspace: allow fs.read".into(), vec![], vec![]));
+        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows reading files.");
+        assert_eq!(told(&judge(&policy(""), &[])).0, "preset workspace");
+    }
+
+    #[test]
+    fn the_approval_that_was_needed_decides_and_the_ask_it_answered_lost() {
+        let text =
+            "rules = [{ decision = 'allow', tool = '*' }, { decision = 'allow', path = 'tmp', access = ['read'] }]";
+        let verdict = judge(&policy(text), &[Effect::read("tmp/a"), Effect::delete("b")]);
+        assert_eq!(verdict.decision, Decision::Allow);
+        assert_eq!(verdict.decided_by.name.layer, Layer::User);
+        assert_eq!(
+            told(&verdict),
+            (
+                "allow tool *".into(),
+                vec![],
+                vec!["allow path tmp (read)".into(), "preset workspace: ask fs.delete".into()]
+            )
+        );
+    }
+
+    #[test]
+    fn all_open_asks_are_told_and_repeated_ones_lose_once() {
+        let effects = [Effect::delete("a"), Effect::delete("b"), connect("example.com")];
+        let (decider, asks, lost) = told(&judge(&policy(""), &effects));
+        assert_eq!(decider, "preset workspace: ask fs.delete");
+        assert_eq!((asks.len(), lost.len()), (3, 0));
+        let denied = "rules = [{ decision = 'deny', host = '*' }]";
+        let (decider, asks, lost) = told(&judge(&policy(denied), &effects));
+        assert_eq!(decider, "deny host *");
+        assert_eq!(asks, Vec::<String>::new());
+        assert_eq!(lost, ["preset workspace: ask fs.delete", "preset workspace: ask net.connect"]);
+    }
+
+    #[test]
+    fn with_nobody_to_ask_the_refusal_keeps_the_question() {
+        let verdict = judge(&policy("preset = 'autonomous'"), &[Effect::delete("a")]);
+        assert_eq!(verdict.decision, Decision::Deny);
+        assert!(verdict.decided_by.reason.contains("Nobody can be asked in autonomous mode."));
+        assert_eq!(verdict.decided_by.effect, Some(Effect::delete("a")));
+        assert_eq!(verdict.lost[0].decision, Decision::Ask);
+        assert!(verdict.asks.is_empty());
+    }
+
+    #[test]
+    fn findings_say_why_in_words() {
+        let said = |text: &str, effect: Effect| {
+            let finding = judge(&policy(text), &[effect]).decided_by;
+            format!("{} | {}", finding.name.rule, finding.reason)
+        };
+        insta::assert_snapshot!(said("", Effect::read("x/.ssh/id")), @"deny path .ssh | SSH keys and settings are kept here.");
+        insta::assert_snapshot!(said("", Effect::write(".git/config")), @"deny path **/.git/config (write, delete) | Git runs programs from its hooks and its configuration, so tools don't change them.");
+        insta::assert_snapshot!(said("", connect("10.0.0.1")), @"deny reserved hosts | The host belongs to a private network; only a rule that names it can allow it.");
+        insta::assert_snapshot!(said("", connect("127.1")), @"deny unclear hosts | The host is an address in an unusual spelling; write it as four decimal numbers, such as `192.0.2.1`.");
+        insta::assert_snapshot!(said("tools.allow = []", Effect::Speak), @"tools.allow | `probe` isn't on the list of tools in user.toml.");
+        insta::assert_snapshot!(said("preset = 'read-only'", crate::testing::run("ls")), @"preset read-only: deny proc.exec | The preset `read-only` runs only commands known to be read-only, and this one isn't known.");
+        insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a' }]", Effect::read("a")), @"deny path a | The user configuration forbids path a.");
+        insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a', reason = 'Mine.' }]", Effect::read("a")), @"deny path a | Mine.");
+    }
+}

@@ -1,0 +1,83 @@
+//! Asking a person (C-17 to C-20): what they are shown, what they can answer, and what an answer covers later.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_contract::{BoxFuture, Effect, Risk, Scope, ToolError};
+
+/// Everything a person needs to decide.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ApprovalRequest {
+    /// The call in question.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// Why a person is asked.
+    pub reason: String,
+    /// Why the model wants it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// The arguments, redacted.
+    pub args: Value,
+    /// All that the call will touch.
+    pub effects: Vec<Effect>,
+    /// For a change: the unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// What each answer would grant, narrowest first.
+    pub scopes: Vec<Offer>,
+    /// A command that repeats this call with approval.
+    pub replay: String,
+}
+
+/// One possible yes, and exactly what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// How far it reaches.
+    pub scope: Scope,
+    /// What it would let through, in words; for `always`, the very rule that would be written.
+    pub grants: String,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this far.
+    Granted {
+        /// How far it reaches.
+        scope: Scope,
+        /// Who said so.
+        by: String,
+    },
+    /// No.
+    Denied {
+        /// Who said so.
+        by: String,
+        /// Their words, for the model.
+        reason: Option<String>,
+    },
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// Whoever answers an ask. Each front end brings its own.
+pub trait Approver: Send + Sync {
+    /// Asks, and waits for the answer. Dropped when the call is cancelled.
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
+}
+
+/// For programs and pipelines: nobody is there.
+pub struct NobodyToAsk;
+
+impl Approver for NobodyToAsk {
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Nobody))
+    }
+}
+
+/// Where an "always" is written down: the user's configuration.
+pub trait Rulebook: Send + Sync {
+    /// Appends rules, as TOML.
+    fn write_down(&self, rules: &str) -> Result<(), ToolError>;
+}

@@ -1,0 +1,144 @@
+//! The gate: everything that stands between a call and the world, wired once and shared by all sessions.
+
+mod cleared;
+mod speaker;
+mod walk;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_contract::{
+    Access, Call, CancellationToken, Clock, Declaration, Files, Located, Place, Reply, ToolError, Veil, Verdict,
+};
+use toolgate_policy::{Ceiling, Policy, Question, Settings};
+
+pub use self::cleared::Cleared;
+use self::walk::Walk;
+use crate::approval::Rulebook;
+use crate::locks::Locks;
+use crate::redact::Redactor;
+use crate::registry::Registry;
+use crate::replay::Replay;
+use crate::session::Session;
+use crate::steps::Steps;
+use crate::trim::Limits;
+
+/// The one way to a tool.
+pub struct Gate {
+    registry: Registry,
+    policy: Arc<Policy>,
+    settings: Settings,
+    files: Arc<dyn Files>,
+    redactor: Arc<Redactor>,
+    clock: Arc<dyn Clock>,
+    veil: Arc<dyn Veil>,
+    rulebook: Option<Arc<dyn Rulebook>>,
+    replay: Replay,
+    locks: Locks,
+}
+
+/// How a call would be judged, without running it.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// What it would touch and where that leads.
+    pub effects: Vec<Located>,
+    /// What policy says.
+    pub verdict: Verdict,
+}
+
+impl Gate {
+    /// A gate for these tools, under this policy, on these files.
+    pub fn new(
+        registry: Registry,
+        policy: Policy,
+        settings: Settings,
+        files: Arc<dyn Files>,
+        redactor: Redactor,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let policy = Arc::new(policy);
+        let veil = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        Self {
+            registry,
+            policy,
+            settings,
+            files,
+            redactor: Arc::new(redactor),
+            clock,
+            veil,
+            rulebook: None,
+            replay: Replay::default(),
+            locks: Locks::default(),
+        }
+    }
+
+    /// Lets people say "always": their answer is written down here.
+    #[must_use]
+    pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
+        self.rulebook = Some(rulebook);
+        self
+    }
+
+    /// How a refused call can be repeated from a shell.
+    #[must_use]
+    pub fn with_replay(mut self, replay: Replay) -> Self {
+        self.replay = replay;
+        self
+    }
+
+    /// Carries out a call, or says why not. Every call takes this path; there is no other.
+    pub async fn perform(&self, call: Call, session: &Session, cancel: CancellationToken) -> Reply {
+        self.perform_timed(call, session, cancel).await.0
+    }
+
+    /// The same, and where the time went.
+    pub async fn perform_timed(&self, call: Call, session: &Session, cancel: CancellationToken) -> (Reply, Steps) {
+        let mut walk = Walk::begin(self, session, call, cancel);
+        let outcome = walk.go().await;
+        walk.answer(outcome)
+    }
+
+    /// How a call would be judged. Nothing runs and nothing is recorded.
+    pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
+        let tool = self.registry.find(&call.name)?;
+        let effects = self.locate(tool.prepare(call)?.effects())?;
+        let verdict = self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings });
+        Ok(Judgement { effects, verdict })
+    }
+
+    /// The tools that a session may use at all, by name.
+    pub fn offered<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
+        self.registry.declarations().filter(move |tool| self.policy.offers(tool, ceilings))
+    }
+
+    /// All tools, whether policy offers them or not.
+    pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
+        self.registry.declarations()
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn locate(&self, effects: Vec<toolgate_contract::Effect>) -> Result<Vec<Located>, ToolError> {
+        effects.into_iter().map(|effect| self.files.locate(effect)).collect()
+    }
+
+    fn limits(&self, tool: &str) -> (Limits, Duration) {
+        let limits = self.settings.limits_of(tool);
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let output =
+            Limits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };
+        (output, Duration::from_secs(limits.timeout_seconds))
+    }
+}
+
+/// What policy hides, as the hands see it.
+struct PolicyVeil(Arc<Policy>);
+
+impl Veil for PolicyVeil {
+    fn hides(&self, access: Access, place: &Place) -> bool {
+        self.0.hides(access, place)
+    }
+}

@@ -1,0 +1,60 @@
+//! What a tool says to the person: redacted, then recorded, then shown.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolgate_contract::{Clock, Event, Happening, Message, Person};
+
+use crate::redact::Redactor;
+use crate::session::{EventSink, Recorder};
+
+/// Carries one call's messages to whoever watches its session.
+pub(super) struct Speaker {
+    pub(super) recorder: Arc<dyn Recorder>,
+    pub(super) sink: Arc<dyn EventSink>,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) origin: Origin,
+}
+
+/// Where the events of one call belong.
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub(super) run: String,
+    pub(super) turn: Option<u64>,
+    pub(super) trace_id: String,
+    pub(super) tool_call_id: String,
+}
+
+impl Origin {
+    pub(super) fn event(&self, time: Timestamp, happening: Happening) -> Event {
+        Event {
+            time,
+            run: self.run.clone(),
+            turn: self.turn,
+            trace_id: Some(self.trace_id.clone()),
+            tool_call_id: Some(self.tool_call_id.clone()),
+            happening,
+        }
+    }
+}
+
+impl Person for Speaker {
+    fn say(&self, message: &Message) -> bool {
+        let clean = |text: &String| self.redactor.text(text).into_owned();
+        let message = Message {
+            level: message.level,
+            title: message.title.as_ref().map(clean),
+            content: clean(&message.content),
+            thought: message.thought.as_ref().map(clean),
+            evidence: message.evidence.iter().map(clean).collect(),
+        };
+        let event = self.origin.event(self.clock.now(), Happening::Display(message));
+        // A message that can't be recorded isn't shown either: the screen never knows more than the record.
+        if self.recorder.record(std::slice::from_ref(&event)).is_err() {
+            return false;
+        }
+        self.sink.event(&event);
+        self.sink.is_watched()
+    }
+}

@@ -1,0 +1,267 @@
+//! One call on its way through the gate: what is known of it so far, and the steps that add to it.
+
+mod ask;
+mod refusals;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_contract::{
+    ArtifactRef, Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Happening, Hands, Located, Reply,
+    ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+};
+use toolgate_policy::Question;
+
+use self::refusals::{honest, unrecorded};
+use super::Gate;
+use super::cleared::{Cleared, Recorded};
+use super::speaker::{Origin, Speaker};
+use crate::session::Session;
+use crate::steps::Steps;
+use crate::trim;
+
+/// A call and what the steps so far have found out about it.
+pub(super) struct Walk<'a> {
+    gate: &'a Gate,
+    session: &'a Session,
+    call: Call,
+    /// The caller's: stops the call wherever it is.
+    cancel: CancellationToken,
+    /// The tool's own: ends with the call, so that nothing it left running goes on.
+    stop: CancellationToken,
+    origin: Origin,
+    steps: Steps,
+    tool: Option<&'a Declaration>,
+    /// The arguments as they may be seen.
+    shown_args: Value,
+    redacted: bool,
+    effects: Vec<Located>,
+    verdict: Option<Verdict>,
+    approval: Option<Scope>,
+    is_started: bool,
+    tally: Tally,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn begin(gate: &'a Gate, session: &'a Session, call: Call, cancel: CancellationToken) -> Self {
+        let steps = Steps::begin();
+        let mut shown_args = call.args.clone();
+        let redacted = gate.redactor.json(&mut shown_args);
+        let origin = Origin {
+            run: session.run.clone(),
+            turn: session.turn,
+            trace_id: call.trace_id.clone(),
+            tool_call_id: call.tool_call_id.clone(),
+        };
+        Self {
+            gate,
+            session,
+            call,
+            stop: cancel.child_token(),
+            cancel,
+            origin,
+            steps,
+            tool: None,
+            shown_args,
+            redacted,
+            effects: Vec::new(),
+            verdict: None,
+            approval: None,
+            is_started: false,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The path: find, validate, effects, judge, approve, record, lock, run.
+    pub(super) async fn go(&mut self) -> Result<Value, ToolError> {
+        let tool = self.gate.registry.find(&self.call.name)?;
+        self.tool = Some(tool.declaration());
+        self.steps.done("find");
+        let prepared = tool.prepare(&self.call)?;
+        self.steps.done("validate");
+        self.effects = self.gate.locate(honest(prepared.effects(), tool.declaration())?)?;
+        self.steps.done("effects");
+        let verdict = self.judge(tool.declaration());
+        self.steps.done("judge");
+        let approved = self.approve(&verdict, prepared.as_ref()).await?;
+        self.steps.done("approve");
+        let recorded = self.record_start()?;
+        self.steps.done("record start");
+        let cleared = Cleared::new(prepared, self.hands(self.effects.clone()), approved, recorded);
+        self.act(cleared, tool.declaration().parallel).await
+    }
+
+    fn judge(&mut self, tool: &Declaration) -> Verdict {
+        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
+        let verdict = self.gate.policy.judge(&question);
+        self.verdict = Some(verdict.clone());
+        verdict
+    }
+
+    fn record_start(&mut self) -> Result<Recorded, ToolError> {
+        self.record(self.started())?;
+        self.is_started = true;
+        Ok(Recorded(()))
+    }
+
+    /// Waits for its turn and runs, within its time, until somebody stops it.
+    async fn act(&mut self, cleared: Cleared, parallel: bool) -> Result<Value, ToolError> {
+        let _stop_the_tool_when_this_ends = self.stop.clone().drop_guard();
+        let (_, most) = self.gate.limits(&self.call.name);
+        let lock = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
+            lock = self.gate.locks.acquire(&self.effects, parallel) => lock,
+        };
+        self.steps.done("lock");
+        let ended = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
+            ended = tokio::time::timeout(most, cleared.run()) => ended,
+        };
+        drop(lock);
+        self.steps.done("run");
+        let Ok((outcome, hands)) = ended else {
+            return Err(ToolError::new(ErrorCode::Timeout, format!("`{}` was stopped after {most:?}.", self.call.name)));
+        };
+        self.tally = hands.tally();
+        outcome
+    }
+
+    /// The way back: redact, trim, record, answer.
+    pub(super) fn answer(mut self, outcome: Result<Value, ToolError>) -> (Reply, Steps) {
+        let mut truncated = None;
+        let outcome = outcome.and_then(|mut payload| {
+            self.redacted |= self.gate.redactor.json(&mut payload);
+            self.steps.done("redact");
+            truncated = self.trim(&mut payload)?;
+            self.steps.done("trim");
+            Ok(payload)
+        });
+        let outcome = outcome.map_err(|error| self.clean_error(error));
+        let outcome = self.record_end(outcome, truncated.clone());
+        self.steps.done("record end");
+        let (payload, error) = match outcome {
+            Ok(payload) => (Some(payload), None),
+            Err(error) => (None, Some(error)),
+        };
+        let reply = Reply {
+            tool_call_id: self.call.tool_call_id,
+            ok: error.is_none(),
+            payload,
+            error,
+            artifacts: ReplyArtifacts {
+                files_changed: self.tally.files_changed,
+                commands_run: self.tally.commands_run,
+                refs: self.tally.refs,
+            },
+            enforced: self.tally.enforced,
+            truncated,
+            redacted: self.redacted,
+            duration_ms: self.steps.total().as_millis() as u64,
+        };
+        (reply, self.steps)
+    }
+
+    fn trim(&mut self, payload: &mut Value) -> Result<Option<Truncated>, ToolError> {
+        let (limits, _) = self.gate.limits(&self.call.name);
+        let artifacts = Arc::clone(&self.session.artifacts);
+        let mut store = |text: &str, field: &str| {
+            let stored = artifacts.store(text.as_bytes(), "text/plain; charset=utf-8")?;
+            Ok(ArtifactRef { field: Some(field.to_owned()), ..stored })
+        };
+        let cut = trim::trim_payload(payload, &limits, &mut store)?;
+        let cursor = self.tally.next_cursor.take();
+        let mut truncated = cut.map(|cut| {
+            self.tally.refs.extend(cut.refs);
+            cut.truncated
+        });
+        if let Some(cursor) = cursor {
+            truncated.get_or_insert_default().next_cursor = Some(cursor);
+        }
+        Ok(truncated)
+    }
+
+    /// Writes how it ended. A refused call gets its `started` here too, so that every call leaves a pair.
+    fn record_end(&self, outcome: Result<Value, ToolError>, truncated: Option<Truncated>) -> Result<Value, ToolError> {
+        let ending = Ending {
+            duration_ms: self.steps.total().as_millis() as u64,
+            payload: outcome.as_ref().ok().cloned(),
+            exit_code: self.tally.exit_code,
+            files_changed: self.tally.files_changed.clone(),
+            commands_run: self.tally.commands_run.clone(),
+            refs: self.tally.refs.clone(),
+            truncated,
+            redacted: self.redacted,
+        };
+        let ended = match &outcome {
+            Ok(_) => Happening::CallCompleted(ending),
+            Err(error) => Happening::CallFailed { error: error.clone(), class: error.code.class(), ending },
+        };
+        let events: Vec<Event> = match self.is_started {
+            true => vec![self.event(ended)],
+            false => vec![self.event(self.started()), self.event(ended)],
+        };
+        match self.session.record(&events) {
+            Ok(()) => outcome,
+            Err(fault) => Err(unrecorded(fault, self.is_started)),
+        }
+    }
+
+    fn started(&self) -> Happening {
+        Happening::CallStarted {
+            tool: self.call.name.clone(),
+            version: self.tool.map(|tool| tool.version.to_string()),
+            args: self.shown_args.clone(),
+            effects: self.effects.iter().map(|located| located.effect.clone()).collect(),
+            verdict: self.verdict.clone(),
+            approval: self.approval,
+            risk: self.tool.map(|tool| tool.risk),
+            justification: self.call.justification.as_ref().map(|words| self.clean(words)),
+        }
+    }
+
+    fn record(&self, happening: Happening) -> Result<(), ToolError> {
+        self.session.record(&[self.event(happening)]).map_err(|fault| unrecorded(fault, false))
+    }
+
+    fn event(&self, happening: Happening) -> Event {
+        self.origin.event(self.gate.clock.now(), happening)
+    }
+
+    fn hands(&self, granted: Vec<Located>) -> Hands {
+        let speaker = Speaker {
+            recorder: Arc::clone(&self.session.recorder),
+            sink: Arc::clone(&self.session.sink),
+            redactor: Arc::clone(&self.gate.redactor),
+            clock: Arc::clone(&self.gate.clock),
+            origin: self.origin.clone(),
+        };
+        Hands::new(
+            granted,
+            Arc::clone(&self.gate.files),
+            Arc::clone(&self.session.artifacts),
+            Arc::new(speaker),
+            Arc::clone(&self.gate.veil),
+            self.stop.clone(),
+        )
+    }
+
+    fn declared(&self) -> &'a Declaration {
+        self.tool.expect("a tool is found before anything is asked about it")
+    }
+
+    fn clean(&self, text: &str) -> String {
+        self.gate.redactor.text(text).into_owned()
+    }
+
+    fn clean_error(&mut self, mut error: ToolError) -> ToolError {
+        let message = self.clean(&error.message);
+        self.redacted |= message != error.message;
+        error.message = message;
+        if let Some(details) = error.details.as_mut() {
+            self.redacted |= self.gate.redactor.json(details);
+        }
+        error
+    }
+}

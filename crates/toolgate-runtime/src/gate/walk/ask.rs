@@ -1,0 +1,112 @@
+//! The approval step: a grant from before, or a person now.
+
+use toolgate_contract::{Decision, Effect, Happening, Prepared, Scope, ToolError, Verdict};
+use toolgate_journal::Grant;
+use toolgate_policy::{standing_rules, to_toml};
+
+use super::Walk;
+use super::refusals::{denied, readable, refused, unanswered};
+use crate::approval::{Answer, ApprovalRequest, Offer};
+use crate::gate::cleared::Approved;
+use crate::grants::{asked_effects, covering};
+
+impl Walk<'_> {
+    /// A deny ends here. An ask needs a grant from before, or a person now.
+    pub(super) async fn approve(&mut self, verdict: &Verdict, prepared: &dyn Prepared) -> Result<Approved, ToolError> {
+        match verdict.decision {
+            Decision::Allow => return Ok(Approved { scope: None }),
+            Decision::Deny => return Err(denied(verdict)),
+            Decision::Ask => {}
+        }
+        let asked = asked_effects(verdict, &self.effects);
+        let known = covering(&self.session.grants(), &self.call.name, &asked, self.gate.clock.now());
+        self.approval = match known {
+            Some(scope) => Some(scope),
+            None => Some(self.ask(verdict, asked, prepared).await?),
+        };
+        Ok(Approved { scope: self.approval })
+    }
+
+    async fn ask(&self, verdict: &Verdict, asked: Vec<Effect>, prepared: &dyn Prepared) -> Result<Scope, ToolError> {
+        let request = self.request(verdict, &asked, prepared)?;
+        self.record(Happening::ApprovalRequired {
+            tool: request.tool.clone(),
+            reason: request.reason.clone(),
+            effects: asked.clone(),
+        })?;
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
+            answer = self.session.approver.ask(&request) => answer,
+        };
+        match answer {
+            Answer::Granted { scope, by } => {
+                self.record(Happening::ApprovalGranted { scope, by: by.clone() })?;
+                self.remember(scope, by, asked, &request)?;
+                Ok(scope)
+            }
+            Answer::Denied { by, reason } => {
+                self.record(Happening::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                Err(refused(&self.call.name, &by, reason))
+            }
+            Answer::Nobody => Err(unanswered(&request)),
+        }
+    }
+
+    /// What the person is shown.
+    fn request(&self, verdict: &Verdict, asked: &[Effect], prepared: &dyn Prepared) -> Result<ApprovalRequest, ToolError> {
+        let preview = prepared.preview(&self.hands(readable(&self.effects)));
+        let reasons: Vec<&str> = verdict.asks.iter().map(|ask| ask.reason.as_str()).collect();
+        Ok(ApprovalRequest {
+            tool_call_id: self.call.tool_call_id.clone(),
+            tool: self.call.name.clone(),
+            risk: self.declared().risk,
+            reason: reasons.join(" "),
+            justification: self.call.justification.as_ref().map(|words| self.clean(words)),
+            args: self.shown_args.clone(),
+            effects: self.effects.iter().map(|located| located.effect.clone()).collect(),
+            preview: preview.map(|preview| self.clean(&preview.diff)),
+            scopes: self.offers(verdict, asked),
+            replay: self.gate.replay.command(&self.call, &self.shown_args, self.session.recorder.as_ref())?,
+        })
+    }
+
+    /// What each answer would grant, narrowest first. "Always" is offered where it can be written down.
+    fn offers(&self, verdict: &Verdict, asked: &[Effect]) -> Vec<Offer> {
+        let what: Vec<String> = asked.iter().map(ToString::to_string).collect();
+        let what = if what.is_empty() { "any call".into() } else { what.join(", ") };
+        let name = &self.call.name;
+        let mut offers = vec![
+            Offer { scope: Scope::Call, grants: "this one call".into() },
+            Offer { scope: Scope::Run, grants: format!("`{name}` may {what}, until this run ends") },
+            Offer { scope: Scope::Session, grants: format!("`{name}` may {what}, until this session ends") },
+        ];
+        let rules = standing_rules(self.declared(), &verdict.asks);
+        if self.gate.rulebook.is_some() && !rules.is_empty() {
+            offers.push(Offer { scope: Scope::Always, grants: to_toml(&rules) });
+        }
+        offers
+    }
+
+    /// Keeps a yes where its scope says. An "always" that can't be written down is a failure, not a silent once.
+    fn remember(&self, scope: Scope, by: String, effects: Vec<Effect>, request: &ApprovalRequest) -> Result<(), ToolError> {
+        let always = request.scopes.iter().find(|offer| offer.scope == Scope::Always);
+        if let (Scope::Always, Some(rulebook), Some(offer)) = (scope, &self.gate.rulebook, always) {
+            rulebook.write_down(&offer.grants)?;
+        }
+        let grant = Grant {
+            tool: self.call.name.clone(),
+            effects,
+            scope,
+            by,
+            at: self.gate.clock.now(),
+            expires: None,
+            run: self.session.run.clone(),
+            session: self.session.id.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
+        };
+        self.session.recorder.remember(&grant)?;
+        self.session.grants().push(grant);
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Remembered answers. A grant names a tool and the very effects that were approved; a later call is covered when each
+//! of its asked effects is, so a part of an earlier change is covered and a larger one isn't (C-18).
+
+use jiff::Timestamp;
+use toolgate_contract::{Effect, Located, Scope, Verdict};
+use toolgate_journal::Grant;
+
+/// The effects that a verdict wants approved, with their paths made comparable.
+pub(crate) fn asked_effects(verdict: &Verdict, effects: &[Located]) -> Vec<Effect> {
+    let whole_call = verdict.asks.iter().any(|ask| ask.effect.is_none());
+    let asked = |located: &&Located| {
+        whole_call || verdict.asks.iter().any(|ask| ask.effect.as_ref() == Some(&located.effect))
+    };
+    effects.iter().filter(asked).map(comparable).collect()
+}
+
+/// The effect with its path as the workspace spells it, so that `./a` and `a` are one.
+fn comparable(located: &Located) -> Effect {
+    let path = match &located.real {
+        Some(place) if place.root == 0 => place.path.clone(),
+        Some(place) => format!("root {}: {}", place.root, place.path),
+        None => return located.effect.clone(),
+    };
+    match &located.effect {
+        Effect::Read { .. } => Effect::Read { path },
+        Effect::Write { .. } => Effect::Write { path },
+        Effect::Delete { .. } => Effect::Delete { path },
+        other => other.clone(),
+    }
+}
+
+/// The widest scope under which all of `asked` was granted before, if it was.
+pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<Scope> {
+    let live: Vec<&Grant> = grants
+        .iter()
+        .filter(|grant| grant.tool == tool && grant.scope > Scope::Call)
+        .filter(|grant| grant.expires.is_none_or(|expires| now < expires))
+        .collect();
+    let scope = live.iter().map(|grant| grant.scope).max()?;
+    asked.iter().all(|effect| live.iter().any(|grant| grant.effects.contains(effect))).then_some(scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(tool: &str, paths: &[&str], scope: Scope, expires: Option<Timestamp>) -> Grant {
+        Grant {
+            tool: tool.into(),
+            effects: paths.iter().map(|path| Effect::write(*path)).collect(),
+            scope,
+            by: "ada".into(),
+            at: Timestamp::UNIX_EPOCH,
+            expires,
+            run: "run".into(),
+            session: "session".into(),
+            tool_call_id: "call".into(),
+        }
+    }
+
+    #[test]
+    fn what_a_grant_covers() {
+        let early = Timestamp::from_second(100).unwrap();
+        let late = Timestamp::from_second(200).unwrap();
+        let grants = [
+            grant("patch", &["a", "b"], Scope::Run, None),
+            grant("patch", &["c"], Scope::Session, Some(late)),
+            grant("patch", &["d"], Scope::Call, None),
+        ];
+        let table: &[(&str, &[&str], Timestamp, bool)] = &[
+            ("patch", &["a", "b"], early, true),
+            ("patch", &["b"], early, true),
+            ("patch", &["a", "c"], early, true),
+            ("patch", &["a", "c"], late, false),
+            ("patch", &["a", "x"], early, false),
+            ("patch", &["d"], early, false),
+            ("write", &["a"], early, false),
+        ];
+        for (tool, paths, now, expected) in table {
+            let asked: Vec<Effect> = paths.iter().map(|path| Effect::write(*path)).collect();
+            assert_eq!(covering(&grants, tool, &asked, *now).is_some(), *expected, "{tool} {paths:?}");
+        }
+        assert_eq!(covering(&[], "display", &[], early), None, "no grant covers nothing");
+    }
+}

@@ -1,0 +1,162 @@
+//! Who waits for whom (C-37). Readers run side by side; a change excludes just those that touch what it touches.
+//! Waiting is first come, first served among those that conflict, so a writer is never starved by readers.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+use toolgate_contract::{Access, Located, Place};
+
+/// The table of what is being touched.
+#[derive(Default)]
+pub(crate) struct Locks {
+    table: Mutex<Table>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Table {
+    next_ticket: u64,
+    /// Held and waited for, in the order of arrival.
+    claims: Vec<Claim>,
+}
+
+struct Claim {
+    ticket: u64,
+    spots: Vec<Spot>,
+}
+
+/// A place and whether it is changed there.
+#[derive(Clone)]
+struct Spot {
+    place: Place,
+    exclusive: bool,
+}
+
+impl Spot {
+    fn conflicts(&self, other: &Self) -> bool {
+        (self.exclusive || other.exclusive) && (self.place.covers(&other.place) || other.place.covers(&self.place))
+    }
+}
+
+/// A lock that is held until dropped. Dropped while still waiting, it leaves the queue.
+pub(crate) struct Lock<'a> {
+    locks: &'a Locks,
+    ticket: u64,
+}
+
+impl Locks {
+    /// Waits until nobody before us touches what these effects touch.
+    pub(crate) async fn acquire(&self, effects: &[Located], parallel: bool) -> Lock<'_> {
+        let lock = self.enqueue(spots(effects, parallel));
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.table().is_first(lock.ticket) {
+                return lock;
+            }
+            changed.await;
+        }
+    }
+
+    fn enqueue(&self, spots: Vec<Spot>) -> Lock<'_> {
+        let mut table = self.table();
+        let ticket = table.next_ticket;
+        table.next_ticket += 1;
+        table.claims.push(Claim { ticket, spots });
+        Lock { locks: self, ticket }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Table {
+    /// Whether no earlier claim conflicts with this one.
+    fn is_first(&self, ticket: u64) -> bool {
+        let earlier = self.claims.iter().take_while(|claim| claim.ticket < ticket);
+        let Some(mine) = self.claims.iter().find(|claim| claim.ticket == ticket) else { return true };
+        let mut spots = earlier.flat_map(|claim| &claim.spots);
+        !spots.any(|theirs| mine.spots.iter().any(|spot| spot.conflicts(theirs)))
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        self.locks.table().claims.retain(|claim| claim.ticket != self.ticket);
+        self.locks.changed.notify_waiters();
+    }
+}
+
+/// What to lock for these effects. A command may touch anything, so it takes the whole workspace unless its tool says
+/// that it can run beside others.
+fn spots(effects: &[Located], parallel: bool) -> Vec<Spot> {
+    let whole = || Spot { place: Place::in_workspace(""), exclusive: true };
+    effects
+        .iter()
+        .filter_map(|located| match (located.effect.path(), &located.real) {
+            (Some((access, _)), Some(place)) => Some(Spot { place: place.clone(), exclusive: access > Access::Read }),
+            _ if matches!(located.effect, toolgate_contract::Effect::Run { .. }) && !parallel => Some(whole()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolgate_contract::Effect;
+
+    use super::*;
+
+    fn at(effect: Effect) -> Vec<Located> {
+        let place = effect.path().map(|(_, path)| Place::in_workspace(path));
+        vec![Located { effect, written: place.clone(), real: place }]
+    }
+
+    /// Whether `second` gets its lock while `first` is held.
+    async fn beside(first: Effect, second: Effect) -> bool {
+        let locks = Locks::default();
+        let _held = locks.acquire(&at(first), false).await;
+        tokio::time::timeout(Duration::from_millis(20), locks.acquire(&at(second), false)).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_run_beside_whom() {
+        let run = Effect::Run { command: "make".into(), workdir: ".".into() };
+        let table = [
+            (Effect::read("a"), Effect::read("a"), true),
+            (Effect::read("a"), Effect::write("a"), false),
+            (Effect::write("a"), Effect::read("a"), false),
+            (Effect::write("a"), Effect::write("b"), true),
+            (Effect::write("src/a"), Effect::read("src"), false),
+            (Effect::delete("src"), Effect::read("src/a"), false),
+            (Effect::write("src"), Effect::read("src-more"), true),
+            (run.clone(), Effect::read("a"), false),
+            (run.clone(), run, false),
+            (Effect::Speak, Effect::Speak, true),
+        ];
+        for (first, second, expected) in table {
+            assert_eq!(beside(first.clone(), second.clone()).await, expected, "{first} then {second}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiting_writer_goes_before_later_readers_and_leaves_when_cancelled() {
+        let locks = Locks::default();
+        let reader = locks.acquire(&at(Effect::read("a")), true).await;
+        let short = Duration::from_millis(20);
+        {
+            let write = at(Effect::write("a"));
+            let mut writer = std::pin::pin!(locks.acquire(&write, true));
+            assert!(tokio::time::timeout(short, writer.as_mut()).await.is_err(), "the writer waits for the reader");
+            let later = at(Effect::read("a"));
+            assert!(tokio::time::timeout(short, locks.acquire(&later, true)).await.is_err(), "later readers wait too");
+            drop(reader);
+            assert!(tokio::time::timeout(short, writer).await.is_ok(), "then it is the writer's turn");
+        }
+        let after = at(Effect::write("a"));
+        assert!(tokio::time::timeout(short, locks.acquire(&after, true)).await.is_ok(), "nothing was left behind");
+    }
+}

@@ -1,0 +1,223 @@
+//! The folders that tools may touch, each held open. Every access starts from a root's descriptor.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use toolgate_contract::{Access, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError};
+
+use crate::beneath::{self, OpenWay};
+use crate::locate::{lexical, outside};
+
+/// What may be done beneath a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RootAccess {
+    /// Looking only.
+    Read,
+    /// Looking and changing.
+    Write,
+}
+
+/// A root couldn't be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("The folder {} can't be used as a root: {error}. Check that it exists and that you may enter it.", path.display())]
+pub struct RootsError {
+    path: PathBuf,
+    error: Errno,
+}
+
+/// The workspace and the other folders that were configured beside it.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<Root>,
+    way: OpenWay,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// Absolute, with no links in it: what the descriptor itself says.
+    path: PathBuf,
+    folder: OwnedFd,
+    access: RootAccess,
+}
+
+impl Roots {
+    /// Opens the workspace, which is writable, as the first root.
+    pub fn open(workspace: &Path) -> Result<Self, RootsError> {
+        let mut roots = Self { roots: Vec::new(), way: OpenWay::probe() };
+        roots.add(workspace, RootAccess::Write)?;
+        Ok(roots)
+    }
+
+    /// Opens one more root.
+    pub fn add(&mut self, path: &Path, access: RootAccess) -> Result<(), RootsError> {
+        let fault = |error| RootsError { path: path.to_owned(), error };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let real = std::fs::canonicalize(path)
+            .map_err(|error| fault(Errno::from_raw_os_error(error.raw_os_error().unwrap_or_default())))?;
+        let folder = rustix::fs::openat(CWD, &real, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(fault)?;
+        self.roots.push(Root { path: real, folder, access });
+        Ok(())
+    }
+
+    /// Forces a way of opening, so that tests can show the fallback at work.
+    #[must_use]
+    pub fn with_way(mut self, way: OpenWay) -> Self {
+        self.way = way;
+        self
+    }
+
+    /// How opens are kept beneath the roots.
+    pub fn way(&self) -> OpenWay {
+        self.way
+    }
+
+    /// The workspace's folder, absolute, with no links in it.
+    pub fn workspace(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    fn open_at(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, ToolError> {
+        let root = self.root(place)?;
+        beneath::open(self.way, root.folder.as_fd(), &place.path, flags).map_err(|error| refusal(place, error))
+    }
+
+    fn root(&self, place: &Place) -> Result<&Root, ToolError> {
+        self.roots.get(place.root).ok_or_else(|| ToolError::internal(format!("There is no root {}.", place.root)))
+    }
+
+    /// Where links lead. Deleting a link deletes the link, so there only the folder is resolved.
+    fn real(&self, written: &Place, access: Access) -> Result<Place, Errno> {
+        let folder = self.roots[written.root].folder.as_fd();
+        let path = match (access, written.path.rsplit_once('/')) {
+            _ if self.is_plain(written) => written.path.clone(),
+            (Access::Delete, Some((parent, name))) => match beneath::resolve(self.way, folder, parent)?.as_str() {
+                "" => name.to_owned(),
+                parent => format!("{parent}/{name}"),
+            },
+            (Access::Delete, None) => written.path.clone(),
+            _ => beneath::resolve(self.way, folder, &written.path)?,
+        };
+        Ok(Place { root: written.root, path })
+    }
+
+    /// Whether the path exists with no link on the way: the common case, one system call.
+    fn is_plain(&self, written: &Place) -> bool {
+        beneath::open(self.way, self.roots[written.root].folder.as_fd(), &written.path, OFlags::PATH).is_ok()
+    }
+}
+
+impl Files for Roots {
+    fn locate(&self, effect: Effect) -> Result<Located, ToolError> {
+        let Some((access, path)) = effect.path() else { return Ok(Located::nowhere(effect)) };
+        let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
+        let written = lexical(&paths, path)?;
+        if access > Access::Read && self.root(&written)?.access == RootAccess::Read {
+            return Err(ToolError::new(ErrorCode::PolicyDenied, format!("`{path}` is in a root that is read-only.")));
+        }
+        let real = self.real(&written, access).map_err(|error| match error {
+            Errno::XDEV => outside(path, "a link on the way leads out of its root"),
+            error => refusal(&written, error),
+        })?;
+        Ok(Located { effect, written: Some(written), real: Some(real) })
+    }
+
+    fn open(&self, place: &Place) -> Result<File, ToolError> {
+        // Never waits: a pipe or device is opened without blocking and then refused.
+        let fd = self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
+        match kind_of(&stat) {
+            EntryKind::File => Ok(File::from(fd)),
+            EntryKind::Folder => Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place)))
+                .with_hint("Use `list` to see what is in it.")),
+            _ => Err(ToolError::new(
+                ErrorCode::NotAFile,
+                format!("`{}` is a pipe, socket or device; those are never opened.", shown(place)),
+            )),
+        }
+    }
+
+    fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
+        let fd = self.open_at(place, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let read = |error| refusal(place, error);
+        let mut entries = Vec::new();
+        for item in Dir::read_from(&fd).map_err(read)? {
+            let item = item.map_err(read)?;
+            let name = item.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            // Gone since the folder was read: then it isn't in the list.
+            let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            entries.push(entry(place, OsString::from_vec(name.to_bytes().to_vec()), &stat));
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn shown(&self, place: &Place) -> String {
+        match (place.root, self.roots.get(place.root)) {
+            (0, _) | (_, None) => shown(place).to_owned(),
+            (_, Some(root)) => root.path.join(&place.path).to_string_lossy().into_owned(),
+        }
+    }
+
+    fn holding(&self) -> Holding {
+        // The walk holds too: each step starts at the descriptor of the one before and follows no link.
+        Holding::Held
+    }
+}
+
+fn entry(folder: &Place, name: OsString, stat: &Stat) -> Entry {
+    let name = readable(&name);
+    let path = if folder.path.is_empty() { name.clone() } else { format!("{}/{name}", folder.path) };
+    Entry { place: Place { root: folder.root, path }, kind: kind_of(stat), size: stat.st_size as u64, name }
+}
+
+/// A name as text; bytes that aren't UTF-8 are shown as `\xNN`.
+fn readable(name: &OsString) -> String {
+    match name.to_str() {
+        Some(text) => text.to_owned(),
+        None => name.as_bytes().utf8_chunks().fold(String::new(), |mut text, chunk| {
+            text.push_str(chunk.valid());
+            chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+            text
+        }),
+    }
+}
+
+fn kind_of(stat: &Stat) -> EntryKind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}
+
+fn shown(place: &Place) -> &str {
+    if place.path.is_empty() { "." } else { &place.path }
+}
+
+/// The kernel's refusal in our words.
+fn refusal(place: &Place, error: Errno) -> ToolError {
+    let path = shown(place);
+    match error {
+        Errno::NOENT => ToolError::not_found(path),
+        Errno::NOTDIR => {
+            ToolError::new(ErrorCode::NotFound, format!("Nothing exists at `{path}`: a part of it is not a folder."))
+        }
+        Errno::LOOP => ToolError::new(
+            ErrorCode::PathOutsideWorkspace,
+            format!("`{path}` goes through a link that changed or leads nowhere; links are resolved only once."),
+        ),
+        Errno::XDEV => outside(path, "it leads out of its root"),
+        // A socket can't be opened at all.
+        Errno::NXIO => ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a socket or device.")),
+        error => ToolError::io(&format!("`{path}` can't be opened"), &error.into()),
+    }
+}

@@ -1,0 +1,35 @@
+//! Names that other programs trip over.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use toolgate_contract::{ErrorCode, Files, Place};
+use toolgate_sandbox::Roots;
+
+use crate::with_each_way;
+
+#[test]
+fn strange_names_are_names_and_nothing_more() {
+    with_each_way(|scene, way| {
+        let ws = scene.workspace();
+        for name in ["with\nnewline", "-rf", "$(id)", "..evil", "a\u{202e}b", "name with  spaces "] {
+            std::fs::write(ws.join(name), name).unwrap();
+            assert_eq!(scene.read(way, name).unwrap(), name);
+        }
+        assert_eq!(scene.read(way, "inside\0.txt").unwrap_err().code, ErrorCode::InvalidArgs);
+        assert_eq!(scene.read(way, "~/x").unwrap_err().code, ErrorCode::PathOutsideWorkspace);
+        assert_eq!(scene.read(way, "inside/x").unwrap_err().code, ErrorCode::NotFound);
+        assert!(scene.read(way, &"x/".repeat(5_000)).is_err(), "too long a path");
+    });
+}
+
+#[test]
+fn a_name_that_is_not_text_is_listed_visibly() {
+    with_each_way(|scene, way| {
+        std::fs::write(scene.workspace().join(OsStr::from_bytes(b"bad\xffname")), "x").unwrap();
+        let roots = Roots::open(&scene.workspace()).unwrap().with_way(way);
+        let names: Vec<String> =
+            roots.entries(&Place::in_workspace("")).unwrap().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["bad\\xffname", "inside", "sub"]);
+    });
+}

@@ -1,0 +1,53 @@
+//! Answers that were written down beforehand.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use toolgate_contract::{BoxFuture, Scope};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver};
+
+/// Gives its answers in order, then says that nobody is there; remembers what it was asked.
+#[derive(Default)]
+pub struct ScriptedApprover {
+    answers: Mutex<VecDeque<Answer>>,
+    asked: Mutex<Vec<ApprovalRequest>>,
+}
+
+impl ScriptedApprover {
+    /// An approver with these answers.
+    pub fn with(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
+    }
+
+    /// Says yes once, this far.
+    pub fn grants(scope: Scope) -> Self {
+        Self::with([Answer::Granted { scope, by: "ada".into() }])
+    }
+
+    /// Says no once.
+    pub fn denies() -> Self {
+        Self::with([Answer::Denied { by: "ada".into(), reason: Some("not today".into()) }])
+    }
+
+    /// What it was asked.
+    pub fn asked(&self) -> Vec<ApprovalRequest> {
+        self.asked.lock().expect("no test panics here").clone()
+    }
+}
+
+impl Approver for ScriptedApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.asked.lock().expect("no test panics here").push(request.clone());
+        let answer = self.answers.lock().expect("no test panics here").pop_front();
+        Box::pin(std::future::ready(answer.unwrap_or(Answer::Nobody)))
+    }
+}
+
+/// Never answers: a person who has left the room.
+pub struct Never;
+
+impl Approver for Never {
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,0 +1,39 @@
+//! A recorder that fails when it is told to, with the real one behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use toolgate_contract::{ErrorCode, Event, ToolError};
+use toolgate_journal::Grant;
+use toolgate_runtime::Recorder;
+
+/// Fails from a certain write on.
+pub struct FailingRecorder {
+    inner: Arc<dyn Recorder>,
+    first_failure: usize,
+    writes: AtomicUsize,
+}
+
+impl FailingRecorder {
+    /// Lets so many writes through to `inner`; all after them fail.
+    pub fn after(writes: usize, inner: Arc<dyn Recorder>) -> Self {
+        Self { inner, first_failure: writes, writes: AtomicUsize::new(0) }
+    }
+}
+
+impl Recorder for FailingRecorder {
+    fn record(&self, events: &[Event]) -> Result<(), ToolError> {
+        match self.writes.fetch_add(1, Ordering::SeqCst) < self.first_failure {
+            true => self.inner.record(events),
+            false => Err(ToolError::new(ErrorCode::IoError, "the disk is gone")),
+        }
+    }
+
+    fn remember(&self, grant: &Grant) -> Result<(), ToolError> {
+        self.inner.remember(grant)
+    }
+
+    fn keep_pending(&self, call_id: &str, args: &[u8]) -> Result<String, ToolError> {
+        self.inner.keep_pending(call_id, args)
+    }
+}

@@ -1,0 +1,126 @@
+//! A workspace with everything wired, in a temporary folder.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use toolgate_contract::{AnyTool, Call, CancellationToken, Clock, Event, Happening, Layer, Reply, RunFacts};
+use toolgate_journal::{Run, RunOptions, State, read_events};
+use toolgate_policy::{Config, LayerInput, compile};
+use toolgate_runtime::redact::Redactor;
+use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session};
+use toolgate_sandbox::Roots;
+
+use crate::FrozenClock;
+
+/// A temporary workspace, a gate on it, and a run that records.
+pub struct World {
+    folder: TempDir,
+    /// The clock that everything in this world reads.
+    pub clock: Arc<FrozenClock>,
+    /// The gate.
+    pub gate: Gate,
+    /// The run that calls are recorded in.
+    pub run: Arc<Run>,
+    state: State,
+    options: RunOptions,
+}
+
+impl World {
+    /// A world with these tools, under this user configuration (TOML).
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let clock = Arc::new(FrozenClock::default());
+        let config = Config::parse(config, "test").expect("a test's configuration is right");
+        let layer = LayerInput { layer: Layer::User, source: "test".into(), trusted: true, config };
+        let compiled = compile(vec![layer]).expect("a test's rules are right");
+        let roots = Roots::open(folder.path()).expect("the workspace opens");
+        let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
+        let gate = Gate::new(
+            Registry::of(tools).expect("a test's tools have different names"),
+            compiled.policy,
+            compiled.settings,
+            Arc::new(roots),
+            Redactor::new([secret]),
+            Arc::clone(&clock) as Arc<dyn Clock>,
+        );
+        let state = State::open(folder.path()).expect("the record opens");
+        let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
+        let facts = RunFacts {
+            workspace: folder.path().display().to_string(),
+            session: "test".into(),
+            preset: "workspace".into(),
+            front_end: "test".into(),
+            version: "0".into(),
+        };
+        let run = Arc::new(state.begin_run("run_test", facts, &options).expect("a run begins"));
+        Self { folder, clock, gate, run, state, options }
+    }
+
+    /// The workspace's folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Puts a file into the workspace.
+    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder can be made");
+        std::fs::write(path, content).expect("a file can be written");
+        self
+    }
+
+    /// A recorder for the run of this world.
+    pub fn recorder(&self) -> RunRecorder {
+        let grants = self.state.session_grants("test", &self.options).expect("the session's folder opens");
+        RunRecorder::new(Arc::clone(&self.run), grants)
+    }
+
+    /// A session that records into the run, with nobody to ask.
+    pub fn session(&self) -> Session {
+        let recorder = self.recorder();
+        let (grants, _) = recorder.known_grants().expect("grants can be read");
+        Session::new("test", "run_test", Arc::new(recorder), Arc::clone(&self.run.artifacts) as _).with_grants(grants)
+    }
+
+    /// A call with fixed ids.
+    pub fn call(&self, tool: &str, args: Value) -> Call {
+        Call::new(tool, args, self.clock.as_ref())
+    }
+
+    /// Makes a call in a session of its own.
+    pub async fn perform(&self, tool: &str, args: Value) -> Reply {
+        self.perform_in(&self.session(), tool, args).await
+    }
+
+    /// Makes a call in this session.
+    pub async fn perform_in(&self, session: &Session, tool: &str, args: Value) -> Reply {
+        self.gate.perform(self.call(tool, args), session, CancellationToken::new()).await
+    }
+
+    /// What was recorded after the run began.
+    pub fn events(&self) -> Vec<Event> {
+        read_events(self.run.path())
+            .expect("the journal opens")
+            .map(|recorded| recorded.expect("a line can be read").event)
+            .filter(|event| !matches!(event.happening, Happening::RunStarted(_)))
+            .collect()
+    }
+
+    /// The kinds of what was recorded, in order.
+    pub fn trail(&self) -> Vec<String> {
+        let kind = |event: &Event| serde_json::to_value(event).expect("an event is JSON")["kind"].clone();
+        self.events().iter().map(|event| kind(event).as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// A sink that keeps what it sees.
+#[derive(Default)]
+pub struct Watched(pub Mutex<Vec<Event>>);
+
+impl EventSink for Watched {
+    fn event(&self, event: &Event) {
+        self.0.lock().expect("no test panics here").push(event.clone());
+    }
+}

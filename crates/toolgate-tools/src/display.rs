@@ -1,0 +1,74 @@
+//! `display`: shows the person something while the work goes on (C-57).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolgate_contract::{Adapter, Effect, Hands, Level, Message, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+
+/// Shows the person something.
+pub struct Display;
+
+/// What to show.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// The text, Markdown.
+    content: String,
+    /// How it should look.
+    #[serde(default)]
+    level: Level,
+    /// A heading.
+    #[serde(default)]
+    title: Option<String>,
+    /// The reasoning behind it.
+    #[serde(default)]
+    thought: Option<String>,
+    /// What it rests on: files, lines, commands.
+    #[serde(default)]
+    evidence: Vec<String>,
+}
+
+/// Whether it reached anyone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// Whether somebody was watching.
+    shown: bool,
+}
+
+impl Tool for Display {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "display",
+        version: "2.0.0",
+        description: "Show the person progress, a finding or an explanation while you work. Say what you are about \
+                      to do at the start of a longer step.",
+        risk: Risk::Low,
+        permissions: &[Permission::Agent],
+        side_effects: &[SideEffect::SpeaksToPerson],
+        parallel: true,
+    };
+
+    fn effects(&self, _args: &Args) -> Vec<Effect> {
+        vec![Effect::Speak]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        let Args { content, level, title, thought, evidence } = args;
+        let shown = hands.say(&Message { level, title, content, thought, evidence })?;
+        Ok(Output { shown })
+    }
+
+    fn adapters(&self) -> Vec<Adapter> {
+        vec![Adapter { major: 1, change: "`message` became `content`", adapt: Some(message_to_content) }]
+    }
+}
+
+/// Version 1 said `message`.
+fn message_to_content(mut args: Value) -> Result<Value, ToolError> {
+    if let Some(message) = args.as_object_mut().and_then(|fields| fields.shift_remove("message")) {
+        args["content"] = json!(message);
+    }
+    Ok(args)
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask bench`: runs a benchmark by name. Each measures itself beside a named peer in the same run and prints the
+//! ratio, since a bare time says more about the machine than about us.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::command_line::CommandLine;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Which benchmark to run; leave it out to list them
+    name: Option<String>,
+    /// Arguments for the benchmark itself
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+/// A benchmark: a bench target of one of the crates.
+struct Bench {
+    name: &'static str,
+    package: &'static str,
+    target: &'static str,
+    measures: &'static str,
+    /// What it is measured against, in the same run.
+    peer: &'static str,
+}
+
+/// All benchmarks. Add a line to have one more.
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "path",
+        package: "toolgate-runtime",
+        target: "path",
+        measures: "a 4 KiB read through the whole path, and where the time goes",
+        peer: "a bare std::fs::read",
+    },
+    Bench {
+        name: "journal",
+        package: "toolgate-journal",
+        target: "journal",
+        measures: "events recorded per second",
+        peer: "a raw write of the same bytes",
+    },
+];
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let Some(name) = &options.name else {
+        print!("{}", list());
+        return Ok(());
+    };
+    let bench = find(name)?;
+    println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
+    command(bench, &options.arguments).run()
+}
+
+fn find(name: &str) -> Result<&'static Bench> {
+    let found = BENCHES.iter().find(|bench| bench.name == name);
+    found.with_context(|| format!("there is no benchmark `{name}`; there are:\n{}", list()))
+}
+
+fn list() -> String {
+    let line = |bench: &Bench| format!("{:<10}{}, beside {}\n", bench.name, bench.measures, bench.peer);
+    BENCHES.iter().map(line).collect()
+}
+
+fn command(bench: &Bench, arguments: &[String]) -> CommandLine {
+    let line = format!("cargo bench --locked --package {} --bench {} --", bench.package, bench.target);
+    CommandLine::new(&line).words(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_name_is_listed_once() {
+        let names: BTreeSet<_> = BENCHES.iter().map(|bench| bench.name).collect();
+        assert_eq!(names.len(), BENCHES.len());
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_list() {
+        let answer = find("pth").err().unwrap().to_string();
+        assert!(answer.contains("no benchmark `pth`") && answer.contains("path "), "{answer}");
+    }
+
+    #[test]
+    fn arguments_go_to_the_benchmark() {
+        let line = command(find("path").unwrap(), &["--calls".into(), "10".into()]).to_string();
+        assert_eq!(line, "cargo bench --locked --package toolgate-runtime --bench path -- --calls 10");
+    }
+}

@@ -1,0 +1,101 @@
+//! `cargo xtask setup`: installs what the tests use and a fresh machine may lack. What is there already is left alone,
+//! so running it again costs nothing.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command_line::CommandLine;
+
+/// A program that tests start.
+struct Package {
+    /// The command to look for.
+    command: &'static str,
+    /// Debian's package that brings it.
+    apt: &'static str,
+    why: &'static str,
+}
+
+/// Everything from outside the Rust world that tests need. Add a line to have one more.
+const PACKAGES: &[Package] = &[
+    Package { command: "git", apt: "git", why: "tests make repositories and compare patches" },
+    Package { command: "rg", apt: "ripgrep", why: "the peer that searching is compared with" },
+    Package { command: "fdfind", apt: "fd-find", why: "the peer that finding files is compared with" },
+    Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
+    Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
+];
+
+/// Installs the packages whose commands are missing; without the right to, says what to install.
+pub(crate) fn install_packages() -> Result<()> {
+    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !is_on_path(package.command)).collect();
+    if missing.is_empty() {
+        println!("nothing to install: all {} programs that tests use are here", PACKAGES.len());
+        return Ok(());
+    }
+    for Package { command, apt, why } in &missing {
+        println!("missing: {command} (package {apt}): {why}");
+    }
+    let packages: Vec<&str> = missing.iter().map(|package| package.apt).collect();
+    if !is_on_path("apt-get") {
+        bail!("programs that tests use are missing, and apt-get is not here; install those listed above by hand");
+    }
+    if !is_root()? {
+        let packages = packages.join(" ");
+        bail!(
+            "programs that tests use are missing, and installing them needs root; run: sudo apt-get install {packages}"
+        );
+    }
+    CommandLine::new("apt-get update").run()?;
+    CommandLine::new("apt-get install --yes --no-install-recommends")
+        .environment("DEBIAN_FRONTEND", "noninteractive")
+        .words(packages)
+        .run()
+}
+
+/// Makes sure that `cargo NAME` works, installing `cargo-NAME` from source if it doesn't.
+pub(crate) fn install_cargo_tool(name: &str) -> Result<()> {
+    if has_cargo_tool(name) {
+        return Ok(());
+    }
+    println!("cargo-{name} is not installed; building it takes some minutes");
+    CommandLine::new(&format!("cargo install --locked cargo-{name}")).run()
+}
+
+/// Asks cargo, which also looks where the search path doesn't.
+pub(crate) fn has_cargo_tool(name: &str) -> bool {
+    CommandLine::new(&format!("cargo {name} --version")).succeeds()
+}
+
+fn is_on_path(command: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(command).is_file())
+}
+
+/// The owner of this process's own entry in `/proc` is its effective user.
+fn is_root() -> Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own_entry = Path::new("/proc/self").metadata().context("cannot tell who runs this")?;
+    Ok(own_entry.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_command_is_listed_once_and_with_a_reason() {
+        let commands: BTreeSet<_> = PACKAGES.iter().map(|package| package.command).collect();
+        assert_eq!(commands.len(), PACKAGES.len());
+        assert!(PACKAGES.iter().all(|package| !package.apt.is_empty() && !package.why.is_empty()));
+    }
+
+    #[test]
+    fn programs_and_cargo_tools_are_found_only_where_they_are() {
+        assert!(is_on_path("sh"));
+        assert!(!is_on_path("no-such-program"));
+        assert!(has_cargo_tool("fmt"));
+        assert!(!has_cargo_tool("no-such-tool"));
+    }
+}

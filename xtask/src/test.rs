@@ -1,0 +1,105 @@
+//! `cargo xtask test`: everything that must hold before a change is taken, cheapest first, so that a slip in the format
+//! is known in seconds. CI runs just this.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::command_line::CommandLine;
+use crate::setup;
+use crate::step::{self, Outcome, Step};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Also install the tools that take long to build, so that no step is skipped for want of one
+    #[arg(long)]
+    full: bool,
+    /// Run this step alone
+    #[arg(long, value_name = "STEP", value_parser = step_names())]
+    only: Option<String>,
+}
+
+/// Every step, in order. `full` allows tools that take long to build.
+fn steps(full: bool) -> Vec<Step> {
+    vec![
+        Step::new("setup", "install what the tests use", || setup::install_packages().map(|()| Outcome::Passed)),
+        Step::command("fmt", "the code is formatted", CommandLine::new("cargo fmt --all --check")),
+        Step::command(
+            "clippy",
+            "no warnings from compiler and linter",
+            CommandLine::new("cargo clippy --workspace --all-targets --locked -- -D warnings"),
+        ),
+        Step::new("nextest", "unit and integration tests", run_tests),
+        Step::command(
+            "doctest",
+            "the examples in the documentation",
+            CommandLine::new("cargo test --doc --workspace --locked"),
+        ),
+        Step::command(
+            "doc",
+            "the documentation has no broken links",
+            CommandLine::new("cargo doc --workspace --no-deps --locked --document-private-items")
+                .environment("RUSTDOCFLAGS", "-Dwarnings"),
+        ),
+        Step::new("deny", "licences, versions and origins of dependencies", move || check_dependencies(full)),
+    ]
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut steps = steps(options.full);
+    if let Some(only) = &options.only {
+        steps.retain(|step| step.name == only);
+    }
+    let summary = step::run_in_order(&steps);
+    println!("\n{summary}");
+    if let Some((name, error)) = summary.failure {
+        bail!("{error:#}\nrepeat this step alone: cargo xtask test --only {name}");
+    }
+    Ok(())
+}
+
+fn step_names() -> PossibleValuesParser {
+    steps(false).iter().map(|step| step.name).collect::<Vec<_>>().into()
+}
+
+/// nextest gives each test a process of its own and ends those that hang; plain `cargo test` does for want of it.
+fn run_tests() -> Result<Outcome> {
+    if let Err(error) = setup::install_cargo_tool("nextest") {
+        CommandLine::new("cargo test --workspace --locked --no-fail-fast --tests").run()?;
+        return Ok(Outcome::PassedWith(format!("by `cargo test`, as cargo-nextest could not be installed: {error:#}")));
+    }
+    CommandLine::new("cargo nextest run --workspace --locked").run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Everything that can be checked without the network, apart from the crates themselves.
+fn check_dependencies(full: bool) -> Result<Outcome> {
+    if full {
+        setup::install_cargo_tool("deny")?;
+    } else if !setup::has_cargo_tool("deny") {
+        return Ok(Outcome::Skipped(
+            "cargo-deny is not installed; `cargo xtask test --full --only deny` installs it (some minutes)".into(),
+        ));
+    }
+    // The checks read every crate of the lock file, also those that only other systems compile.
+    CommandLine::new("cargo fetch --locked").run()?;
+    CommandLine::new("cargo deny --offline check --hide-inclusion-graph licenses bans sources").run()?;
+    if !has_advisory_database() {
+        return Ok(Outcome::PassedWith(
+            "known vulnerabilities were not checked, as their database is not here; `cargo deny fetch` gets it".into(),
+        ));
+    }
+    CommandLine::new("cargo deny --offline check advisories").run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Whether cargo-deny has fetched the database before. It lies in a repository, not in the registry, and a failed try
+/// to fetch it leaves other files behind: only the folder that holds the advisories counts.
+fn has_advisory_database() -> bool {
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let databases = cargo_home.and_then(|folder| folder.join("advisory-dbs").read_dir().ok());
+    databases.into_iter().flatten().flatten().any(|database| database.path().join("crates").is_dir())
+}
