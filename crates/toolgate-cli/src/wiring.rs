@@ -111,11 +111,12 @@ impl Desk {
             clock: Arc::clone(&clock),
             indexer: indexer(&state),
         };
-        let secrets = secrets_of_environment(std::env::vars(), &compiled.settings.secret_names);
+        let secrets = own_secrets(&compiled.settings);
         let files = Arc::new(roots(place, &compiled.settings)?);
         let registry = Registry::of(toolgate_tools::all())?;
         let gate =
             Gate::new(registry, compiled.policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
+                .with_changes(place.state()?, state.contents(options.durability)?)
                 .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
                 .with_replay(place.replay());
         Ok(Self { gate, clock, facts, state, options })
@@ -158,6 +159,15 @@ impl Desk {
 fn indexer(state: &State) -> Option<Arc<Indexer>> {
     let store: Arc<dyn Store> = Arc::new(state.index().ok()?);
     Indexer::start(state.path(), store).ok().map(Arc::new)
+}
+
+/// The secrets in the program's own environment.
+pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
+    let names: Vec<String> = settings.secret_names.iter().cloned().collect();
+    // A variable that isn't text can't be a secret that a text shows.
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    secrets_of_environment(variables, &names)
 }
 
 fn roots(place: &Place, settings: &Settings) -> Result<Roots> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactRef, Effect, ErrorClass, Message, Risk, ToolError, Truncated, Verdict};
+use crate::{ArtifactRef, Change, Effect, ErrorClass, Message, Risk, ToolError, Truncated, Verdict};
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,12 @@ pub enum Happening {
         /// What is known of the attempt.
         #[serde(flatten)]
         ending: Ending,
+    },
+    /// Files are about to change. On disk before the first of them does, so that it can be taken back.
+    #[serde(rename = "files.changing")]
+    FilesChanging {
+        /// Each file's before and after.
+        changes: Vec<Change>,
     },
     /// A person is being asked.
     #[serde(rename = "approval_required")]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, ArtifactRef, Effect, Enforced, ErrorCode, Guarantee, Holding, Located, Message, Person, Place, ToolError,
+    Access, ArtifactRef, Change, Changes, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located, Message,
+    Person, Place, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -18,6 +19,11 @@ pub trait Files: Send + Sync {
     fn open(&self, place: &Place) -> Result<File, ToolError>;
     /// Lists a folder, sorted by name.
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
+    /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
+    fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError>;
+    /// Makes all edits, or none. The gate sees to it that each is granted and that the way back is kept; `id` tells this
+    /// change from others.
+    fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError>;
     /// A place as a caller would write it: relative in the workspace, absolute elsewhere.
     fn shown(&self, place: &Place) -> String;
     /// How well access stays beneath the roots on this kernel.
@@ -82,28 +88,35 @@ pub struct Tally {
     pub enforced: Enforced,
 }
 
-/// The hands of one cleared call.
+/// Through what hands reach the world.
+#[derive(Clone)]
+pub struct Means {
+    /// Files beneath the roots.
+    pub files: Arc<dyn Files>,
+    /// Changes to them, and their versions.
+    pub changes: Arc<dyn Changes>,
+    /// Stored output.
+    pub artifacts: Arc<dyn Artifacts>,
+    /// Whoever watches.
+    pub person: Arc<dyn Person>,
+    /// What policy hides.
+    pub veil: Arc<dyn Veil>,
+    /// Stops the call.
+    pub cancel: CancellationToken,
+}
+
+/// The hands of one cleared call. Clones share what they count, so that work can go to another thread.
+#[derive(Clone)]
 pub struct Hands {
     granted: Vec<Located>,
-    files: Arc<dyn Files>,
-    artifacts: Arc<dyn Artifacts>,
-    person: Arc<dyn Person>,
-    veil: Arc<dyn Veil>,
-    cancel: CancellationToken,
-    tally: Mutex<Tally>,
+    means: Means,
+    tally: Arc<Mutex<Tally>>,
 }
 
 impl Hands {
     /// Hands that can do what `granted` says, through these means.
-    pub fn new(
-        granted: Vec<Located>,
-        files: Arc<dyn Files>,
-        artifacts: Arc<dyn Artifacts>,
-        person: Arc<dyn Person>,
-        veil: Arc<dyn Veil>,
-        cancel: CancellationToken,
-    ) -> Self {
-        Self { granted, files, artifacts, person, veil, cancel, tally: Mutex::default() }
+    pub fn new(granted: Vec<Located>, means: Means) -> Self {
+        Self { granted, means, tally: Arc::default() }
     }
 
     /// Opens the file at a declared path.
@@ -114,7 +127,7 @@ impl Hands {
     /// Opens a file at or beneath a declared place.
     pub fn open_at(&self, place: &Place) -> Result<File, ToolError> {
         self.reach(Access::Read, place)?;
-        self.files.open(place)
+        self.means.files.open(place)
     }
 
     /// Where a path that was declared for reading leads.
@@ -124,32 +137,96 @@ impl Hands {
 
     /// A place as the caller would write it.
     pub fn shown(&self, place: &Place) -> String {
-        self.files.shown(place)
+        self.means.files.shown(place)
     }
 
     /// Lists a folder at or beneath a declared place; what policy hides isn't in it.
     pub fn entries_at(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
         self.reach(Access::Read, place)?;
-        let mut entries = self.files.entries(place)?;
-        entries.retain(|entry| !self.veil.hides(Access::Read, &entry.place));
+        let mut entries = self.means.files.entries(place)?;
+        entries.retain(|entry| !self.means.veil.hides(Access::Read, &entry.place));
         Ok(entries)
+    }
+
+    /// Visits what is beneath a declared path, on several threads. What policy hides is neither visited nor entered.
+    /// Returns how many folders couldn't be read.
+    pub fn walk<'v>(&self, path: &str, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError> {
+        let start = self.declared(Access::Read, path)?;
+        self.reach(Access::Read, &start)?;
+        let guarded = || -> crate::Visitor<'_> {
+            let mut visit = visitors();
+            Box::new(move |walked: &Walked<'_>| match walked {
+                _ if self.is_cancelled() => Step::Stop,
+                walked if self.means.veil.hides(Access::Read, &walked.place) => Step::Past,
+                walked => visit(walked),
+            })
+        };
+        let unreadable = self.means.files.walk(&start, options, &guarded)?;
+        if self.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(unreadable) }
+    }
+
+    /// Does long work on a thread that may block, so that the others go on. When the call is stopped, the work goes on
+    /// until it asks [`Hands::is_cancelled`].
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let hands = self.clone();
+        match tokio::task::spawn_blocking(move || work(&hands)).await {
+            Ok(outcome) => outcome,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ToolError::cancelled()),
+            },
+        }
+    }
+
+    /// Where a path that was declared for writing or deleting leads.
+    pub fn target(&self, access: Access, path: &str) -> Result<Place, ToolError> {
+        self.declared(access, path)
+    }
+
+    /// Makes one change, whole or not at all. What was there is kept for undo.
+    pub fn change(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
+        for edit in &edits {
+            let access = if edit.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &edit.place)?;
+        }
+        let changes = self.means.changes.make(edits)?;
+        self.note(|tally| tally.files_changed.extend(changes.iter().map(|change| change.path.clone())));
+        Ok(changes)
+    }
+
+    /// Remembers that the session has seen this content at a place it may read.
+    pub fn saw(&self, place: &Place, sha256: &str) {
+        self.means.changes.saw(place, sha256);
+    }
+
+    /// What the session last saw at a place.
+    pub fn seen(&self, place: &Place) -> Option<Seen> {
+        self.means.changes.seen(place)
+    }
+
+    /// The call that made the content with this hash there, if it was one.
+    pub fn author(&self, place: &Place, sha256: &str) -> Option<String> {
+        self.means.changes.author(place, sha256)
     }
 
     /// Shows the person a message. Returns whether anyone was there to see it.
     pub fn say(&self, message: &Message) -> Result<bool, ToolError> {
         self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
-        Ok(self.person.say(message))
+        Ok(self.means.person.say(message))
     }
 
     /// Opens stored output.
     pub fn recall(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {
         self.need(|effect| matches!(effect, Effect::Recall { artifact } if artifact == id), "recall that artifact")?;
-        self.artifacts.open(id)
+        self.means.artifacts.open(id)
     }
 
     /// Stores something that doesn't fit in a JSON reply, such as an image.
     pub fn keep(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError> {
-        let stored = self.artifacts.store(bytes, mime)?;
+        let stored = self.means.artifacts.store(bytes, mime)?;
         self.note(|tally| tally.refs.push(stored.clone()));
         Ok(stored)
     }
@@ -161,7 +238,7 @@ impl Hands {
 
     /// Whether somebody stopped the call; long loops ask this.
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.means.cancel.is_cancelled()
     }
 
     /// What was counted so far.
@@ -191,14 +268,14 @@ impl Hands {
         if !covered {
             return Err(undeclared(&format!("{access:?} `{}`", place.path)));
         }
-        if self.veil.hides(access, place) {
+        if self.means.veil.hides(access, place) {
             return Err(ToolError::new(
                 ErrorCode::SensitivePath,
                 format!("`{}` is hidden from tools by policy.", place.path),
             ));
         }
         self.note(|tally| {
-            tally.enforced.0.insert(Guarantee::Paths, self.files.holding());
+            tally.enforced.0.insert(Guarantee::Paths, self.means.files.holding());
         });
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
 mod call;
+mod change;
 mod clock;
 mod decision;
 mod effect;
@@ -18,20 +19,23 @@ mod reply;
 mod spec;
 pub mod strict_json;
 mod tool;
+mod walk;
 
 pub use call::Call;
+pub use change::{Change, Changes, Content, Edit, FileState, Seen};
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Tally, Veil};
+pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Means, Tally, Veil};
 pub use hash::{hex, sha256};
 pub use person::{Level, Message, Person};
 pub use place::{Located, Place};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
+pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};
 
 /// Re-exported so that a tool needs no dependency of its own to derive its schemas.
 pub use schemars;

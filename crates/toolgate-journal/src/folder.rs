@@ -33,6 +33,11 @@ impl Folder {
         Ok(Self { handle, path: path.to_owned() })
     }
 
+    /// Its descriptor.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.handle
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

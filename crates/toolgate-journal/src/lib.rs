@@ -9,6 +9,8 @@
 
 mod artifact;
 mod chain;
+mod changing;
+mod content;
 mod error;
 mod fault;
 mod folder;
@@ -26,6 +28,8 @@ mod tree;
 mod verify;
 
 pub use artifact::{ArtifactStore, ArtifactWriter};
+pub use changing::Changing;
+pub use content::Contents;
 pub use error::JournalError;
 pub use fault::Fault;
 pub use grant::{Grant, Grants, LoadedGrants};

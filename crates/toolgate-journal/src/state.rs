@@ -10,7 +10,10 @@ use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
 
 use crate::folder::{Folder, check_id};
 use crate::sqlite::set_aside;
-use crate::{ArtifactStore, Durability, Grants, Indexer, Journal, JournalError, SealKey, SqliteStore, hex, reindex};
+use crate::{
+    ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, SealKey, SqliteStore, hex,
+    reindex,
+};
 
 /// The folder's name.
 const NAME: &str = ".toolgate";
@@ -113,6 +116,16 @@ impl State {
         check_id("session", session)?;
         let folder = Arc::new(self.sessions.make(session)?);
         Ok(Grants::new(folder, "grants.jsonl", format!("session {session}"), options))
+    }
+
+    /// The bytes behind undo.
+    pub fn contents(&self, durability: Durability) -> Result<Contents, JournalError> {
+        Ok(Contents::new(self.folder.make("content")?, durability))
+    }
+
+    /// Waits until nobody else changes files here.
+    pub fn begin_change(&self) -> Result<Changing, JournalError> {
+        Changing::begin(&self.folder)
     }
 
     /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the

@@ -185,6 +185,7 @@ impl CallNode {
             }
             Happening::RunStarted(_)
             | Happening::RunEnded
+            | Happening::FilesChanging { .. }
             | Happening::Display(_)
             | Happening::JournalRecovered { .. } => {}
         }

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use toolgate_contract::{Access, ErrorCode, Place};
 
-use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::error::Fault;
+use crate::path_glob::{Letters, PathGlob, PathSet, Sieve};
 use crate::rules::path::Accesses;
 
 /// One entry of the list, as it is written.
@@ -39,7 +40,7 @@ fn sensitive_path() -> ErrorCode {
 /// The whole list, ready to match.
 #[derive(Debug)]
 pub(crate) struct Guards {
-    guards: Vec<Guard>,
+    guards: &'static [Guard],
     /// Each pattern with the guard it belongs to.
     patterns: Vec<(usize, PathGlob)>,
     set: PathSet,
@@ -51,51 +52,56 @@ pub(crate) struct Guards {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit(usize);
 
+/// The list as it is written.
+static LIST: LazyLock<Vec<Guard>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct List {
+        place: Vec<Guard>,
+    }
+    toml::from_str::<List>(include_str!("sensitive.toml")).expect("the built-in list is tested").place
+});
+
+/// Nearly every path is harmless, and this says so without a look at single patterns.
+static SIEVE: LazyLock<Sieve> = LazyLock::new(|| {
+    let patterns = LIST.iter().flat_map(|guard| guard.paths.iter().map(String::as_str));
+    Sieve::new(patterns).expect("the built-in list is tested")
+});
+
 /// The built-in list.
-pub(crate) static GUARDS: LazyLock<Guards> =
-    LazyLock::new(|| Guards::parse(include_str!("sensitive.toml")).expect("the built-in list is tested"));
+pub(crate) static GUARDS: LazyLock<Guards> = LazyLock::new(|| Guards::new(&LIST).expect("the built-in list is tested"));
+
+/// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
+pub(crate) fn guard_over(access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
+    SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted)).flatten()
+}
 
 impl Guards {
-    fn parse(text: &str) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct List {
-            place: Vec<Guard>,
-        }
-        let List { place: guards } = toml::from_str(text).map_err(|fault| fault.to_string())?;
-        let words = |fault| format!("{fault:?}");
+    fn new(guards: &'static [Guard]) -> Result<Self, Fault> {
         let (mut patterns, mut excepts) = (Vec::new(), Vec::new());
         for (index, guard) in guards.iter().enumerate() {
             let build = if guard.alone { PathGlob::alone } else { PathGlob::new };
             for path in &guard.paths {
-                patterns.push((index, build(path, Letters::Folded).map_err(words)?));
+                patterns.push((index, build(path, Letters::Folded)?));
             }
-            let harmless: Result<Vec<_>, _> =
-                guard.except.iter().map(|path| PathGlob::alone(path, Letters::Folded)).collect();
-            excepts.push(
-                PathSet::new(Letters::Folded, harmless.map_err(words)?.iter().map(|glob| (0, glob))).map_err(words)?,
-            );
+            let harmless = guard.except.iter().map(|path| PathGlob::alone(path, Letters::Folded));
+            let harmless = harmless.collect::<Result<Vec<_>, _>>()?;
+            excepts.push(PathSet::new(Letters::Folded, harmless.iter().map(|glob| (0, glob)))?);
         }
-        let set = PathSet::new(Letters::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))
-            .map_err(words)?;
+        let set = PathSet::new(Letters::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))?;
         Ok(Self { guards, patterns, set, excepts })
     }
 
-    /// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
-    pub(crate) fn over(&self, access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
-        let path = place.path.as_str();
-        if !self.set.is_match(path) {
-            return None;
-        }
-        let lifted = lifted.is_match(path);
+    fn over(&self, access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
+        let is_lifted = lifted.is_match(&place.path);
         let holds = |at: &usize| {
             let index = self.patterns[*at].0;
             let guard = &self.guards[index];
             guard.access.contains(access)
                 && !(guard.top && place.root != 0)
-                && (guard.fixed || !lifted)
-                && !self.excepts[index].is_match(path)
+                && (guard.fixed || !is_lifted)
+                && !self.excepts[index].is_match(&place.path)
         };
-        self.set.matches(path).into_iter().find(holds).map(Hit)
+        self.set.matches(&place.path).into_iter().find(holds).map(Hit)
     }
 
     pub(crate) fn guard(&self, hit: Hit) -> &Guard {
@@ -106,8 +112,8 @@ impl Guards {
         self.patterns[hit.0].1.pattern()
     }
 
-    pub(crate) fn all(&self) -> &[Guard] {
-        &self.guards
+    pub(crate) fn all(&self) -> &'static [Guard] {
+        self.guards
     }
 
     /// Whether the guard with this number covers a path in the workspace.
@@ -119,6 +125,7 @@ impl Guards {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     #[test]
     fn every_example_of_the_list_holds() {
@@ -126,6 +133,7 @@ mod tests {
             assert!(!guard.matches.is_empty() && !guard.no_match.is_empty(), "{} has examples", guard.reason);
             for path in &guard.matches {
                 assert!(GUARDS.covers(index, path), "`{path}` should be covered by: {}", guard.reason);
+                assert!(SIEVE.lets_through(path), "`{path}` should pass the sieve");
             }
             for path in &guard.no_match {
                 assert!(!GUARDS.covers(index, path), "`{path}` should not be covered by: {}", guard.reason);
@@ -154,9 +162,20 @@ mod tests {
             ".config/nvim/init.lua",
         ] {
             for access in [Access::Read, Access::Write, Access::Delete] {
-                let hit = GUARDS.over(access, &Place::in_workspace(path), &PathSet::default());
+                let hit = guard_over(access, &Place::in_workspace(path), &PathSet::default());
                 assert_eq!(hit.map(|hit| GUARDS.pattern(hit)), None, "{access:?} {path}");
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_guard_covers_passes_the_sieve(
+            parts in vec(prop_oneof![select(&["a", "X.pem", ".Git", "config", ".ssh", ".env.x", "proc", "1", "environ"])
+                .prop_map(str::to_owned), "[a-zK.\u{200b}]{1,5}"], 0..5)
+        ) {
+            let path = parts.join("/");
+            prop_assert!(!GUARDS.set.is_match(&path) || SIEVE.lets_through(&path), "{}", path);
         }
     }
 
@@ -164,7 +183,7 @@ mod tests {
     fn an_exception_lifts_sensitive_places_but_never_what_is_fixed() {
         let everything = PathGlob::new("**", Letters::Exact).unwrap();
         let lifted = PathSet::new(Letters::Exact, [(0, &everything)]).unwrap();
-        let over = |access, path: &str| GUARDS.over(access, &Place::in_workspace(path), &lifted).is_some();
+        let over = |access, path: &str| guard_over(access, &Place::in_workspace(path), &lifted).is_some();
         assert!(!over(Access::Read, "certs/ca.pem"));
         for (access, path) in [
             (Access::Read, ".toolgate/runs"),
@@ -179,7 +198,7 @@ mod tests {
     fn the_policy_file_may_be_read_and_counts_only_in_the_workspace() {
         let over = |access, root| {
             let place = Place { root, path: "toolgate.toml".into() };
-            GUARDS.over(access, &place, &PathSet::default()).is_some()
+            guard_over(access, &place, &PathSet::default()).is_some()
         };
         assert!(over(Access::Write, 0) && over(Access::Delete, 0));
         assert!(!over(Access::Read, 0) && !over(Access::Write, 1));

@@ -7,7 +7,7 @@ use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, P
 
 use crate::command::plain_words;
 use crate::config::Unknown;
-use crate::guards::GUARDS;
+use crate::guards::guard_over;
 use crate::host::Host;
 use crate::opinion::{Opinion, Topic, Voice};
 use crate::policy::Policy;
@@ -128,7 +128,7 @@ impl Policy {
         let Some((first, second)) = places(located) else {
             return push(Decision::Deny, Layer::Builtin, Voice::Unlocated);
         };
-        let guarded = |place| GUARDS.over(access, place, &self.excepts);
+        let guarded = |place| guard_over(access, place, &self.excepts);
         if let Some(hit) = guarded(first).or_else(|| second.and_then(guarded)) {
             push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
         }

@@ -32,37 +32,27 @@ impl Letters {
 #[derive(Debug, Clone)]
 pub(crate) struct PathGlob {
     pattern: String,
-    globs: Vec<Glob>,
+    glob: Glob,
+    alone: bool,
 }
 
 impl PathGlob {
     /// A pattern that also covers what lies beneath a match.
     pub(crate) fn new(pattern: &str, letters: Letters) -> Result<Self, Fault> {
-        let anchored = anchored(pattern)?;
-        let forms = match anchored.as_str() {
-            "**" => vec![anchored],
-            _ => vec![format!("{anchored}/**"), anchored],
-        };
-        Self::build(pattern, &forms, letters)
-    }
-
-    /// A pattern that matches a path but not what lies beneath it.
-    pub(crate) fn alone(pattern: &str, letters: Letters) -> Result<Self, Fault> {
-        Self::build(pattern, &[anchored(pattern)?], letters)
-    }
-
-    fn build(pattern: &str, forms: &[String], letters: Letters) -> Result<Self, Fault> {
-        let build = |form: &String| {
-            let form = letters.compare(form);
-            GlobBuilder::new(&form).literal_separator(true).backslash_escape(true).build()
-        };
-        let globs = forms.iter().map(build).collect::<Result<_, _>>().map_err(|fault| {
+        let form = anchored(pattern)?;
+        let glob = GlobBuilder::new(&letters.compare(&form)).literal_separator(true).backslash_escape(true).build();
+        let glob = glob.map_err(|fault| {
             Fault::new(
                 format!("The path pattern `{pattern}` can't be read: {}.", fault.kind()),
                 "Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character that is meant as it stands.",
             )
         })?;
-        Ok(Self { pattern: pattern.to_owned(), globs })
+        Ok(Self { pattern: pattern.to_owned(), glob, alone: false })
+    }
+
+    /// A pattern that matches a path but not what lies beneath it.
+    pub(crate) fn alone(pattern: &str, letters: Letters) -> Result<Self, Fault> {
+        Ok(Self { alone: true, ..Self::new(pattern, letters)? })
     }
 
     /// As it was written.
@@ -71,12 +61,19 @@ impl PathGlob {
     }
 }
 
-/// Many patterns, matched at once. All of them compare letters in the same way.
+/// Many patterns, matched at once. All of them compare letters in the same way. What lies beneath a match is found by
+/// matching every folder above a path: patterns that spelled out "and beneath" would take ten times as long to compile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PathSet {
     letters: Letters,
+    covering: Globs,
+    alone: Globs,
+}
+
+/// A set of globs, and whose each of them is.
+#[derive(Debug, Clone, Default)]
+struct Globs {
     set: GlobSet,
-    /// Which pattern each glob of the set belongs to.
     owners: Vec<usize>,
 }
 
@@ -86,35 +83,75 @@ impl PathSet {
         letters: Letters,
         patterns: impl IntoIterator<Item = (usize, &'a PathGlob)>,
     ) -> Result<Self, Fault> {
-        let (mut builder, mut owners) = (GlobSetBuilder::new(), Vec::new());
-        for (owner, pattern) in patterns {
-            for glob in &pattern.globs {
-                builder.add(glob.clone());
-                owners.push(owner);
-            }
-        }
-        let set = builder.build().map_err(|fault| {
-            Fault::new(format!("The path patterns are too large together: {fault}."), "Use fewer or simpler patterns.")
-        })?;
-        Ok(Self { letters, set, owners })
+        let (alone, covering): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|(_, pattern)| pattern.alone);
+        Ok(Self { letters, covering: Globs::new(&covering)?, alone: Globs::new(&alone)? })
     }
 
     pub(crate) fn is_match(&self, path: &str) -> bool {
-        !self.set.is_empty() && self.set.is_match(self.letters.compare(tidy(path)).as_ref())
+        let path = self.letters.compare(tidy(path));
+        self.alone.is_match(&path) || self.covering.is_match(&path) || above(&path).any(|up| self.covering.is_match(up))
     }
 
     /// The patterns that match, each once, in the order they were given.
     pub(crate) fn matches(&self, path: &str) -> Vec<usize> {
-        if self.set.is_empty() {
-            return Vec::new();
-        }
-        let mut found = self.set.matches(self.letters.compare(tidy(path)).as_ref());
-        for index in &mut found {
-            *index = self.owners[*index];
-        }
+        let path = self.letters.compare(tidy(path));
+        let mut found = Vec::new();
+        self.alone.add_matches(&path, &mut found);
+        self.covering.add_matches(&path, &mut found);
+        above(&path).for_each(|up| self.covering.add_matches(up, &mut found));
         found.sort_unstable();
         found.dedup();
         found
+    }
+}
+
+/// Every folder above a path, from the top.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
+impl Globs {
+    fn new(patterns: &[(usize, &PathGlob)]) -> Result<Self, Fault> {
+        let mut builder = GlobSetBuilder::new();
+        for (_, pattern) in patterns {
+            builder.add(pattern.glob.clone());
+        }
+        let set = builder.build().map_err(|fault| {
+            Fault::new(format!("The path patterns are too large together: {fault}."), "Use fewer or simpler patterns.")
+        })?;
+        Ok(Self { set, owners: patterns.iter().map(|(owner, _)| *owner).collect() })
+    }
+
+    fn is_match(&self, path: &str) -> bool {
+        !self.set.is_empty() && self.set.is_match(path)
+    }
+
+    fn add_matches(&self, path: &str, found: &mut Vec<usize>) {
+        if !self.set.is_empty() {
+            found.extend(self.set.matches(path).into_iter().map(|index| self.owners[index]));
+        }
+    }
+}
+
+/// Many patterns as one, for a quick no: it lets every path through that one of them could match, at whatever depth.
+/// Much quicker than a [`PathSet`], but it can't tell which pattern it was.
+#[derive(Debug)]
+pub(crate) struct Sieve(GlobSet);
+
+impl Sieve {
+    /// Takes patterns whose commas, if any, stand within braces.
+    pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
+        let bare = |pattern: &'a str| pattern.trim_start_matches("./").trim_start_matches("**/");
+        let any = patterns.into_iter().map(bare).collect::<Vec<_>>().join(",");
+        let mut builder = GlobSetBuilder::new();
+        for form in [format!("**/{{{any}}}"), format!("**/{{{any}}}/**")] {
+            builder.add(GlobBuilder::new(&fold(&form)).literal_separator(true).backslash_escape(true).build()?);
+        }
+        builder.build().map(Self)
+    }
+
+    pub(crate) fn lets_through(&self, path: &str) -> bool {
+        self.0.is_match(fold(tidy(path)).as_ref())
     }
 }
 

@@ -4,7 +4,7 @@ use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
 
 use crate::config::Unknown;
 use crate::error::Fault;
-use crate::guards::{GUARDS, Guard};
+use crate::guards::{GUARDS, Guard, guard_over};
 use crate::judge::Ceiling;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 use crate::preset::Preset;
@@ -126,7 +126,7 @@ impl Policy {
     /// Whether tools must not see this place with this access: it is sensitive, or a rule denies the path. Asked of
     /// every entry of a walk.
     pub fn hides(&self, access: Access, place: &Place) -> bool {
-        GUARDS.over(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
+        guard_over(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
     }
 
     /// Whether it makes sense to show a tool to a model: false when every call of it would be refused.

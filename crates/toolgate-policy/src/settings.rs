@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::compile::LayerInput;
 use crate::config::{Root, RootAccess, ToolLimits, Unknown};
 use crate::error::{ConfigError, Fault};
-use crate::guards::GUARDS;
+use crate::guards::guard_over;
 use crate::path_glob::PathSet;
 use toolgate_contract::{Access, Place};
 
@@ -163,7 +163,7 @@ fn check_root(root: &Root) -> Result<Root, Fault> {
     }
     let parts: Vec<_> = root.path.split('/').filter(|part| !part.is_empty()).collect();
     let path = parts.join("/");
-    if GUARDS.over(Access::Read, &Place::in_workspace(path.clone()), &PathSet::default()).is_some() {
+    if guard_over(Access::Read, &Place::in_workspace(path.clone()), &PathSet::default()).is_some() {
         return wrong("is a sensitive place", "Choose a folder that holds no credentials.");
     }
     Ok(Root { path: format!("/{path}"), access: root.access })

@@ -1,5 +1,6 @@
 //! The gate: everything that stands between a call and the world, wired once and shared by all sessions.
 
+mod changer;
 mod cleared;
 mod speaker;
 mod walk;
@@ -10,8 +11,10 @@ use std::time::Duration;
 use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Files, Located, Place, Reply, ToolError, Veil, Verdict,
 };
+use toolgate_journal::{Contents, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
+pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
 use crate::approval::Rulebook;
@@ -22,6 +25,7 @@ use crate::replay::Replay;
 use crate::session::Session;
 use crate::steps::Steps;
 use crate::trim::Limits;
+use crate::versions::Versions;
 
 /// The one way to a tool.
 pub struct Gate {
@@ -34,6 +38,8 @@ pub struct Gate {
     veil: Arc<dyn Veil>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
+    workshop: Option<Arc<Workshop>>,
+    versions: Arc<Versions>,
     locks: Locks,
 }
 
@@ -68,6 +74,8 @@ impl Gate {
             veil,
             rulebook: None,
             replay: Replay::default(),
+            workshop: None,
+            versions: Arc::default(),
             locks: Locks::default(),
         }
     }
@@ -76,6 +84,13 @@ impl Gate {
     #[must_use]
     pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
         self.rulebook = Some(rulebook);
+        self
+    }
+
+    /// Lets tools change files: each change goes through this workspace's record, so that it can be taken back.
+    #[must_use]
+    pub fn with_changes(mut self, state: State, contents: Contents) -> Self {
+        self.workshop = Some(Arc::new(Workshop::new(state, contents)));
         self
     }
 

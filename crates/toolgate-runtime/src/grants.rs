@@ -8,9 +8,8 @@ use toolgate_journal::Grant;
 /// The effects that a verdict wants approved, with their paths made comparable.
 pub(crate) fn asked_effects(verdict: &Verdict, effects: &[Located]) -> Vec<Effect> {
     let whole_call = verdict.asks.iter().any(|ask| ask.effect.is_none());
-    let asked = |located: &&Located| {
-        whole_call || verdict.asks.iter().any(|ask| ask.effect.as_ref() == Some(&located.effect))
-    };
+    let asked =
+        |located: &&Located| whole_call || verdict.asks.iter().any(|ask| ask.effect.as_ref() == Some(&located.effect));
     effects.iter().filter(asked).map(comparable).collect()
 }
 

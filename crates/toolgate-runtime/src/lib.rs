@@ -18,6 +18,7 @@ mod steps;
 pub mod trim;
 mod validate;
 mod version;
+mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};

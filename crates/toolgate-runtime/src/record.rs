@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_contract::{ErrorCode, Event, Scope, ToolError};
+use toolgate_contract::{Event, Scope, ToolError};
 use toolgate_journal::{Grant, Grants, JournalError, Run};
 
 use crate::session::Recorder;
@@ -28,23 +28,19 @@ impl RunRecorder {
 
 impl Recorder for RunRecorder {
     fn record(&self, events: &[Event]) -> Result<(), ToolError> {
-        self.run.journal.append(events).map(drop).map_err(failed)
+        self.run.journal.append(events).map(drop).map_err(ToolError::from)
     }
 
     /// Every grant stands in the run's folder; one that outlives the run also stands with the session.
     fn remember(&self, grant: &Grant) -> Result<(), ToolError> {
-        self.run.approvals.append(grant).map_err(failed)?;
+        self.run.approvals.append(grant).map_err(ToolError::from)?;
         match grant.scope {
             Scope::Call | Scope::Run => Ok(()),
-            Scope::Session | Scope::Always => self.session_grants.append(grant).map_err(failed),
+            Scope::Session | Scope::Always => self.session_grants.append(grant).map_err(ToolError::from),
         }
     }
 
     fn keep_pending(&self, call_id: &str, args: &[u8]) -> Result<String, ToolError> {
-        Ok(self.run.save_pending(call_id, args).map_err(failed)?.display().to_string())
+        Ok(self.run.save_pending(call_id, args).map_err(ToolError::from)?.display().to_string())
     }
-}
-
-fn failed(error: JournalError) -> ToolError {
-    ToolError::new(ErrorCode::IoError, error.to_string())
 }

@@ -163,7 +163,10 @@ mod tests {
             (json!({"path": "a", "mode": "c"}), "/mode: is the string \"c\", expected one of [\"a\",\"b\"]"),
             (json!({"path": "a", "ofset": 1}), "/ofset: is not a known field, did you mean `offset`?"),
             (json!({"path": "a", "zzz": 1}), "/zzz: is not a known field, expected only path, offset, limit"),
-            (json!({"path": "a", "nested": {"deap": true}}), "/nested/deap: is not a known field, did you mean `deep`?"),
+            (
+                json!({"path": "a", "nested": {"deap": true}}),
+                "/nested/deap: is not a known field, did you mean `deep`?",
+            ),
             (json!([]), "the arguments: is an array, expected object"),
             (json!({"a/b~": 1, "path": "x"}), "/a~1b~0: is not a known field"),
         ];

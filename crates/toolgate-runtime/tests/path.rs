@@ -188,9 +188,7 @@ async fn a_cancel_takes_effect_wherever_the_call_is() {
     let (world, _) = world(ASK_WRITES);
     let asking = world.session().approved_by(Arc::new(Never));
     let session = world.session();
-    for (tool, args, session) in
-        [("sleeps", json!({}), &session), ("writes", json!({"path": "a.txt"}), &asking)]
-    {
+    for (tool, args, session) in [("sleeps", json!({}), &session), ("writes", json!({"path": "a.txt"}), &asking)] {
         let cancel = CancellationToken::new();
         let call = world.gate.perform(world.call(tool, args), session, cancel.clone());
         let stop = async {

@@ -33,15 +33,20 @@ impl OpenWay {
 }
 
 /// Opens `path` beneath `root`. Any link on the way, the last name included, is `ELOOP`; any way out is `EXDEV`.
-pub(crate) fn open(way: OpenWay, root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let path = if path.is_empty() { "." } else { path };
+pub(crate) fn open(
+    way: OpenWay,
+    root: BorrowedFd<'_>,
+    path: impl AsRef<[u8]>,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let path = if path.as_ref().is_empty() { b"." } else { path.as_ref() };
     match way {
         OpenWay::Kernel => open_by_kernel(root, path, flags),
         OpenWay::Walk => open_by_walk(root, path, flags),
     }
 }
 
-fn open_by_kernel(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_by_kernel(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..MOST_RETRIES {
         match rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
@@ -52,14 +57,14 @@ fn open_by_kernel(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<Own
     Err(Errno::AGAIN)
 }
 
-fn open_by_walk(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let mut names = path.split('/').filter(|name| !name.is_empty() && *name != ".").peekable();
+fn open_by_walk(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).peekable();
     if names.peek().is_none() {
         return rustix::fs::openat(root, ".", flags | OFlags::CLOEXEC, Mode::empty());
     }
     let mut folder: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
-        if name == ".." {
+        if name == b".." {
             return Err(Errno::XDEV);
         }
         let here = folder.as_ref().map_or(root, |fd| fd.as_fd());
@@ -79,7 +84,7 @@ fn open_by_walk(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<Owned
 }
 
 /// `O_DIRECTORY` on a link says "not a folder"; callers want to know that it was a link.
-fn link_or(folder: BorrowedFd<'_>, name: &str, error: Errno) -> Errno {
+fn link_or(folder: BorrowedFd<'_>, name: &[u8], error: Errno) -> Errno {
     let link = rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
     if error == Errno::NOTDIR && link { Errno::LOOP } else { error }

@@ -5,6 +5,7 @@
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]
 
+mod apply;
 mod beneath;
 mod locate;
 mod roots;

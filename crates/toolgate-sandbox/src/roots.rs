@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use toolgate_contract::{Access, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError};
+use toolgate_contract::{Access, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError};
 
 use crate::beneath::{self, OpenWay};
 use crate::locate::{lexical, outside};
@@ -157,6 +157,20 @@ impl Files for Roots {
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
+    }
+
+    fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError> {
+        let folders: Result<Vec<_>, _> =
+            edits.iter().map(|edit| self.root(&edit.place).map(|root| root.folder.as_fd())).collect();
+        crate::apply::apply(self.way, &folders?, edits, id).map_err(|failure| {
+            let place = &edits[failure.index].place;
+            match failure.error {
+                Errno::ISDIR => ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place))),
+                Errno::NOENT => ToolError::not_found(shown(place)),
+                error => ToolError::io(&format!("`{}` can't be changed", shown(place)), &error.into())
+                    .with_hint("Nothing was changed. Free disk space or mend the permissions, then try again."),
+            }
+        })
     }
 
     fn shown(&self, place: &Place) -> String {

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{
-    Effect, ErrorCode, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError,
-};
+use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
 /// Arguments of most of these: a path.
 #[derive(Debug, Deserialize, JsonSchema)]

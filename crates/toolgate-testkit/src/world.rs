@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_contract::{AnyTool, Call, CancellationToken, Clock, Event, Happening, Layer, Reply, RunFacts};
-use toolgate_journal::{Run, RunOptions, State, read_events};
+use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
 use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session};
@@ -44,8 +44,9 @@ impl World {
             Arc::new(roots),
             Redactor::new([secret]),
             Arc::clone(&clock) as Arc<dyn Clock>,
-        );
-        let state = State::open(folder.path()).expect("the record opens");
+        )
+        .with_changes(open_state(folder.path()), open_state(folder.path()).contents(Durability::Os).expect("a store"));
+        let state = open_state(folder.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
         let facts = RunFacts {
             workspace: folder.path().display().to_string(),
@@ -113,6 +114,10 @@ impl World {
         let kind = |event: &Event| serde_json::to_value(event).expect("an event is JSON")["kind"].clone();
         self.events().iter().map(|event| kind(event).as_str().unwrap_or_default().to_owned()).collect()
     }
+}
+
+fn open_state(workspace: &Path) -> State {
+    State::open(workspace).expect("the record opens")
 }
 
 /// A sink that keeps what it sees.

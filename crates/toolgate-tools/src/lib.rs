@@ -3,9 +3,14 @@
 
 mod artifact;
 mod display;
+mod encoding;
+mod image;
 mod lines;
 mod list;
+mod pages;
+mod picture;
 mod read;
+mod transcode;
 
 use std::sync::Arc;
 
@@ -13,6 +18,7 @@ use toolgate_contract::{AnyTool, erase};
 
 pub use artifact::Artifact;
 pub use display::Display;
+pub use self::image::Image;
 pub use list::List;
 pub use read::Read;
 
@@ -21,6 +27,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
         erase(Artifact), // reads back stored output
         erase(Display),  // shows the person something
+        erase(Image),    // shows an image
         erase(List),     // shows what is in a folder
         erase(Read),     // shows a file, by lines
     ]

@@ -1,25 +1,24 @@
 //! `read`: shows a file, by lines (C-42).
 
-use std::fs::File;
-use std::io::{BufReader, Read as _, Seek};
+use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_contract::{Adapter, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError, sha256};
+use toolgate_contract::{
+    Adapter, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError, schemars, sha256,
+};
 
-use crate::lines::{Page, Taken, count, take};
+use crate::encoding::Encoding;
+use crate::pages::{self, Found, Text, Wanted};
+use crate::picture::{self, Picture};
 
 /// Lines in one answer, unless the caller asks for fewer.
-const MOST_LINES: u64 = 2_000;
+const MOST_LINES: u32 = 2_000;
 /// Bytes in one answer, so that a page needs no further cutting.
 const MOST_BYTES: usize = 50 * 1024;
-/// Bytes kept of one line.
-const MOST_LINE_BYTES: usize = 64 * 1024;
-/// Files up to this size are read whole, so that hash and number of lines can be told.
-const WHOLE: u64 = 16 * 1024 * 1024;
-/// A NUL this early means that the file holds no text.
-const SNIFFED: usize = 8_192;
+/// Bytes that a number before a line takes, up to ten million lines.
+const NUMBER_BYTES: usize = 8;
 
 /// Shows a file.
 pub struct Read;
@@ -37,27 +36,45 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
+    /// Puts its number and a tab before each line.
+    #[serde(default)]
+    line_numbers: bool,
 }
 
 fn from_the_start() -> i64 {
     1
 }
 
-/// A page of the file.
-#[derive(Debug, Serialize, JsonSchema)]
+/// A page of the file, or the image that it holds.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
-    /// The lines, as they are in the file.
+    /// The lines, as they are in the file; empty for an image.
     content: String,
-    /// Number of the first line; 0 if there is none.
-    start_line: u64,
-    /// Number of the last line; 0 if there is none.
-    end_line: u64,
+    /// Number of the first line; 0 if there is none. In a file over 16 MiB that is read from its end, lines are numbered
+    /// from there: the last one is -1.
+    start_line: i64,
+    /// Number of the last line, in the same way.
+    end_line: i64,
     /// Lines in the file; null when it is too large to count.
     total_lines: Option<u64>,
     /// Whether more lines follow; go on with `offset` = `end_line` + 1.
     has_more: bool,
+    /// Size of the file.
+    bytes: u64,
     /// Hash of the whole file; null when it is too large to hash.
     sha256: Option<String>,
+    /// The file's encoding, unless it is plain UTF-8; `content` is UTF-8 in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
+    /// Places in `content` where the file's bytes didn't fit the encoding; each is shown as U+FFFD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced: Option<u64>,
+    /// Bytes that were left out of over-long lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut_bytes: Option<u64>,
+    /// The image, if the file holds one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Picture>,
 }
 
 impl Tool for Read {
@@ -66,9 +83,9 @@ impl Tool for Read {
 
     const SPEC: Spec = Spec {
         name: "read",
-        version: "2.0.0",
+        version: "2.1.0",
         description: "Show a text file, or a part of it, by lines. Gives at most 2,000 lines or 50 KiB at a time; \
-                      `has_more` says whether to go on.",
+                      `has_more` says whether to go on. Shows images too.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],
@@ -80,15 +97,24 @@ impl Tool for Read {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let limit = args.limit.map_or(MOST_LINES, u64::from);
-        let mut file = hands.open(&args.path)?;
-        let output = match file.metadata() {
-            Ok(facts) if facts.len() > WHOLE => read_part(&mut file, args.offset, limit),
-            _ => read_whole(&mut file, args.offset, limit),
+        let file = hands.open(&args.path)?;
+        let found = pages::find(&file, &args.wanted(), &|| hands.is_cancelled());
+        let output = match found.map_err(|error| unreadable(&args.path, &error, hands))? {
+            Found::Text(text) => shown(text, args.line_numbers),
+            Found::Binary(start) if picture::is_image(&start) => {
+                let bytes = picture::load(&file, &args.path)?;
+                let image = picture::keep(&bytes, &args.path, picture::USUAL_EDGE, hands)?;
+                let sha256 = Some(sha256(&bytes));
+                Output { bytes: bytes.len() as u64, sha256, image: Some(image), ..Output::default() }
+            }
+            Found::Binary(_) => {
+                return Err(ToolError::new(ErrorCode::IsBinary, format!("`{}` holds no text.", args.path)));
+            }
         };
-        output
-            .map_err(|error| ToolError::io(&format!("`{}` can't be read", args.path), &error))?
-            .ok_or_else(|| ToolError::new(ErrorCode::IsBinary, format!("`{}` holds no text.", args.path)))
+        if let Some(sha256) = &output.sha256 {
+            hands.saw(&hands.place(&args.path)?, sha256);
+        }
+        Ok(output)
     }
 
     fn adapters(&self) -> Vec<Adapter> {
@@ -96,64 +122,55 @@ impl Tool for Read {
     }
 }
 
-/// None when the file holds no text.
-type Found = std::io::Result<Option<Output>>;
-
-fn read_whole(file: &mut File, offset: i64, limit: u64) -> Found {
-    let mut bytes = Vec::new();
-    file.take(WHOLE).read_to_end(&mut bytes)?;
-    if memchr::memchr(0, &bytes[..bytes.len().min(SNIFFED)]).is_some() {
-        return Ok(None);
-    }
-    let total = count(&mut &bytes[..])?;
-    let mut page = page_at(first_line(offset, total), limit);
-    page.lines = page.lines.min(total);
-    let taken = take(&mut &bytes[..], &page)?;
-    let sha256 = Some(sha256(&bytes));
-    Ok(Some(Output { total_lines: Some(total), sha256, ..shown(&page, taken) }))
-}
-
-/// A page of a large file costs what lies before it to pass over, and no memory.
-fn read_part(file: &mut File, offset: i64, limit: u64) -> Found {
-    let mut from = BufReader::with_capacity(256 * 1024, &*file);
-    let total = if offset < 0 { Some(count(&mut from)?) } else { None };
-    from.rewind()?;
-    let page = page_at(first_line(offset, total.unwrap_or(u64::MAX)), limit);
-    let taken = take(&mut from, &page)?;
-    if memchr::memchr(0, &taken.content[..taken.content.len().min(SNIFFED)]).is_some() {
-        return Ok(None);
-    }
-    Ok(Some(Output { total_lines: total, ..shown(&page, taken) }))
-}
-
-fn page_at(first: u64, lines: u64) -> Page {
-    Page { first, lines, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES }
-}
-
-/// An offset as the number of a line: negative ones count from the end, and 0 means the start.
-fn first_line(offset: i64, total: u64) -> u64 {
-    match u64::try_from(offset) {
-        Ok(offset) => offset.max(1),
-        Err(_) => total.saturating_add(1).saturating_sub(offset.unsigned_abs()).max(1),
+impl Args {
+    fn wanted(&self) -> Wanted {
+        let lines = self.limit.unwrap_or(MOST_LINES);
+        let numbers = if self.line_numbers { NUMBER_BYTES * lines as usize } else { 0 };
+        Wanted { offset: self.offset, lines: u64::from(lines), bytes: MOST_BYTES - numbers }
     }
 }
 
-fn shown(page: &Page, taken: Taken) -> Output {
-    let is_empty = taken.lines == 0;
+fn unreadable(path: &str, error: &std::io::Error, hands: &Hands) -> ToolError {
+    match hands.is_cancelled() {
+        true => ToolError::cancelled(),
+        false => ToolError::io(&format!("`{path}` can't be read"), error),
+    }
+}
+
+fn shown(text: Text, line_numbers: bool) -> Output {
+    let encoding = match (text.encoding, text.is_marked) {
+        (Encoding::Utf8, false) => None,
+        (Encoding::Utf8, true) => Some("utf-8-bom".to_owned()),
+        (other, _) => Some(other.name()),
+    };
     Output {
-        content: String::from_utf8_lossy(&taken.content).into_owned(),
-        start_line: if is_empty { 0 } else { page.first },
-        end_line: if is_empty { 0 } else { page.first + taken.lines - 1 },
-        total_lines: None,
-        has_more: taken.has_more,
-        sha256: None,
+        start_line: text.first,
+        end_line: text.last,
+        total_lines: text.total,
+        has_more: text.has_more,
+        bytes: text.size,
+        sha256: text.sha256,
+        encoding,
+        replaced: Some(text.replaced).filter(|&places| places > 0),
+        cut_bytes: Some(text.cut).filter(|&bytes| bytes > 0),
+        image: None,
+        content: if line_numbers { numbered(&text.content, text.first) } else { text.content },
     }
+}
+
+fn numbered(content: &str, first: i64) -> String {
+    let mut lines = String::with_capacity(content.len() * 5 / 4);
+    for (number, line) in (first..).zip(content.split_inclusive('\n')) {
+        // Writing into a string can't fail.
+        let _ = write!(lines, "{number:>5}\t{line}");
+    }
+    lines
 }
 
 /// Version 1 counted lines from 0.
 fn from_zero_to_one(mut args: Value) -> Result<Value, ToolError> {
     match args.get("offset").and_then(Value::as_i64) {
-        Some(offset) if offset >= 0 => args["offset"] = json!(offset + 1),
+        Some(offset) if offset >= 0 => args["offset"] = json!(offset.saturating_add(1)),
         _ => {}
     }
     Ok(args)

@@ -37,7 +37,7 @@ impl Audit {
         let mut exit = Exit::Ok;
         for run in runs {
             let found = verify(&state.run_dir(&run)?, key.as_ref())?;
-            if !matches!(found, Verification::Intact { .. }) {
+            if !matches!(found, Verification::Ok { .. }) {
                 exit = Exit::Failed;
             }
             print(&run, &found, setting.json);
@@ -48,17 +48,17 @@ impl Audit {
 
 fn print(run: &str, found: &Verification, as_json: bool) {
     match found {
-        Verification::Intact { events, sealed } if as_json => {
+        Verification::Ok { events, sealed } if as_json => {
             anstream::println!("{}", json!({ "run": run, "ok": true, "events": events, "sealed": sealed }));
         }
-        Verification::Broken(fault) if as_json => {
-            let (line, words) = (fault.line(), fault.to_string());
+        Verification::Bad { line, fault } if as_json => {
+            let words = fault.to_string();
             anstream::println!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
         }
-        Verification::Intact { events, sealed } => {
+        Verification::Ok { events, sealed } => {
             let seal = if *sealed { "sealed" } else { "not sealed" };
             anstream::println!("{} {run}: {events} events, chain whole, {seal}", paint(GREEN, "✓"));
         }
-        Verification::Broken(fault) => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
+        Verification::Bad { fault, .. } => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
     }
 }

@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_policy::Compiled;
-use toolgate_runtime::redact::secrets_of_environment;
 use toolgate_sandbox::{OpenWay, Roots};
 
 use super::{Setting, policy::holds};
@@ -12,6 +11,7 @@ use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
 use crate::trust;
+use crate::wiring::own_secrets;
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
         0 => held("examples", format!("all {} hold", compiled.policy.examples().len())),
         failed => broken("examples", format!("{failed} fail"), "Run `toolgate policy test`."),
     });
-    let secrets = secrets_of_environment(std::env::vars(), &compiled.settings.secret_names).len();
+    let secrets = own_secrets(&compiled.settings).len();
     checks.push(held("redaction", format!("the rule set, and {secrets} secrets of this environment")));
     Ok(checks)
 }

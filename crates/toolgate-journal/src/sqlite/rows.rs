@@ -42,6 +42,7 @@ pub(super) fn insert(transaction: &Transaction<'_>, run: &str, recorded: &Record
         Happening::ApprovalRequired { .. }
         | Happening::ApprovalGranted { .. }
         | Happening::ApprovalDenied { .. }
+        | Happening::FilesChanging { .. }
         | Happening::Display(_)
         | Happening::JournalRecovered { .. } => {}
     }

@@ -96,7 +96,9 @@ fn a_process_killed_while_it_appends_leaves_a_journal_that_verifies_once_opened(
     let mut kept = 1;
     for round in [1, 10, 50, 100, 200] {
         let mut child = other_process(this_program(), "append-for-ever", world.workspace.path());
-        assert_eq!(marks(&mut child).take(round).count(), round);
+        // The pipe stays open until the process is dead, so that nothing but the kill ends it.
+        let mut marks = marks(&mut child);
+        assert_eq!(marks.by_ref().take(round).count(), round);
         child.kill().unwrap();
         child.wait().unwrap();
         let run = world.reopen();

@@ -20,7 +20,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use toolgate_contract::{Hands, Prepared, Scope, ToolError};
+use toolgate_contract::{Hands, Prepared, ToolError};
 
 /// A call that may run.
 pub struct Cleared {
@@ -29,10 +29,7 @@ pub struct Cleared {
 }
 
 /// Left behind by the approval step: policy allowed the call, or somebody approved it.
-pub(super) struct Approved {
-    /// The scope of the approval that covers it, when one was needed.
-    pub(super) scope: Option<Scope>,
-}
+pub(super) struct Approved(pub(super) ());
 
 /// Left behind by the record step: `started` is on disk.
 pub(super) struct Recorded(pub(super) ());
@@ -47,7 +44,8 @@ impl Cleared {
     pub(super) async fn run(self) -> (Result<Value, ToolError>, Hands) {
         let Self { prepared, hands } = self;
         let outcome = AssertUnwindSafe(prepared.run(&hands)).catch_unwind().await;
-        let outcome = outcome.unwrap_or_else(|panic| Err(ToolError::internal(format!("The tool panicked: {}.", words(&*panic)))));
+        let outcome =
+            outcome.unwrap_or_else(|panic| Err(ToolError::internal(format!("The tool panicked: {}.", words(&*panic)))));
         (outcome, hands)
     }
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_contract::{
-    ArtifactRef, Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Happening, Hands, Located, Reply,
-    ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    ArtifactRef, Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Hands, Happening, Located, Means,
+    Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
 use toolgate_policy::Question;
 
 use self::refusals::{honest, unrecorded};
 use super::Gate;
+use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
 use super::speaker::{Origin, Speaker};
 use crate::session::Session;
@@ -122,7 +123,10 @@ impl<'a> Walk<'a> {
         drop(lock);
         self.steps.done("run");
         let Ok((outcome, hands)) = ended else {
-            return Err(ToolError::new(ErrorCode::Timeout, format!("`{}` was stopped after {most:?}.", self.call.name)));
+            return Err(ToolError::new(
+                ErrorCode::Timeout,
+                format!("`{}` was stopped after {most:?}.", self.call.name),
+            ));
         };
         self.tally = hands.tally();
         outcome
@@ -230,21 +234,33 @@ impl<'a> Walk<'a> {
     }
 
     fn hands(&self, granted: Vec<Located>) -> Hands {
+        let (gate, session) = (self.gate, self.session);
         let speaker = Speaker {
-            recorder: Arc::clone(&self.session.recorder),
-            sink: Arc::clone(&self.session.sink),
-            redactor: Arc::clone(&self.gate.redactor),
-            clock: Arc::clone(&self.gate.clock),
+            recorder: Arc::clone(&session.recorder),
+            sink: Arc::clone(&session.sink),
+            redactor: Arc::clone(&gate.redactor),
+            clock: Arc::clone(&gate.clock),
             origin: self.origin.clone(),
         };
-        Hands::new(
-            granted,
-            Arc::clone(&self.gate.files),
-            Arc::clone(&self.session.artifacts),
-            Arc::new(speaker),
-            Arc::clone(&self.gate.veil),
-            self.stop.clone(),
-        )
+        let changer = Changer {
+            workshop: gate.workshop.clone(),
+            files: Arc::clone(&gate.files),
+            veil: Arc::clone(&gate.veil),
+            recorder: Arc::clone(&session.recorder),
+            versions: Arc::clone(&gate.versions),
+            clock: Arc::clone(&gate.clock),
+            origin: self.origin.clone(),
+            session: session.id.clone(),
+        };
+        let means = Means {
+            files: Arc::clone(&gate.files),
+            changes: Arc::new(changer),
+            artifacts: Arc::clone(&session.artifacts),
+            person: Arc::new(speaker),
+            veil: Arc::clone(&gate.veil),
+            cancel: self.stop.clone(),
+        };
+        Hands::new(granted, means)
     }
 
     fn declared(&self) -> &'a Declaration {

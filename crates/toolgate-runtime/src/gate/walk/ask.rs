@@ -14,7 +14,7 @@ impl Walk<'_> {
     /// A deny ends here. An ask needs a grant from before, or a person now.
     pub(super) async fn approve(&mut self, verdict: &Verdict, prepared: &dyn Prepared) -> Result<Approved, ToolError> {
         match verdict.decision {
-            Decision::Allow => return Ok(Approved { scope: None }),
+            Decision::Allow => return Ok(Approved(())),
             Decision::Deny => return Err(denied(verdict)),
             Decision::Ask => {}
         }
@@ -24,7 +24,7 @@ impl Walk<'_> {
             Some(scope) => Some(scope),
             None => Some(self.ask(verdict, asked, prepared).await?),
         };
-        Ok(Approved { scope: self.approval })
+        Ok(Approved(()))
     }
 
     async fn ask(&self, verdict: &Verdict, asked: Vec<Effect>, prepared: &dyn Prepared) -> Result<Scope, ToolError> {
@@ -54,7 +54,12 @@ impl Walk<'_> {
     }
 
     /// What the person is shown.
-    fn request(&self, verdict: &Verdict, asked: &[Effect], prepared: &dyn Prepared) -> Result<ApprovalRequest, ToolError> {
+    fn request(
+        &self,
+        verdict: &Verdict,
+        asked: &[Effect],
+        prepared: &dyn Prepared,
+    ) -> Result<ApprovalRequest, ToolError> {
         let preview = prepared.preview(&self.hands(readable(&self.effects)));
         let reasons: Vec<&str> = verdict.asks.iter().map(|ask| ask.reason.as_str()).collect();
         Ok(ApprovalRequest {
@@ -89,7 +94,13 @@ impl Walk<'_> {
     }
 
     /// Keeps a yes where its scope says. An "always" that can't be written down is a failure, not a silent once.
-    fn remember(&self, scope: Scope, by: String, effects: Vec<Effect>, request: &ApprovalRequest) -> Result<(), ToolError> {
+    fn remember(
+        &self,
+        scope: Scope,
+        by: String,
+        effects: Vec<Effect>,
+        request: &ApprovalRequest,
+    ) -> Result<(), ToolError> {
         let always = request.scopes.iter().find(|offer| offer.scope == Scope::Always);
         if let (Scope::Always, Some(rulebook), Some(offer)) = (scope, &self.gate.rulebook, always) {
             rulebook.write_down(&offer.grants)?;

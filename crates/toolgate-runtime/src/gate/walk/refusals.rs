@@ -21,7 +21,8 @@ pub(super) fn refused(tool: &str, by: &str, reason: Option<String>) -> ToolError
 
 /// Nobody was there to ask.
 pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
-    let message = format!("This call of `{}` needs approval, and nobody could be asked. {}", request.tool, request.reason);
+    let message =
+        format!("This call of `{}` needs approval, and nobody could be asked. {}", request.tool, request.reason);
     ToolError::new(ErrorCode::ApprovalRequired, message)
         .with_hint(format!("A person can approve and repeat this call with: {}", request.replay))
         .with_details(json!(request))

@@ -1,0 +1,74 @@
+//! A change to files: what was there, what comes instead. One call makes one change, of one file or many, whole or not
+//! at all; a change is also the unit of undo.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Place, ToolError};
+
+/// A file's bytes and permission bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Permission bits; none for those of the file that is replaced, or the usual ones for a new file.
+    pub mode: Option<u32>,
+}
+
+/// One place and what it should hold afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Where.
+    pub place: Place,
+    /// What the tool saw there when it worked this out; none when nothing was there. If something else is there by
+    /// now, nothing is changed.
+    pub before: Option<Vec<u8>>,
+    /// What should be there; none removes the file.
+    pub after: Option<Content>,
+}
+
+/// A file as it was at some moment, by its hash; the bytes are in the content store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// Hash of its bytes.
+    pub sha256: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// A file's before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The path, as a caller would write it.
+    pub path: String,
+    /// Where it is.
+    pub place: Place,
+    /// What was there; none when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub before: Option<FileState>,
+    /// What came instead; none when it was removed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub after: Option<FileState>,
+}
+
+/// A content that the session knows a place to have had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its hash.
+    pub sha256: String,
+    /// The call that read or wrote it.
+    pub tool_call_id: String,
+}
+
+/// Changes files, and knows which versions of them a session has seen.
+pub trait Changes: Send + Sync {
+    /// Makes one change, whole or not at all, with what was there kept for undo.
+    fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError>;
+    /// The session has now seen this content there.
+    fn saw(&self, place: &Place, sha256: &str);
+    /// What the session last saw there.
+    fn seen(&self, place: &Place) -> Option<Seen>;
+    /// Who made the content with this hash there, if it was a call.
+    fn author(&self, place: &Place, sha256: &str) -> Option<String>;
+}

@@ -1,0 +1,58 @@
+//! One change of files at a time, across processes, and none half done. Whoever changes files holds the lock on
+//! `changing`; while several files are on their way, that file says what was there before. Whoever finds it filled
+//! knows that the one before was killed, and puts everything back first.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{FlockOperation, OFlags};
+use toolgate_contract::Change;
+
+use crate::JournalError;
+use crate::folder::Folder;
+
+const NAME: &str = "changing";
+const WHAT: &str = "the note of an unfinished change";
+
+/// The one who may change files now. Others wait until this is dropped.
+pub struct Changing {
+    file: File,
+}
+
+impl Changing {
+    /// Waits for its turn.
+    pub(crate) fn begin(folder: &Folder) -> Result<Self, JournalError> {
+        let file = folder.file(NAME, OFlags::RDWR | OFlags::CREATE)?;
+        rustix::fs::flock(&file, FlockOperation::LockExclusive)
+            .map_err(|error| folder.error("couldn't be locked", NAME, error.into()))?;
+        Ok(Self { file })
+    }
+
+    /// What somebody who was killed left half done.
+    pub fn unfinished(&self) -> Result<Vec<Change>, JournalError> {
+        let length = self.file.metadata().map_err(JournalError::io(WHAT))?.len();
+        let mut bytes = vec![0; length as usize];
+        self.file.read_exact_at(&mut bytes, 0).map_err(JournalError::io(WHAT))?;
+        // Half a note means that it was killed while writing it, before the first file changed.
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// Notes what is about to change, on disk, before it does.
+    pub fn note(&self, changes: &[Change]) -> Result<(), JournalError> {
+        let bytes = serde_json::to_vec(changes).map_err(JournalError::Encode)?;
+        self.write(&bytes)
+    }
+
+    /// It has happened, or has been put back.
+    pub fn done(&self) -> Result<(), JournalError> {
+        self.write(b"")
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), JournalError> {
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.write_all_at(bytes, 0))
+            .and_then(|()| if bytes.is_empty() { Ok(()) } else { self.file.sync_all() })
+            .map_err(JournalError::io(WHAT))
+    }
+}

@@ -1,0 +1,149 @@
+//! The bytes behind undo: every file's before and after, by hash, once each. A quota bounds it; what is evicted, oldest
+//! first, can't be taken back any more, and asking for it says so.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
+
+use rustix::fs::AtFlags;
+use toolgate_contract::sha256;
+
+use crate::folder::Folder;
+use crate::{Durability, JournalError};
+
+/// How much is kept, unless configuration says otherwise.
+const USUAL_QUOTA: u64 = 1 << 30;
+
+/// A store of contents by hash.
+pub struct Contents {
+    folder: Folder,
+    quota: u64,
+    durability: Durability,
+    /// What is stored, as far as it is known; other processes may add to it.
+    stored: Mutex<Option<u64>>,
+}
+
+impl Contents {
+    pub(crate) fn new(folder: Folder, durability: Durability) -> Self {
+        Self { folder, quota: USUAL_QUOTA, durability, stored: Mutex::default() }
+    }
+
+    /// The same store with another quota, in bytes.
+    #[must_use]
+    pub fn with_quota(mut self, bytes: u64) -> Self {
+        self.quota = bytes;
+        self
+    }
+
+    /// Stores content and returns its hash.
+    pub fn put(&self, bytes: &[u8]) -> Result<String, JournalError> {
+        let hash = sha256(bytes);
+        if self
+            .folder
+            .existing(&hash)?
+            .is_none_or(|file| file.metadata().is_ok_and(|facts| facts.len() != bytes.len() as u64))
+        {
+            self.folder.put(&hash, bytes, self.durability)?;
+            self.count(bytes.len() as u64)?;
+        }
+        Ok(hash)
+    }
+
+    /// The content with this hash; none when it was evicted, or isn't what it was.
+    pub fn get(&self, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let Some(mut file) = (if is_hash { self.folder.existing(hash)? } else { None }) else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| self.folder.error("couldn't be read", hash, error))?;
+        Ok((sha256(&bytes) == hash).then_some(bytes))
+    }
+
+    fn count(&self, added: u64) -> Result<(), JournalError> {
+        let mut stored = self.stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let total = match *stored {
+            Some(known) => known + added,
+            None => self.entries()?.iter().map(|entry| entry.bytes).sum(),
+        };
+        *stored = Some(if total > self.quota { self.evict()? } else { total });
+        Ok(())
+    }
+
+    /// Lets the oldest go until a fifth of the quota is free again; the newest always stays.
+    fn evict(&self) -> Result<u64, JournalError> {
+        let mut entries = self.entries()?;
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
+        let (mut total, room) = (0, self.quota / 5 * 4);
+        for (index, entry) in entries.iter().enumerate() {
+            if index > 0 && total + entry.bytes > room {
+                self.folder.remove(&entry.name)?;
+            } else {
+                total += entry.bytes;
+            }
+        }
+        Ok(total)
+    }
+
+    fn entries(&self) -> Result<Vec<Stored>, JournalError> {
+        let path = self.folder.path();
+        let list = std::fs::read_dir(path).map_err(|error| self.folder.error("couldn't be listed", ".", error))?;
+        let stored = list.filter_map(|entry| {
+            let entry = entry.ok()?;
+            let facts = entry.metadata().ok()?;
+            let modified = (facts.mtime(), facts.mtime_nsec());
+            Some(Stored { name: entry.file_name().into_string().ok()?, bytes: facts.len(), modified })
+        });
+        Ok(stored.collect())
+    }
+}
+
+struct Stored {
+    name: String,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Folder {
+    /// Removes a file; one that is gone already is no fault.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), JournalError> {
+        match rustix::fs::unlinkat(self.fd(), name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(self.error("couldn't be removed", name, error.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+
+    fn contents() -> (tempfile::TempDir, Contents) {
+        let workspace = tempfile::tempdir().unwrap();
+        let contents = State::open(workspace.path()).unwrap().contents(Durability::Os).unwrap();
+        (workspace, contents)
+    }
+
+    #[test]
+    fn content_comes_back_by_its_hash_or_not_at_all() {
+        let (_workspace, contents) = contents();
+        let hash = contents.put(b"some text").unwrap();
+        assert_eq!(contents.put(b"some text").unwrap(), hash);
+        assert_eq!(contents.get(&hash).unwrap().unwrap(), b"some text");
+        assert_eq!(contents.get(&"0".repeat(64)).unwrap(), None);
+        assert_eq!(contents.get("../index.db").unwrap(), None);
+        std::fs::write(contents.folder.path().join(&hash), "other txt").unwrap();
+        assert_eq!(contents.get(&hash).unwrap(), None, "content that was tampered with is no content");
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_the_newest_stays() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let hashes: Vec<String> = (0..20u8).map(|n| contents.put(&[n; 100]).unwrap()).collect();
+        let kept: Vec<bool> = hashes.iter().map(|hash| contents.get(hash).unwrap().is_some()).collect();
+        assert!(kept[19] && !kept[0], "{kept:?}");
+        assert!(kept.iter().filter(|kept| **kept).count() <= 10, "{kept:?}");
+        let large = contents.put(&[9; 5_000]).unwrap();
+        assert!(contents.get(&large).unwrap().is_some(), "even when it is larger than the quota");
+    }
+}

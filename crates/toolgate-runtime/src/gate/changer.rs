@@ -1,0 +1,161 @@
+//! Changes files for one call: checked against what the tool saw, kept for undo, recorded, then made, in that order.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use toolgate_contract::{
+    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Place, Seen, ToolError,
+    Veil, sha256,
+};
+use toolgate_journal::{Changing, Contents, State};
+
+use super::speaker::Origin;
+use crate::session::Recorder;
+use crate::versions::Versions;
+
+/// What every change in a workspace goes through.
+pub(crate) struct Workshop {
+    state: State,
+    contents: Contents,
+}
+
+impl Workshop {
+    pub(crate) fn new(state: State, contents: Contents) -> Self {
+        Self { state, contents }
+    }
+
+    /// The content with this hash, as long as it isn't evicted.
+    pub(crate) fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, ToolError> {
+        Ok(self.contents.get(hash)?)
+    }
+}
+
+/// Changes files for one call.
+pub(super) struct Changer {
+    /// None where files can't be changed: in previews, and without a state folder.
+    pub(super) workshop: Option<Arc<Workshop>>,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) veil: Arc<dyn Veil>,
+    pub(super) recorder: Arc<dyn Recorder>,
+    pub(super) versions: Arc<Versions>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) origin: Origin,
+    pub(super) session: String,
+}
+
+impl Changes for Changer {
+    fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
+        let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))?;
+        let turn = workshop.state.begin_change()?;
+        self.put_back_unfinished(workshop, &turn)?;
+        let changes = self.keep(workshop, &edits)?;
+        let happening = Happening::FilesChanging { changes: changes.clone() };
+        self.recorder.record(&[self.origin.event(self.clock.now(), happening)])?;
+        let is_atomic_by_itself = edits.len() == 1;
+        if !is_atomic_by_itself {
+            turn.note(&changes)?;
+        }
+        let made = self.files.apply(&edits, &self.clock.id().simple().to_string());
+        if !is_atomic_by_itself {
+            turn.done()?;
+        }
+        made?;
+        for change in &changes {
+            self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
+        }
+        Ok(changes)
+    }
+
+    fn saw(&self, place: &Place, sha256: &str) {
+        self.versions.saw(&self.session, &self.origin.tool_call_id, place, sha256);
+    }
+
+    fn seen(&self, place: &Place) -> Option<Seen> {
+        self.versions.seen(&self.session, place)
+    }
+
+    fn author(&self, place: &Place, sha256: &str) -> Option<String> {
+        self.versions.author(place, sha256)
+    }
+}
+
+impl Changer {
+    /// Stores before and after, and refuses when something else is there than what the tool saw.
+    fn keep(&self, workshop: &Workshop, edits: &[Edit]) -> Result<Vec<Change>, ToolError> {
+        let mut changes = Vec::with_capacity(edits.len());
+        for edit in edits {
+            let found = read(self.files.as_ref(), &edit.place)?;
+            if found.as_ref().map(|found| &found.0) != edit.before.as_ref() {
+                return Err(self.moved_on(&edit.place, found.map(|found| found.0)));
+            }
+            let old_mode = found.as_ref().map(|found| found.1);
+            let before = match &found {
+                Some((bytes, mode)) => Some(state(workshop.contents.put(bytes)?, bytes, *mode)),
+                None => None,
+            };
+            let after = match &edit.after {
+                Some(Content { bytes, mode }) => {
+                    Some(state(workshop.contents.put(bytes)?, bytes, mode.or(old_mode).unwrap_or(0o644)))
+                }
+                None => None,
+            };
+            changes.push(Change { path: self.files.shown(&edit.place), place: edit.place.clone(), before, after });
+        }
+        Ok(changes)
+    }
+
+    fn moved_on(&self, place: &Place, now: Option<Vec<u8>>) -> ToolError {
+        let by = now.and_then(|bytes| self.versions.author(place, &sha256(bytes)));
+        let by = by.map_or_else(|| "something outside this gate".into(), |call| format!("the call {call}"));
+        ToolError::new(
+            ErrorCode::StaleFile,
+            format!("`{}` was changed by {by} in the meantime.", self.files.shown(place)),
+        )
+    }
+
+    /// Somebody was killed while several files were on their way: what did change goes back to what it was. Places that
+    /// policy hides are left alone, so that a note which came with a repository can't reach them.
+    fn put_back_unfinished(&self, workshop: &Workshop, turn: &Changing) -> Result<(), ToolError> {
+        let unfinished = turn.unfinished()?;
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        for change in unfinished.iter().filter(|change| !self.veil.hides(Access::Write, &change.place)) {
+            let now = read(self.files.as_ref(), &change.place)?;
+            let has_changed = now.as_ref().map(|now| sha256(&now.0)) == change.after.as_ref().map(|s| s.sha256.clone());
+            let is_same = change.before.as_ref().map(|s| &s.sha256) == change.after.as_ref().map(|s| &s.sha256);
+            if !has_changed || is_same {
+                continue;
+            }
+            let after = match &change.before {
+                None => None,
+                Some(state) => match workshop.contents.get(&state.sha256)? {
+                    Some(bytes) => Some(Content { bytes, mode: Some(state.mode) }),
+                    None => continue,
+                },
+            };
+            let edit = Edit { place: change.place.clone(), before: now.map(|now| now.0), after };
+            self.files.apply(&[edit], &self.clock.id().simple().to_string())?;
+        }
+        Ok(turn.done()?)
+    }
+}
+
+fn state(sha256: String, bytes: &[u8], mode: u32) -> FileState {
+    FileState { sha256, bytes: bytes.len() as u64, mode }
+}
+
+/// A file's bytes and permission bits; none when nothing is there.
+pub(crate) fn read(files: &dyn Files, place: &Place) -> Result<Option<(Vec<u8>, u32)>, ToolError> {
+    let mut file = match files.open(place) {
+        Ok(file) => file,
+        Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let fault = |error| ToolError::io(&format!("`{}` can't be read", place.path), &error);
+    let mode = file.metadata().map_err(fault)?.permissions().mode() & 0o7777;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(fault)?;
+    Ok(Some((bytes, mode)))
+}

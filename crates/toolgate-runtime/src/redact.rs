@@ -1,0 +1,159 @@
+//! Replaces secrets before they reach model, log, artifact or screen (C-29). What a secret looks like is written down
+//! in `redact/rules.toml`; the values of the runtime's own secrets are known besides. Works on text, on bytes of any
+//! kind, on JSON, and on a stream, with the same result however the text is cut into chunks.
+
+mod block;
+mod environment;
+#[cfg(test)]
+mod examples;
+mod json;
+mod keywords;
+mod names;
+mod rules;
+mod scan;
+mod stream;
+mod values;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use environment::secrets_of_environment;
+pub use stream::Stream;
+
+use environment::SHORTEST;
+use scan::{Scanner, View};
+
+/// What stands in a secret's place.
+pub const REDACTED: &str = "***REDACTED***";
+
+/// Finds secrets and replaces them. Cheap to clone.
+#[derive(Clone)]
+pub struct Redactor {
+    scanner: Arc<Scanner>,
+    /// The names of the known secrets, never their values.
+    names: Arc<[String]>,
+}
+
+impl Redactor {
+    /// A redactor that knows these secrets, given by name and value, besides the rules. Values that are too short to
+    /// tell from other text are left out.
+    pub fn new(environment_secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let usable = |value: &str| value.len() >= SHORTEST && !REDACTED.contains(value);
+        let (names, values): (Vec<String>, Vec<String>) =
+            environment_secrets.into_iter().filter(|(_, value)| usable(value)).unzip();
+        let mut forms: Vec<String> = values.iter().flat_map(|value| forms(value)).collect();
+        forms.sort_unstable();
+        forms.dedup();
+        Self { scanner: Arc::new(Scanner::new(forms.iter().map(String::as_str))), names: names.into() }
+    }
+
+    /// The text without secrets; borrowed if it had none.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => Cow::Owned(text),
+                Err(fault) => Cow::Owned(String::from_utf8_lossy(fault.as_bytes()).into_owned()),
+            },
+        }
+    }
+
+    /// The bytes without secrets; borrowed if they had none.
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let secrets = self.secrets(bytes);
+        if secrets.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let mut output = Vec::with_capacity(bytes.len());
+        let mut written = 0;
+        for secret in secrets {
+            output.extend_from_slice(&bytes[written..secret.start]);
+            output.extend_from_slice(REDACTED.as_bytes());
+            written = secret.end;
+        }
+        output.extend_from_slice(&bytes[written..]);
+        Cow::Owned(output)
+    }
+
+    /// Redacts every text in a JSON value, and replaces texts whose field names a secret. Returns whether it changed
+    /// anything.
+    pub fn json(&self, value: &mut serde_json::Value) -> bool {
+        json::redact(self, value)
+    }
+
+    /// x
+    pub fn stats(&self, b: &[u8]) -> Vec<(usize, usize)> {
+        let mut m = std::collections::BTreeMap::new();
+        for h in self.scanner.hits(b, 0) {
+            *m.entry(h.pattern()).or_insert(0) += 1;
+        }
+        let mut v: Vec<_> = m.into_iter().collect();
+        v.sort_by_key(|x| std::cmp::Reverse(x.1));
+        v
+    }
+    /// x
+    pub fn key(&self, i: usize) -> String {
+        format!("{i}")
+    }
+    /// x
+    pub fn found(&self, b: &[u8]) -> Vec<Range<usize>> {
+        self.secrets(b)
+    }
+    /// x
+    pub fn has_hit(&self, b: &[u8]) -> bool {
+        self.scanner.hits(b, 0).next().is_some()
+    }
+    /// Redacts text that comes in chunks.
+    pub fn stream(&self) -> Stream {
+        Stream::new(self.clone())
+    }
+
+    /// Where the secrets are: in order, with those that touch united.
+    fn secrets(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let view = View { bytes, base: 0, complete: true };
+        let mut spans: Vec<_> = self.scanner.hits(bytes, 0).flat_map(|hit| self.scanner.spans(hit, view)).collect();
+        for span in &mut spans {
+            span.grow(view);
+        }
+        spans.sort_by_key(|span| span.start);
+        let mut secrets: Vec<Range<usize>> = Vec::new();
+        for span in spans {
+            match secrets.last_mut() {
+                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+                _ => secrets.push(span.start..span.end),
+            }
+        }
+        secrets
+    }
+}
+
+impl Default for Redactor {
+    /// The rules alone.
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("knows", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("redacted", &self.redacted()).finish_non_exhaustive()
+    }
+}
+
+/// A known secret as it may be written: as it is, inside a JSON string, inside a URL.
+fn forms(secret: &str) -> [String; 3] {
+    let quoted = serde_json::Value::from(secret).to_string();
+    let percent = secret.bytes().map(|byte| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    [secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), percent.collect()]
+}

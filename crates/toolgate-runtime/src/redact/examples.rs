@@ -1,0 +1,408 @@
+//! What is redacted and what isn't, as tables, and the promise that a stream redacts as the whole does. `{x36}` and the
+//! like are filled in as in `rules.toml`.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Fills in `{x36}` and its kin with characters that look random and are always the same.
+pub(super) fn expand(example: &str) -> String {
+    const ALPHABETS: &[(char, &str)] = &[
+        ('x', "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"),
+        ('A', "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+        ('h', "0123456789abcdef"),
+        ('d', "123456789"),
+        ('b', "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+    ];
+    let mut output = String::new();
+    let mut rest = example;
+    let mut state = 0x2545_f491_u32;
+    while let Some((before, after)) = rest.split_once('{') {
+        output.push_str(before);
+        rest = after;
+        let parts = rest.split_once('}').and_then(|(inside, after)| {
+            let (_, letters) = ALPHABETS.iter().find(|(name, _)| inside.starts_with(*name))?;
+            Some((letters.as_bytes(), inside[1..].parse::<usize>().ok()?, after))
+        });
+        let Some((letters, count, after)) = parts else {
+            output.push('{');
+            continue;
+        };
+        for _ in 0..count {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            output.push(char::from(letters[(state >> 16) as usize % letters.len()]));
+        }
+        rest = after;
+    }
+    output + rest
+}
+
+/// Text, with what has to be replaced between « and ».
+const SECRETS: &[&str] = &[
+    "DB_PASSWORD=«hunter2»",
+    "export GITHUB_TOKEN=«abc123def»",
+    "export GITHUB_TOKEN=\"«abc123def»\"",
+    "API_SECRET='«correct horse battery staple»'",
+    "  - POSTGRES_PASSWORD=«letmein»",
+    "docker run -e MYSQL_ROOT_PASSWORD=«swordfish» mysql",
+    "FOO=1 MY_TOKEN=«zxcvbn» ./run",
+    "\"password\": \"«hunter2!»\"",
+    "{\\\"password\\\":\\\"«hunter2»\\\",\\\"a\\\":1}",
+    "{\"a\":\"{\\\"password\\\":\\\"«hunter2»\\\"}\"}",
+    "password: «hunter2»",
+    "  password: «p@ssword»\n",
+    "password: «hunter2» # production\n",
+    "db:\\n  password: «hunter2»\\n",
+    "password = \"«hunter2»\"",
+    "password='«hunter2»'",
+    "password=«hunter2»",
+    "let db_password = \"«hunter2»\";",
+    "String dbPassword = \"«hunter2»\";",
+    "const char *password = \"«hunter2»\";",
+    "config['password'] = '«hunter2»'",
+    "password: \"«hunter2»\".to_string(),",
+    "pass_phrase, passphrase := \"«tr0ub4dor&3»\"",
+    "Server=db;User Id=sa;Password=«Str0ng!Pass»;Encrypt=yes",
+    "Uid=me;Pwd=«letmein»;",
+    "mysql -u root --password=«hunter2» db",
+    "tool --password «hunter2» --verbose",
+    "postgres://user:«pw»@host/db",
+    "DATABASE_URL=postgres://postgres:«postgres»@localhost:5432/app",
+    "redis://:«foobared»@cache:6379/0",
+    "mongodb+srv://app:«p@ss»@cluster0.example.net/db",
+    "https://oauth2:«{x20}»@gitlab.com/a/b.git",
+    "https://«{x40}»@github.com/a/b.git",
+    "AWS_SECRET_ACCESS_KEY=«wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»",
+    "aws_access_key_id = «AKIAIOSFODNN7EXAMPLE»",
+    "Authorization: Bearer «abcdef0123456789abcdef»",
+    "authorization: Bearer «{x12}»",
+    "Authorization: token «{h40}»",
+    "Authorization: Basic «dXNlcjpwYXNz»",
+    "curl -H 'Authorization: Bearer «{x40}»' https://x",
+    "headers = {\"Authorization\": \"Bearer «{x40}»\"}",
+    "curl -u admin:«hunter2» https://x",
+    "X-Api-Key: «{x32}»",
+    "curl -H \"X-Api-Key: «{x32}»\" https://x",
+    "api_key = \"«{x24}»\"",
+    "\"apiKey\": \"«{x24}»\",",
+    "client_secret: «{x24}»",
+    "{token: «{x32}», id: 1}",
+    "https://x/?access_token=«{x32}»&q=1",
+    "SECRET_KEY=«{x50}»",
+    "APP_KEY=«base64:{b43}=»",
+    "«ghp_{x36}»",
+    "\u{1b}[31m«ghp_{x36}»\u{1b}[0m",
+    "{\"out\":\"first\\n«ghp_{x36}»\\n\"}",
+    "«github_pat_{x22}_{x59}»",
+    "«glpat-{x20}»",
+    "key «sk-proj-{x48}» ok",
+    "«sk-ant-api03-{x93}»",
+    "«AIza{x35}»",
+    "«xoxb-{d12}-{d12}-{x24}»",
+    "https://hooks.slack.com/services/«T{A8}/B{A8}/{x24}»",
+    "«sk_live_{x24}»",
+    "«SG.{x22}.{x43}»",
+    "//registry.npmjs.org/:_authToken=«npm_{x36}»",
+    "«dckr_pat_{x27}»",
+    "https://api.telegram.org/bot{d9}:«AA{x33}»/getMe",
+    "«hf_{x34}»",
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=«{b86}==»;",
+    "id_token: «eyJ{x33}.eyJ{x300}.{x43}»",
+    "«eyJ{x33}.eyJ{x3000}.{x43}» end",
+    "machine x.example login me password «hunter2»",
+    "ALTER USER app WITH PASSWORD '«hunter2»';",
+    "<password>«hunter2»</password>",
+    "{\"name\": \"DB_PASSWORD\", \"value\": \"«hunter2»\"}",
+    "-----BEGIN RSA PRIVATE KEY-----\n«{b64}\n{b64}\n{b64}\n{b20}=»\n-----END RSA PRIVATE KEY-----\nafter",
+    "-----BEGIN OPENSSH PRIVATE KEY-----\n«{b70}\n{b70}\n{b70}»\n-----END OPENSSH PRIVATE KEY-----\n",
+    "{\"private_key\": \"-----BEGIN PRIVATE KEY-----\\n«{b64}\\n{b64}\\n{b20}»\\n-----END PRIVATE KEY-----\\n\"}",
+    "key: |\n  -----BEGIN EC PRIVATE KEY-----\n  «{b64}\n  {b64}\n  {b30}=»\n  -----END EC PRIVATE KEY-----\nnext: 1",
+    "-----BEGIN PRIVATE KEY-----\n«{b64}\n{b64}»",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n«{b64}\n{b40}»\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
+    "Private-Lines: 2\n«{b64}\n{b40}»\nPrivate-MAC: 0\n",
+    "client-key-data: «LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo{b2000}==»\n",
+    "«AGE-SECRET-KEY-1{A58}»",
+];
+
+/// Text that stays as it is.
+const ORDINARY: &[&str] = &[
+    "password = get_password()",
+    "password = getpass.getpass(\"Password: \")",
+    "token: str",
+    "token: String,",
+    "token: u64",
+    "token: uint256",
+    "fn check(token: &str, secret: &[u8; 32]) -> bool {",
+    "API_KEY = os.environ[\"API_KEY\"]",
+    "API_KEY = os.getenv('API_KEY_V2')",
+    "MAX_TOKEN=4096",
+    "max_tokens: 4096",
+    "const secret = process.env.SECRET",
+    "const { token, secret } = require('./config2')",
+    "Authorization: Bearer ${token}",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer {token}",
+    "Authorization: Bearer $TOKEN",
+    "f\"Bearer {self.token}\"",
+    "Bearer <token>",
+    "bearer token authentication is described in section-2",
+    "Authorization: Basic realm",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  file.txt",
+    "id = \"123e4567-e89b-12d3-a456-426614174000\"",
+    "data:image/png;base64,{b2000}==",
+    "integrity=\"sha512-{b86}==\"",
+    "-----BEGIN PRIVATE KEY-----",
+    "if (pem.includes('-----BEGIN PRIVATE KEY-----')) {",
+    "const HEADER: &str = \"-----BEGIN PRIVATE KEY-----\";\nconst FOOTER: &str = \"-----END PRIVATE KEY-----\";",
+    "return '-----BEGIN PRIVATE KEY-----\\n' + body + '\\n-----END PRIVATE KEY-----'",
+    "-----BEGIN CERTIFICATE-----\n{b64}\n{b64}\n-----END CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----\n{b64}\n-----END PUBLIC KEY-----",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{b43} me@host",
+    "DB_PASSWORD=$DB_PASSWORD",
+    "DB_PASSWORD=\"${DB_PASSWORD:-}\"",
+    "TOKEN=$(gh auth token)",
+    "TOKEN=`cat token`",
+    "PASSWORD=",
+    "password: ''",
+    "password: \"\"",
+    "password: ${{ secrets.DB_PASSWORD }}",
+    "password: {{ .Values.db.password }}",
+    "password: !vault |",
+    "\"password\": \"********\"",
+    "\"password\": \"<your password>\"",
+    "\"password\": \"Password\"",
+    "\"password\": \"Please enter your password (8 characters)\"",
+    "\"password\": \"string\"",
+    "\"password\": {\"type\": \"string\", \"minLength\": 8}",
+    "'password' => 'required|min:8',",
+    "<input type=\"password\" name=\"password1\" id=\"pw1\">",
+    "passwordField.text = \"value1\"",
+    "assert token.kind == \"ident2\"",
+    "if token == \"i32\" || token === \"=>\" {",
+    "match token { Token::Number(n) => n, Token::Ident1 => 0 }",
+    "tokens = tokenizer.encode(text1)",
+    "nextPageToken: \"CAUQAA1234567890abcdef\"",
+    "\"next_token\": \"abc123def456\"",
+    "connect(user=user1, password=password1, host=host1)",
+    "Client(api_key=settings.api_key2)",
+    "api_key: process.env.API_KEY_2,",
+    "self.token = token2",
+    "secretName: my-tls-secret-2",
+    "secret: \"my-app-secret-v2\"",
+    "secretKeyRef: {name: db-credentials-1, key: password}",
+    "token_url = \"https://auth.example.com/oauth2/token\"",
+    "TOKEN_PATH=/var/run/secrets/token1",
+    "SSH_KEY=/home/me/.ssh/id_ed25519",
+    "PRIMARY_KEY=user_id_2",
+    "CACHE_KEY=users:profile:2",
+    "password_hash = hash_password(password1)",
+    "def reset_password(self, token1): pass",
+    "# The secret is 32 bytes long; the token expires after 3600s.",
+    "Forgot your password? Click here: https://example.com/reset",
+    "http://localhost:8080/path@2",
+    "https://example.com:443/a/b?c=d#e",
+    "postgres://$USER:$PASSWORD@$HOST/db",
+    "postgres://user:{password}@host/db",
+    "git@github.com:owner/repository.git",
+    "ssh://git@github.com:22/owner/repository.git",
+    "docker run -u 1000:1000 image",
+    "npm_config_registry=https://registry.npmjs.org/",
+    "//registry.npmjs.org/:_authToken=${NPM_TOKEN}",
+    "OPENAI_API_KEY=sk-...",
+    "export OPENAI_API_KEY=your-api-key-here",
+    "ANTHROPIC_API_KEY=<key>",
+    "class='sk-fading-circle sk-circle1'",
+    "task-1234567890123456789012345678",
+    "East Asia, AKIA and friends",
+    "eyJhbGciOiJIUzI1NiJ9 is the header of a JWT",
+    "import { getToken } from 'next-auth/jwt2';",
+    "csrf_token = request.form['csrf_token2']",
+    "public_key = \"{x43}=\"",
+    "keys = [k for k in keys if k.startswith('key-1')]",
+    "secret_access_key = var.secret_access_key",
+    "Vec<Token>, Option<Secret>, Result<Password2, Error>",
+    "password123 = 1",
+    "--token FILE  read the token from FILE",
+    "#define PASSWORD_MAX 128",
+    "enum Kind { Password = 1, Token = 2, Secret = 4 }",
+    "***REDACTED***",
+    "password: ***REDACTED***",
+    "postgres://user:***REDACTED***@host/db",
+];
+
+/// The example without its marks, and with the marked parts replaced.
+fn before_and_after(example: &str) -> (String, String) {
+    let text = expand(example);
+    let mut after = String::new();
+    let mut rest = text.as_str();
+    while let Some((start, tail)) = rest.split_once('«') {
+        after.push_str(start);
+        after.push_str(REDACTED);
+        rest = tail.split_once('»').expect("every mark is closed").1;
+    }
+    (text.replace(['«', '»'], ""), after + rest)
+}
+
+fn streamed(redactor: &Redactor, bytes: &[u8], cuts: &[usize]) -> (Vec<u8>, bool) {
+    let mut stream = redactor.stream();
+    let (mut output, mut from) = (Vec::new(), 0);
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        let cut = cut.clamp(from, bytes.len());
+        output.extend(stream.push(&bytes[from..cut]));
+        from = cut;
+    }
+    output.extend(stream.finish());
+    (output, stream.redacted())
+}
+
+#[test]
+fn secrets_are_replaced_and_nothing_around_them() {
+    assert!(SECRETS.len() >= 60);
+    let redactor = Redactor::default();
+    let mut faults = Vec::new();
+    for example in SECRETS {
+        let (before, after) = before_and_after(example);
+        let found = redactor.text(&before);
+        if found != after {
+            faults.push(format!("expected {after}\n   found {found}"));
+        }
+        assert_eq!(redactor.text(&after), after, "a second time changes nothing");
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn ordinary_text_stays_as_it_is() {
+    assert!(ORDINARY.len() >= 60);
+    let redactor = Redactor::default();
+    let texts = ORDINARY.iter().map(|example| expand(example));
+    let faults: Vec<String> = texts
+        .filter_map(|text| match redactor.text(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(format!("{text}\n  became {changed}")),
+        })
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn byte_by_byte_is_as_good_as_whole() {
+    let redactor = Redactor::default();
+    for example in SECRETS.iter().chain(ORDINARY) {
+        let (text, _) = before_and_after(example);
+        let cuts: Vec<usize> = (0..text.len()).collect();
+        let (output, redacted) = streamed(&redactor, text.as_bytes(), &cuts);
+        let whole = redactor.bytes(text.as_bytes());
+        assert_eq!(output, whole.as_ref(), "{text}");
+        assert_eq!(redacted, matches!(whole, Cow::Owned(_)));
+    }
+}
+
+#[test]
+fn known_secrets_are_replaced_in_every_form_and_only_in_their_own_case() {
+    let long = expand("{b3000}");
+    let secrets = [("A_TOKEN", "op\"en sésame"), ("B_KEY", "Xyzzy-Plugh"), ("LONG_KEY", long.as_str())];
+    let redactor = Redactor::new(secrets.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let cases = [
+        ("<op\"en sésame>".to_owned(), "<***REDACTED***>"),
+        ("{\"a\":\"op\\\"en sésame\"}".to_owned(), "{\"a\":\"***REDACTED***\"}"),
+        ("?q=op%22en%20s%C3%A9same&x".to_owned(), "?q=***REDACTED***&x"),
+        ("Xyzzy-PlughXyzzy-Plugh xyzzy-plugh".to_owned(), "***REDACTED*** xyzzy-plugh"),
+        (format!("a {long} b"), "a ***REDACTED*** b"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(redactor.text(&text), expected);
+        assert_eq!(streamed(&redactor, text.as_bytes(), &[1, 7, 600]).0, expected.as_bytes());
+    }
+    let shown = format!("{redactor:?}");
+    assert!(shown.contains("A_TOKEN") && !shown.contains("sésame"), "{shown}");
+}
+
+#[test]
+fn values_that_would_match_everywhere_are_left_out() {
+    let redactor = Redactor::new(["", "a", "REDACTED"].map(|value| ("A_TOKEN".to_owned(), value.to_owned())));
+    assert_eq!(redactor.text("banana REDACTED"), "banana REDACTED");
+}
+
+#[test]
+fn a_stream_holds_back_little_and_can_be_used_again() {
+    let mut stream = Redactor::default().stream();
+    assert_eq!(stream.push(b"Compiling toolgate\n"), b"Compiling toolgate\n");
+    assert_eq!(stream.push(b"DB_PASSWORD=hun"), b"DB_");
+    assert_eq!(stream.push(b"ter2\n"), b"PASSWORD=***REDACTED***\n");
+    assert_eq!(stream.push(b"gh"), b"");
+    assert_eq!(stream.finish(), b"gh");
+    assert_eq!(stream.push(b"p_ a new text\n"), b"p_ a new text\n");
+    assert!(stream.redacted());
+}
+
+#[test]
+fn memory_is_bounded_whatever_comes() {
+    let endless: [&[u8]; 5] = [
+        b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC",
+        b"Bearer abcdef0123456789",
+        b"password",
+        b"password: ",
+        b" ",
+    ];
+    for start in endless {
+        for filler in [&b"A"[..], b" ", b"password=", b"\n", b"sk-", b"-----BEGIN "] {
+            let mut stream = Redactor::default().stream();
+            let (mut input, mut output) = (start.len(), stream.push(start).len());
+            let chunk = filler.repeat(1000);
+            for _ in 0..8 {
+                input += chunk.len();
+                output += stream.push(&chunk).len();
+                assert!(stream.held() < 2 * chunk.len() + 2048, "{start:?} {filler:?}: {input} in, {output} out");
+            }
+        }
+    }
+}
+
+/// Text in which secrets, halves of secrets, keywords and garbage follow each other.
+fn mixtures() -> impl Strategy<Value = Vec<u8>> {
+    let examples: Vec<Vec<u8>> =
+        SECRETS.iter().chain(ORDINARY).map(|example| before_and_after(example).0.into_bytes()).collect();
+    let known =
+        [&b"0pen-sesame"[..], b"0pen-ses", b"OPEN-SESAME", b"\n", b" ", b"\"", b"\\n", b"-----BEGIN ", b"password="];
+    let example = proptest::sample::select(examples);
+    let half = (example.clone(), any::<proptest::sample::Index>())
+        .prop_map(|(text, at)| text[..at.index(text.len())].to_vec());
+    let piece = prop_oneof![
+        3 => example,
+        2 => half,
+        2 => proptest::sample::select(known.to_vec()).prop_map(<[u8]>::to_vec),
+        2 => proptest::collection::vec(any::<u8>(), 0..40),
+        1 => "[ -~]{0,80}".prop_map(String::into_bytes),
+        1 => (0..700usize).prop_map(|count| vec![b'A'; count]),
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn a_stream_redacts_as_the_whole_would_be(text in mixtures(), cuts in proptest::collection::vec(0..6000usize, 0..40)) {
+        let redactor = Redactor::new([("A_TOKEN".to_owned(), "0pen-sesame".to_owned())]);
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let whole = redactor.bytes(&text);
+        let (output, redacted) = streamed(&redactor, &text, &cuts);
+        prop_assert_eq!(&output, whole.as_ref());
+        prop_assert_eq!(redacted, matches!(whole, Cow::Owned(_)));
+    }
+
+    #[test]
+    fn text_stays_text(text in "\\PC{0,60}(password: \"|token=|https://a:|Bearer |0pen)\\PC{0,600}") {
+        let redactor = Redactor::new([("A_TOKEN".to_owned(), "0pen\u{e9}-sesame".to_owned())]);
+        prop_assert!(String::from_utf8(redactor.bytes(text.as_bytes()).into_owned()).is_ok());
+    }
+
+    #[test]
+    fn a_token_is_found_wherever_it_stands(before in "[ -~]{0,90}[ \n]", after in "[ \n][ -~]{0,90}") {
+        let token = expand("ghp_{x36}");
+        let output = Redactor::default().text(&format!("{before}{token}{after}")).into_owned();
+        prop_assert!(!output.contains(&token), "{}", output);
+    }
+}

@@ -1,0 +1,144 @@
+//! Finds keywords in text, all of them at once and without regard to case. This is the part that every byte of output
+//! passes, and a step of the automaton has to wait for the one before; so a longer text is read at several places side
+//! by side.
+
+use std::array;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, MatchKind};
+
+/// How many places of a text are read side by side.
+const LANES: usize = 4;
+
+/// A set of keywords.
+pub(super) struct Keywords {
+    automaton: DFA,
+    start: StateID,
+    /// In lower case and sorted, to see whether a text ends inside one.
+    sorted: Vec<Vec<u8>>,
+    longest: usize,
+}
+
+/// A keyword in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Which one, by its place in the list.
+    pub(super) keyword: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Keywords {
+    pub(super) fn new(keywords: &[&str]) -> Self {
+        let automaton = DFA::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .prefilter(false)
+            .build(keywords)
+            .expect("a few hundred keywords fit in an automaton");
+        let start = automaton.start_state(Anchored::No).expect("the automaton can start anywhere in a text");
+        let mut sorted: Vec<Vec<u8>> = keywords.iter().map(|keyword| keyword.as_bytes().to_ascii_lowercase()).collect();
+        sorted.sort_unstable();
+        let longest = sorted.iter().map(Vec::len).max().unwrap_or(0);
+        Self { automaton, start, sorted, longest }
+    }
+
+    /// Every keyword in `bytes`, also inside another, in the order of their ends.
+    pub(super) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+        let length = bytes.len() / LANES;
+        if length < self.longest * LANES {
+            let mut found = Vec::new();
+            self.read(bytes, 0, self.start, &mut found);
+            return found;
+        }
+        // Each lane begins as if it had read all that precedes it: a keyword's length before is enough.
+        let lanes: [&[u8]; LANES] = array::from_fn(|lane| &bytes[lane * length..(lane + 1) * length]);
+        let mut states: [StateID; LANES] = array::from_fn(|lane| {
+            let before = &bytes[(lane * length).saturating_sub(self.longest)..lane * length];
+            before.iter().fold(self.start, |state, byte| self.automaton.next_state(Anchored::No, state, *byte))
+        });
+        let mut found: [Vec<Found>; LANES] = Default::default();
+        for at in 0..length {
+            let mut special = false;
+            for lane in 0..LANES {
+                states[lane] = self.automaton.next_state(Anchored::No, states[lane], lanes[lane][at]);
+                special |= self.automaton.is_special(states[lane]);
+            }
+            if special {
+                for lane in 0..LANES {
+                    self.note(states[lane], lane * length + at + 1, &mut found[lane]);
+                }
+            }
+        }
+        let mut found = found.concat();
+        self.read(&bytes[LANES * length..], LANES * length, states[LANES - 1], &mut found);
+        found
+    }
+
+    /// How many bytes at the end of `bytes` may be the beginning of a keyword.
+    pub(super) fn unfinished(&self, bytes: &[u8]) -> usize {
+        let tail = bytes[bytes.len() - bytes.len().min(self.longest.saturating_sub(1))..].to_ascii_lowercase();
+        let begins_keyword = |suffix: &[u8]| {
+            let next = self.sorted.partition_point(|keyword| keyword.as_slice() <= suffix);
+            self.sorted.get(next).is_some_and(|keyword| keyword.starts_with(suffix))
+        };
+        (0..tail.len()).find(|&at| begins_keyword(&tail[at..])).map_or(0, |at| tail.len() - at)
+    }
+
+    fn read(&self, bytes: &[u8], base: usize, mut state: StateID, found: &mut Vec<Found>) {
+        for (at, byte) in bytes.iter().enumerate() {
+            state = self.automaton.next_state(Anchored::No, state, *byte);
+            if self.automaton.is_special(state) {
+                self.note(state, base + at + 1, found);
+            }
+        }
+    }
+
+    /// Notes the keywords that end at `end`, where the automaton is in `state`.
+    #[cold]
+    fn note(&self, state: StateID, end: usize, found: &mut Vec<Found>) {
+        if !self.automaton.is_match(state) {
+            return;
+        }
+        found.extend((0..self.automaton.match_len(state)).map(|index| {
+            let pattern = self.automaton.match_pattern(state, index);
+            Found { keyword: pattern.as_usize(), start: end - self.automaton.pattern_len(pattern), end }
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_text_may_end_inside_a_keyword() {
+        let keywords = Keywords::new(&["ghp_", "Sesame-0pen"]);
+        for (text, held) in [("x gh", 2), ("x GHP", 3), ("sesame-0pe", 10), ("x ghp_", 0), ("done.\n", 0), ("", 0)] {
+            assert_eq!(keywords.unfinished(text.as_bytes()), held, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_find_what_a_search_for_each_keyword_finds(text in "[abcABC ]{0,300}") {
+            let words = ["a", "ab", "bca", "abcab", "cc"];
+            let lower = text.to_ascii_lowercase();
+            let mut expected = Vec::new();
+            for end in 0..=text.len() {
+                for (keyword, word) in words.iter().enumerate() {
+                    if lower[..end].ends_with(word) {
+                        expected.push(Found { keyword, start: end - word.len(), end });
+                    }
+                }
+            }
+            let mut found = Keywords::new(&words).find(text.as_bytes());
+            prop_assert!(found.is_sorted_by_key(|one| one.end));
+            found.sort_by_key(|one| (one.end, one.keyword));
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The rules, read from `rules.toml`. Each regex is compiled when its keyword is first met: most runs meet few of them.
+
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock};
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use super::values::Value;
+
+/// How far a rule looks to the left of its keyword.
+pub(super) const BEFORE: usize = 64;
+/// How far a rule looks past its keyword.
+pub(super) const AFTER: usize = 512;
+
+/// Every rule.
+pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
+
+/// One shape of secret.
+pub(super) struct Rule {
+    #[cfg(test)]
+    pub(super) id: String,
+    /// Where to look.
+    pub(super) keywords: Vec<String>,
+    /// Whether the secret is a key's body, over many lines.
+    pub(super) block: bool,
+    value: Value,
+    regex: Pattern,
+    /// Without one, a word has to start at the keyword.
+    before: Option<Pattern>,
+    not_before: Option<Pattern>,
+    #[cfg(test)]
+    pub(super) examples: (Vec<String>, Vec<String>),
+}
+
+impl Rule {
+    /// The part of `text` that is secret, as a range of it. `text` starts at the keyword; `before` is what precedes it.
+    pub(super) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
+        let fits = match &self.before {
+            Some(pattern) => pattern.get().is_match(before),
+            None => starts_word(before),
+        };
+        if !fits || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
+            return None;
+        }
+        let captures = self.regex.get().captures(text)?;
+        let secret = captures.iter().skip(1).flatten().next()?;
+        self.value.accepts(secret.as_bytes()).then_some((secret.start(), secret.end()))
+    }
+}
+
+/// Whether a word can start after `before`.
+fn starts_word(before: &[u8]) -> bool {
+    static START: LazyLock<Regex> = LazyLock::new(|| {
+        let file: File = toml::from_str(include_str!("rules.toml")).expect("rules.toml is checked by a test");
+        compile(&format!("{}\\z", file.fragments["start"]))
+    });
+    before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric()) || START.is_match(before)
+}
+
+/// A regex that is compiled when it is first needed.
+struct Pattern {
+    source: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    fn new(source: String) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+
+    fn get(&self) -> &Regex {
+        self.compiled.get_or_init(|| compile(&self.source))
+    }
+}
+
+fn compile(source: &str) -> Regex {
+    RegexBuilder::new(source).unicode(false).build().expect("a test compiles every rule")
+}
+
+/// `rules.toml` as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    fragments: BTreeMap<String, String>,
+    rule: Vec<Written>,
+}
+
+/// A rule as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(test), expect(dead_code, reason = "names are for readers, examples for the test"))]
+struct Written {
+    id: String,
+    #[serde(rename = "description")]
+    _description: String,
+    keywords: Vec<String>,
+    #[serde(default)]
+    endings: Vec<String>,
+    before: Option<String>,
+    not_before: Option<String>,
+    regex: String,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    block: bool,
+    r#match: Vec<String>,
+    no_match: Vec<String>,
+}
+
+fn parse(source: &str) -> Vec<Rule> {
+    let File { fragments, rule } = toml::from_str(source).expect("rules.toml is checked by a test");
+    let fill = |pattern: &str| {
+        fragments.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("<{name}>"), part))
+    };
+    let leading = |pattern: String| Pattern::new(format!("(?:{})\\z", fill(&pattern)));
+    rule.into_iter()
+        .map(|written| Rule {
+            keywords: with_endings(&written.keywords, &written.endings),
+            block: written.block,
+            value: written.value,
+            regex: Pattern::new(format!("\\A(?:{})", fill(&written.regex))),
+            before: written.before.map(leading),
+            not_before: written.not_before.map(leading),
+            #[cfg(test)]
+            id: written.id,
+            #[cfg(test)]
+            examples: (written.r#match, written.no_match),
+        })
+        .collect()
+}
+
+fn with_endings(keywords: &[String], endings: &[String]) -> Vec<String> {
+    match endings {
+        [] => keywords.to_vec(),
+        _ => keywords.iter().flat_map(|word| endings.iter().map(move |ending| format!("{word}{ending}"))).collect(),
+    }
+}

@@ -1,0 +1,237 @@
+//! From keywords to secrets. One automaton finds every keyword and every known secret; a keyword's rules then look at a
+//! bounded window around it. A secret therefore depends on its surroundings alone, never on where a chunk begins, which
+//! is what lets a stream redact exactly as the whole text would be.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::block::KeyBody;
+use super::keywords::{Found, Keywords};
+use super::rules::{AFTER, BEFORE, RULES};
+
+/// Known secrets longer than this are looked for in pieces, so that a stream holds back little.
+const LONGEST_PIECE: usize = 512;
+
+/// Finds secrets.
+pub(super) struct Scanner {
+    keywords: Keywords,
+    /// What each keyword stands for.
+    meanings: Vec<Meaning>,
+}
+
+enum Meaning {
+    /// Rules to try, by their index.
+    Keyword(Vec<usize>),
+    /// A known secret, byte for byte.
+    Known(Vec<u8>),
+}
+
+/// A keyword that was found, in positions of the whole text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hit {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    keyword: usize,
+}
+
+/// Text as far as it is at hand.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The position of the first byte in the whole text.
+    pub(super) base: usize,
+    /// Whether the text ends here.
+    pub(super) complete: bool,
+}
+
+impl Hit {
+    pub(super) fn pattern(&self) -> usize {
+        self.keyword
+    }
+}
+impl<'a> View<'a> {
+    pub(super) fn end(&self) -> usize {
+        self.base + self.bytes.len()
+    }
+
+    pub(super) fn slice(&self, range: Range<usize>) -> &'a [u8] {
+        &self.bytes[range.start - self.base..range.end - self.base]
+    }
+}
+
+/// A stretch of text to replace.
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// How it goes on past `end`, while that isn't settled.
+    growth: Option<Growth>,
+}
+
+enum Growth {
+    /// A token longer than the window: on to the first byte that can't be in one.
+    Token,
+    /// A key's body.
+    Body(KeyBody),
+}
+
+impl Span {
+    /// Whether its end is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.growth.is_none()
+    }
+
+    /// Moves the end as far as the text at hand allows. Returns whether the end is settled.
+    pub(super) fn grow(&mut self, view: View<'_>) -> bool {
+        match &mut self.growth {
+            None => return true,
+            Some(Growth::Token) => {
+                let rest = view.slice(self.end..view.end());
+                let length = rest.iter().position(|byte| !continues_token(*byte));
+                self.end += length.unwrap_or(rest.len());
+                if length.is_none() && !view.complete {
+                    return false;
+                }
+            }
+            Some(Growth::Body(body)) => {
+                let open = body.read(view.slice(self.start + body.seen()..view.end()));
+                self.end = self.start + body.length();
+                if open && !view.complete {
+                    return false;
+                }
+            }
+        }
+        self.growth = None;
+        true
+    }
+}
+
+/// Whether a token that filled its window goes on with this byte; what isn't ASCII stays whole.
+fn continues_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.+/=~%".contains(&byte) || byte >= 0x80
+}
+
+impl Scanner {
+    /// A scanner for every rule and for these known secrets.
+    pub(super) fn new<'a>(known: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut patterns: BTreeMap<String, Meaning> = BTreeMap::new();
+        for (index, rule) in RULES.iter().enumerate() {
+            for keyword in &rule.keywords {
+                let meaning = patterns.entry(keyword.to_ascii_lowercase()).or_insert(Meaning::Keyword(Vec::new()));
+                if let Meaning::Keyword(rules) = meaning {
+                    rules.push(index);
+                }
+            }
+        }
+        let pieces: Vec<&str> = known.into_iter().flat_map(pieces).collect();
+        let (texts, mut meanings): (Vec<String>, Vec<Meaning>) = patterns.into_iter().unzip();
+        meanings.extend(pieces.iter().map(|piece| Meaning::Known(piece.as_bytes().to_vec())));
+        let texts: Vec<&str> = texts.iter().map(String::as_str).chain(pieces).collect();
+        Self { keywords: Keywords::new(&texts), meanings }
+    }
+
+    /// Every keyword in `bytes`, in the order of their ends; `base` is the position of the first byte.
+    pub(super) fn hits(&self, bytes: &[u8], base: usize) -> impl Iterator<Item = Hit> + use<> {
+        let found = self.keywords.find(bytes).into_iter();
+        found.map(move |Found { keyword, start, end }| Hit { start: base + start, end: base + end, keyword })
+    }
+
+    /// How many bytes at the end of `bytes` may be the beginning of a keyword.
+    pub(super) fn unfinished(&self, bytes: &[u8]) -> usize {
+        self.keywords.unfinished(bytes)
+    }
+
+    /// Whether enough of the text is at hand to decide about `hit`.
+    pub(super) fn is_ready(&self, hit: &Hit, view: View<'_>) -> bool {
+        view.complete
+            || view.end() >= hit.end + AFTER
+            || match &self.meanings[hit.keyword] {
+                Meaning::Known(_) => true,
+                Meaning::Keyword(rules) => {
+                    rules.iter().all(|&rule| !RULES[rule].block) && view.slice(hit.end..view.end()).contains(&b'\n')
+                }
+            }
+    }
+
+    /// The secrets that `hit` leads to.
+    pub(super) fn spans<'a>(&'a self, hit: Hit, view: View<'a>) -> impl Iterator<Item = Span> + 'a {
+        let (known, rules) = match &self.meanings[hit.keyword] {
+            Meaning::Known(secret) => (secret.as_slice() == view.slice(hit.start..hit.end), &[][..]),
+            Meaning::Keyword(rules) => (false, rules.as_slice()),
+        };
+        let itself = known.then_some(Span { start: hit.start, end: hit.end, growth: None });
+        itself.into_iter().chain(rules.iter().filter_map(move |&rule| span_by_rule(rule, hit, view)))
+    }
+}
+
+/// What one rule makes of a keyword.
+pub(super) fn span_by_rule(rule: usize, hit: Hit, view: View<'_>) -> Option<Span> {
+    let rule = &RULES[rule];
+    let before = view.slice(hit.start.saturating_sub(BEFORE).max(view.base)..hit.start);
+    let mut text = view.slice(hit.start..view.end().min(hit.end + AFTER));
+    let keyword = hit.end - hit.start;
+    if !rule.block
+        && let Some(line) = text[keyword..].iter().position(|byte| *byte == b'\n')
+    {
+        text = &text[..keyword + line + 1];
+    }
+    let (start, end) = rule.secret(before, text)?;
+    let growth = match rule.block {
+        true => Some(Growth::Body(KeyBody::default())),
+        false => (end == keyword + AFTER).then_some(Growth::Token),
+    };
+    Some(Span { start: hit.start + start, end: hit.start + end, growth })
+}
+
+/// A long secret as pieces that lie side by side, the last one as long as the others.
+fn pieces(secret: &str) -> Vec<&str> {
+    if secret.len() <= LONGEST_PIECE {
+        return vec![secret];
+    }
+    let mut pieces = Vec::new();
+    let mut rest = secret;
+    while rest.len() > LONGEST_PIECE {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_PIECE));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(&secret[secret.ceil_char_boundary(secret.len() - LONGEST_PIECE)..]);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::examples::expand;
+
+    /// Whether the rule finds something in `text`.
+    fn finds(scanner: &Scanner, rule: usize, text: &str) -> bool {
+        let view = View { bytes: text.as_bytes(), base: 0, complete: true };
+        scanner.hits(view.bytes, 0).any(|hit| match &scanner.meanings[hit.keyword] {
+            Meaning::Keyword(rules) => rules.contains(&rule) && span_by_rule(rule, hit, view).is_some(),
+            Meaning::Known(_) => false,
+        })
+    }
+
+    #[test]
+    fn every_rule_agrees_with_its_examples() {
+        let scanner = Scanner::new([]);
+        let mut faults = Vec::new();
+        for (index, rule) in RULES.iter().enumerate() {
+            let (matching, others) = &rule.examples;
+            assert!(!matching.is_empty() && !others.is_empty(), "{} needs examples of both kinds", rule.id);
+            let wrong = |example: &&String, wanted| finds(&scanner, index, &expand(example)) != wanted;
+            faults.extend(matching.iter().filter(|e| wrong(e, true)).map(|e| format!("{} misses {e}", rule.id)));
+            faults.extend(others.iter().filter(|e| wrong(e, false)).map(|e| format!("{} takes {e}", rule.id)));
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn pieces_cover_a_long_secret_without_splitting_a_character() {
+        let secret = "é1".repeat(700);
+        let pieces = pieces(&secret);
+        assert!(pieces.iter().all(|piece| piece.len() <= LONGEST_PIECE && piece.len() > LONGEST_PIECE - 4));
+        let covered: usize = pieces[..pieces.len() - 1].iter().map(|piece| piece.len()).sum();
+        assert!(covered + pieces[pieces.len() - 1].len() >= secret.len());
+    }
+}

@@ -1,0 +1,51 @@
+//! `image`: shows an image to the model, made fit for it (C-58).
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
+
+use crate::picture::{self, MOST_EDGE, Picture, USUAL_EDGE};
+
+/// Shows an image.
+pub struct Image;
+
+/// Which image, and how large.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Path of the image, relative to the workspace.
+    path: String,
+    /// Pixels along the longer edge at the most; a larger image is scaled down.
+    #[serde(default = "usual_edge")]
+    #[schemars(range(min = 16, max = MOST_EDGE))]
+    max_edge: u32,
+}
+
+fn usual_edge() -> u32 {
+    USUAL_EDGE
+}
+
+impl Tool for Image {
+    type Args = Args;
+    type Output = Picture;
+
+    const SPEC: Spec = Spec {
+        name: "image",
+        version: "1.0.0",
+        description: "Look at an image file (PNG, JPEG, GIF, WebP, BMP, ICO). It is turned upright and scaled down \
+                      to fit; of a moving one the first frame is shown.",
+        risk: Risk::Low,
+        permissions: &[Permission::FsRead],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        vec![Effect::read(&args.path)]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Picture, ToolError> {
+        let bytes = picture::load(&hands.open(&args.path)?, &args.path)?;
+        picture::keep(&bytes, &args.path, args.max_edge, hands)
+    }
+}

@@ -1,0 +1,239 @@
+//! A page of a text file of any size. A small file is read whole, so that its lines can be counted and its content
+//! hashed; of a large one only the page is kept, and what lies before it is passed over at the speed of memory.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use toolgate_contract::sha256;
+
+use crate::encoding::{Decoded, Encoding, evident_utf16, is_binary, is_mostly_control, replacements, whole_characters};
+use crate::lines::{Page, Taken, count, tail, take};
+use crate::transcode::Transcoded;
+
+/// Files up to this size are read whole.
+const WHOLE: u64 = 16 * 1024 * 1024;
+/// Bytes at the start of a large file that tell how it is spelt.
+const HEAD: usize = 64 * 1024;
+/// Bytes that are read at a time: large enough to cost few calls, small enough to stay in the processor's cache.
+const BLOCK: usize = 256 * 1024;
+
+/// Which lines.
+pub(crate) struct Wanted {
+    /// The first one, from 1; negative numbers count from the end.
+    pub(crate) offset: i64,
+    /// Lines at the most.
+    pub(crate) lines: u64,
+    /// Bytes at the most, for the page as for a single line.
+    pub(crate) bytes: usize,
+}
+
+/// What a file holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Text, and a page of it.
+    Text(Text),
+    /// No text. These are its first bytes.
+    Binary(Vec<u8>),
+}
+
+/// A page of text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// The lines.
+    pub(crate) content: String,
+    /// Number of the first line; 0 if there is none, negative if it is only known from the end.
+    pub(crate) first: i64,
+    /// Number of the last line, in the same way.
+    pub(crate) last: i64,
+    /// Whether more lines follow.
+    pub(crate) has_more: bool,
+    /// Lines in the file, if it was read whole.
+    pub(crate) total: Option<u64>,
+    /// Hash of the file, if it was read whole.
+    pub(crate) sha256: Option<String>,
+    /// Size of the file.
+    pub(crate) size: u64,
+    /// How the file spells its text.
+    pub(crate) encoding: Encoding,
+    /// Whether the file says so with a mark at its start.
+    pub(crate) is_marked: bool,
+    /// Places on the page where the bytes didn't fit the encoding.
+    pub(crate) replaced: u64,
+    /// Bytes that were left out of over-long lines.
+    pub(crate) cut: u64,
+}
+
+/// Finds a page in a file. `is_stopped` is asked before each block; it ends the search with an error.
+pub(crate) fn find(file: &File, wanted: &Wanted, is_stopped: &dyn Fn() -> bool) -> io::Result<Found> {
+    let size = file.metadata()?.len();
+    let source = Source { file, is_stopped };
+    if size <= WHOLE {
+        let mut bytes = Vec::with_capacity(size as usize + 1);
+        source.from(0).take(WHOLE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= WHOLE {
+            return in_whole(&bytes, wanted);
+        }
+        // It has grown meanwhile.
+    }
+    in_part(&source, size, wanted)
+}
+
+fn in_whole(bytes: &[u8], wanted: &Wanted) -> io::Result<Found> {
+    let Some(spelling) = Spelling::of(bytes) else { return Ok(Found::Binary(start_of(bytes))) };
+    let text = match spelling.utf16() {
+        Some(encoding) => Cow::Owned(encoding.decode(&bytes[spelling.mark..]).text.into_bytes()),
+        None => Cow::Borrowed(&bytes[spelling.mark..]),
+    };
+    let total = count(&mut &*text)?;
+    let first = match u64::try_from(wanted.offset) {
+        Ok(offset) => offset.max(1),
+        Err(_) => (total + 1).saturating_sub(wanted.offset.unsigned_abs()).max(1),
+    };
+    let taken = take(&mut &*text, &wanted.page(first))?;
+    let encoding = spelling.encoding.unwrap_or_else(|| Encoding::of_single_bytes(bytes));
+    let (total, sha256) = (Some(total), Some(sha256(bytes)));
+    let page = text_of(taken, first as i64, encoding);
+    Ok(Found::Text(Text { total, sha256, size: bytes.len() as u64, is_marked: spelling.mark > 0, ..page }))
+}
+
+fn in_part(source: &Source<'_>, size: u64, wanted: &Wanted) -> io::Result<Found> {
+    let mut head = vec![0; HEAD];
+    let length = source.fill_at(&mut head, 0)?;
+    head.truncate(length);
+    let Some(spelling) = Spelling::of(&head) else { return Ok(Found::Binary(start_of(&head))) };
+    let (first, total, taken) = match spelling.utf16() {
+        Some(encoding) => in_utf16(source, encoding, wanted)?,
+        None => in_single_bytes(source, spelling.mark as u64..size, wanted)?,
+    };
+    if is_mostly_control(&taken.content) {
+        return Ok(Found::Binary(start_of(&head)));
+    }
+    let encoding = spelling.encoding.unwrap_or_else(|| {
+        // A start in plain ASCII says nothing of what comes later.
+        let head = &head[..whole_characters(&head)];
+        Encoding::of_single_bytes(if head.is_ascii() { &taken.content } else { head })
+    });
+    let page = text_of(taken, first, encoding);
+    Ok(Found::Text(Text { total, size, is_marked: spelling.mark > 0, ..page }))
+}
+
+/// Number of the first line, lines in the file as far as they were counted, and the page.
+type Place = (i64, Option<u64>, Taken);
+
+fn in_single_bytes(source: &Source<'_>, range: Range<u64>, wanted: &Wanted) -> io::Result<Place> {
+    let from = |start| BufReader::with_capacity(BLOCK, source.from(start));
+    if wanted.offset >= 0 {
+        let first = wanted.offset.max(1);
+        return Ok((first, None, take(&mut from(range.start), &wanted.page(first as u64))?));
+    }
+    let read_at = |block: &mut [u8], at: u64| source.fill_at(block, at);
+    let tail = tail(read_at, range.clone(), wanted.offset.unsigned_abs(), &mut vec![0; BLOCK])?;
+    let taken = take(&mut from(tail.start), &wanted.page(1))?;
+    // The search came to the start of the file, so all lines are known after all.
+    let is_whole = tail.start == range.start;
+    Ok(if is_whole { (1, Some(tail.lines), taken) } else { (-(tail.lines as i64), None, taken) })
+}
+
+/// UTF-16 can only be read forwards here: lines from the end are counted first.
+fn in_utf16(source: &Source<'_>, encoding: Encoding, wanted: &Wanted) -> io::Result<Place> {
+    let text = || Transcoded::new(BufReader::with_capacity(BLOCK, source.from(0)), encoding);
+    let total = if wanted.offset < 0 { Some(count(&mut text())?) } else { None };
+    let first = match total {
+        Some(total) => (total + 1).saturating_sub(wanted.offset.unsigned_abs()).max(1),
+        None => wanted.offset.max(1) as u64,
+    };
+    Ok((first as i64, total, take(&mut text(), &wanted.page(first))?))
+}
+
+/// A page as text. UTF-16 was made UTF-8 on the way.
+fn text_of(taken: Taken, first: i64, encoding: Encoding) -> Text {
+    let Decoded { text: content, replaced } = match encoding {
+        Encoding::Utf16Le | Encoding::Utf16Be => {
+            let text = String::from_utf8_lossy(&taken.content).into_owned();
+            Decoded { replaced: replacements(&text), text }
+        }
+        other => other.decode(&taken.content),
+    };
+    let (first, last) = if taken.lines == 0 { (0, 0) } else { (first, first + taken.lines as i64 - 1) };
+    Text { content, first, last, has_more: taken.has_more, encoding, replaced, cut: taken.cut, ..Text::default() }
+}
+
+impl Wanted {
+    fn page(&self, first: u64) -> Page {
+        Page { first, lines: self.lines, bytes: self.bytes, line_bytes: self.bytes }
+    }
+}
+
+/// What the start of a file says about its spelling.
+struct Spelling {
+    /// None when it takes more than the start to tell; it isn't UTF-16 then.
+    encoding: Option<Encoding>,
+    /// Length of the mark.
+    mark: usize,
+}
+
+impl Spelling {
+    /// None when the file holds no text.
+    fn of(head: &[u8]) -> Option<Self> {
+        if let Some((encoding, mark)) = Encoding::marked(head) {
+            return Some(Self { encoding: Some(encoding), mark });
+        }
+        let encoding = evident_utf16(head);
+        if encoding.is_none() && is_binary(head) { None } else { Some(Self { encoding, mark: 0 }) }
+    }
+
+    fn utf16(&self) -> Option<Encoding> {
+        self.encoding.filter(|&encoding| encoding != Encoding::Utf8)
+    }
+}
+
+/// Enough to recognise a format by.
+fn start_of(bytes: &[u8]) -> Vec<u8> {
+    bytes[..bytes.len().min(64)].to_vec()
+}
+
+/// A file that is read from any place, until the call is stopped.
+struct Source<'a> {
+    file: &'a File,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Source<'_> {
+    fn from(&self, at: u64) -> Reading<'_> {
+        Reading { source: self, at }
+    }
+
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        if (self.is_stopped)() { Err(io::Error::other("stopped")) } else { self.file.read_at(into, at) }
+    }
+
+    /// Reads until the block is full or the file ends.
+    fn fill_at(&self, block: &mut [u8], at: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < block.len() {
+            match self.read_at(&mut block[filled..], at + filled as u64) {
+                Ok(0) => break,
+                Ok(length) => filled += length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+struct Reading<'a> {
+    source: &'a Source<'a>,
+    at: u64,
+}
+
+impl Read for Reading<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = self.source.read_at(into, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
