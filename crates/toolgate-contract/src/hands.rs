@@ -24,6 +24,8 @@ pub trait Files: Send + Sync {
     /// Makes all edits, or none. The gate sees to it that each is granted and that the way back is kept; `id` tells this
     /// change from others.
     fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError>;
+    /// Removes a folder and the folders in it, as far as they are empty.
+    fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError>;
     /// A place as a caller would write it: relative in the workspace, absolute elsewhere.
     fn shown(&self, place: &Place) -> String;
     /// How well access stays beneath the roots on this kernel.
@@ -155,10 +157,14 @@ impl Hands {
         self.reach(Access::Read, &start)?;
         let guarded = || -> crate::Visitor<'_> {
             let mut visit = visitors();
-            Box::new(move |walked: &Walked<'_>| match walked {
-                _ if self.is_cancelled() => Step::Stop,
-                walked if self.means.veil.hides(Access::Read, &walked.place) => Step::Past,
-                walked => visit(walked),
+            Box::new(move |walked: &Walked<'_>| {
+                if self.is_cancelled() {
+                    Step::Stop
+                } else if self.means.veil.hides(Access::Read, walked.place) {
+                    Step::Past
+                } else {
+                    visit(walked)
+                }
             })
         };
         let unreadable = self.means.files.walk(&start, options, &guarded)?;
@@ -195,6 +201,19 @@ impl Hands {
         let changes = self.means.changes.make(edits)?;
         self.note(|tally| tally.files_changed.extend(changes.iter().map(|change| change.path.clone())));
         Ok(changes)
+    }
+
+    /// Whether policy hides anything in a folder.
+    pub fn hides_something(&self, folder: &Place) -> Result<bool, ToolError> {
+        self.reach(Access::Read, folder)?;
+        let entries = self.means.files.entries(folder)?;
+        Ok(entries.iter().any(|entry| self.means.veil.hides(Access::Delete, &entry.place)))
+    }
+
+    /// Removes a folder at or beneath a place that was declared for deleting, with the empty folders in it.
+    pub fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError> {
+        self.reach(Access::Delete, folder)?;
+        self.means.files.remove_empty_folders(folder)
     }
 
     /// Remembers that the session has seen this content at a place it may read.

@@ -55,7 +55,7 @@ pub struct Facts {
 /// One thing that a walk came by.
 pub struct Walked<'a> {
     /// Where it is. A name that isn't UTF-8 is shown with `\xNN` here, and only [`Walked::open`] can open it.
-    pub place: Place,
+    pub place: &'a Place,
     /// What it is.
     pub kind: EntryKind,
     /// How deep it lies; 0 is the start itself, when that is a file.

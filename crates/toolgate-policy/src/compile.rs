@@ -9,7 +9,7 @@ use crate::command::plain_words;
 use crate::config::{Config, RuleConfig, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::path_glob::{Letters, PathGlob, escape};
-use crate::policy::{Policy, ToolSet};
+use crate::policy::{Parts, Policy, ToolSet};
 use crate::preset::Preset;
 use crate::rules::Rule;
 use crate::rules::tool::ToolRule;
@@ -67,15 +67,16 @@ pub fn compile(mut layers: Vec<LayerInput>) -> Result<Compiled, ConfigError> {
         excepts.extend(read_excepts(input, &mut warnings).map_err(located)?);
     }
     let settings = merge(&layers, &mut warnings)?;
-    let policy = Policy::new(
+    let parts = Parts {
         preset,
-        layers.iter().any(|input| input.config.preset == Some(Preset::Autonomous)),
-        who_decides_on_unknown(&layers, settings.unknown_commands),
+        unattended: layers.iter().any(|input| input.config.preset == Some(Preset::Autonomous)),
+        unknown: who_decides_on_unknown(&layers, settings.unknown_commands),
+        roots: settings.roots.iter().map(|root| root.access).collect(),
         rules,
         tool_sets,
-        &excepts,
-    )
-    .map_err(|fault| fault.at("the configuration as a whole", Layer::Builtin, None))?;
+        excepts,
+    };
+    let policy = Policy::new(parts).map_err(|fault| fault.at("the configuration as a whole", Layer::Builtin, None))?;
     Ok(Compiled { policy, settings, warnings })
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
 
 use crate::command::plain_words;
-use crate::config::Unknown;
+use crate::config::{RootAccess, Unknown};
 use crate::guards::guard_over;
 use crate::host::Host;
 use crate::opinion::{Opinion, Topic, Voice};
@@ -132,6 +132,10 @@ impl Policy {
         if let Some(hit) = guarded(first).or_else(|| second.and_then(guarded)) {
             push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
         }
+        let is_for_reading = |place: &Place| access != Access::Read && !self.may_change_root(place.root);
+        if is_for_reading(first) || second.is_some_and(is_for_reading) {
+            push(Decision::Deny, Layer::Builtin, Voice::ReadOnlyRoot);
+        }
         let strict = |place: &Place| self.strict_paths.matches(&place.path);
         let allowed = |place: &Place| self.allowed_paths.matches(&place.path);
         let (mut tighten, mut loosen) = (strict(first), allowed(first));
@@ -147,6 +151,11 @@ impl Policy {
                 push(self.rules[rule].decision, self.rules[rule].name.layer, Voice::Rule(rule));
             }
         }
+    }
+
+    /// The workspace may be changed, another root only if configuration says so.
+    fn may_change_root(&self, root: usize) -> bool {
+        root.checked_sub(1).is_none_or(|extra| self.roots.get(extra) == Some(&RootAccess::Write))
     }
 
     fn on_host(&self, index: usize, host: &str, opinions: &mut Vec<Opinion>) {
@@ -398,6 +407,32 @@ mod tests {
             (allow, "link", "tmp/a", Ask),
         ] {
             assert_eq!(decide(text, written, real), expected, "{written} -> {real}");
+        }
+    }
+
+    #[test]
+    fn another_root_is_changed_only_if_configuration_says_so() {
+        let probe = tool("probe", Risk::Low, &[]);
+        let text = "rules = [{ decision = 'deny', path = 'docs/**' }]
+            roots = [{ path = '/read' }, { path = '/write', access = 'write' }]";
+        let policy = policy(text);
+        let decide = |effect: Effect, written: usize, real: usize| {
+            let path = effect.path().unwrap().1.to_owned();
+            let place = |root| Some(Place { root, path: path.clone() });
+            let effects = [Located { effect, written: place(written), real: place(real) }];
+            policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[] }).decision
+        };
+        for (written, real, reads, writes) in [
+            (0, 0, Allow, Allow),
+            (1, 1, Allow, Deny),
+            (2, 2, Allow, Allow),
+            (3, 3, Allow, Deny),
+            (0, 1, Allow, Deny),
+            (2, 1, Allow, Deny),
+        ] {
+            assert_eq!(decide(Effect::read("a"), written, real), reads, "read {written} {real}");
+            assert_eq!(decide(Effect::write("a"), written, real), writes, "write {written} {real}");
+            assert_eq!(decide(Effect::read("docs/a"), written, real), Deny, "patterns count in every root");
         }
     }
 

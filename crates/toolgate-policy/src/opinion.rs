@@ -51,6 +51,8 @@ pub(crate) enum Voice {
     ToolSet(usize),
     /// A ceiling of this call, by its number.
     Ceiling(usize),
+    /// A change in a root that is only for reading.
+    ReadOnlyRoot,
     /// Nobody looked where this path leads.
     Unlocated,
 }

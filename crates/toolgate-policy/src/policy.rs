@@ -2,7 +2,7 @@
 
 use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
 
-use crate::config::Unknown;
+use crate::config::{RootAccess, Unknown};
 use crate::error::Fault;
 use crate::guards::{GUARDS, Guard, guard_over};
 use crate::judge::Ceiling;
@@ -21,6 +21,8 @@ pub struct Policy {
     pub(crate) unattended: bool,
     /// What becomes of commands that can't be understood, and who said so.
     pub(crate) unknown: (Unknown, Layer),
+    /// What tools may do in the roots beside the workspace, from root 1 on.
+    pub(crate) roots: Vec<RootAccess>,
     /// Every rule of every layer, strongest layer first.
     pub(crate) rules: Vec<Rule>,
     pub(crate) tool_sets: Vec<ToolSet>,
@@ -32,6 +34,17 @@ pub struct Policy {
     pub(crate) excepts: PathSet,
     /// For each kind of access, what rules deny.
     denied: [PathSet; 3],
+}
+
+/// What a policy is made of: what the layers came to, read but not yet indexed.
+pub(crate) struct Parts {
+    pub(crate) preset: Preset,
+    pub(crate) unattended: bool,
+    pub(crate) unknown: (Unknown, Layer),
+    pub(crate) roots: Vec<RootAccess>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) tool_sets: Vec<ToolSet>,
+    pub(crate) excepts: Vec<PathGlob>,
 }
 
 /// One layer's list of the tools that there are.
@@ -83,14 +96,8 @@ pub struct ExampleResult {
 const BUILT_IN: &str = "built in";
 
 impl Policy {
-    pub(crate) fn new(
-        preset: Preset,
-        unattended: bool,
-        unknown: (Unknown, Layer),
-        rules: Vec<Rule>,
-        tool_sets: Vec<ToolSet>,
-        excepts: &[PathGlob],
-    ) -> Result<Self, Fault> {
+    pub(crate) fn new(parts: Parts) -> Result<Self, Fault> {
+        let Parts { preset, unattended, unknown, roots, rules, tool_sets, excepts } = parts;
         let paths = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
             let found = rules.iter().enumerate().filter_map(|(index, rule)| match &rule.kind {
                 Kind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
@@ -104,6 +111,7 @@ impl Policy {
             preset,
             unattended,
             unknown,
+            roots,
             strict_paths: paths(Letters::Folded, &|rule, _| rule.decision != Decision::Allow)?,
             allowed_paths: paths(Letters::Exact, &|rule, _| rule.decision == Decision::Allow)?,
             denied: [denies(Access::Read)?, denies(Access::Write)?, denies(Access::Delete)?],

@@ -15,7 +15,7 @@ use toolgate_contract::{Access, Place};
 /// What configuration says beside rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Folders beside the workspace that tools may use.
+    /// Folders beside the workspace that tools may use. The first is root 1 of a place, since the workspace is root 0.
     pub roots: Vec<Root>,
     /// Limits of every tool that has none of its own.
     pub limits: Limits,

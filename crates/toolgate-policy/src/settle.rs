@@ -119,6 +119,10 @@ impl Policy {
                 let reason = format!("`{tool}` isn't among the tools of {source}.");
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
             }
+            Voice::ReadOnlyRoot => {
+                let reason = "The path lies in a root that is only for reading.".to_owned();
+                (name("deny changes in read-only roots".into()), reason, ErrorCode::PolicyDenied)
+            }
             Voice::Unlocated => {
                 let reason = "It isn't known where this path leads.".to_owned();
                 (name("deny unlocated paths".into()), reason, ErrorCode::PathOutsideWorkspace)

@@ -138,13 +138,9 @@ mod tests {
         reason = "You allowed this always."
         "#);
 
-        let appended = Config::parse(&text, "user.toml").unwrap();
-        let with_rules = |config: Config| {
-            let mut user = layer(Layer::User, ASKS);
-            user.config.rules.extend(config.rules);
-            compiled(vec![user]).policy
-        };
-        let answered = with_rules(appended);
+        let mut user = layer(Layer::User, ASKS);
+        user.config.rules.extend(Config::parse(&text, "user.toml").unwrap().rules);
+        let answered = compiled(vec![user]).policy;
         assert_eq!(judge_tool(&answered, &git, &tidied(&effects), &[]).decision, Decision::Allow);
         for other in [
             Effect::delete("sub/a.txt"),

@@ -9,6 +9,7 @@ mod apply;
 mod beneath;
 mod locate;
 mod roots;
+mod walk;
 
 pub use beneath::OpenWay;
 pub use roots::{RootAccess, Roots, RootsError};

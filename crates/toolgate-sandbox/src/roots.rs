@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use toolgate_contract::{Access, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError};
+use toolgate_contract::{
+    Access, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError, Visitors, WalkOptions,
+};
 
 use crate::beneath::{self, OpenWay};
 use crate::locate::{lexical, outside};
+use crate::walk::{Ground, walk};
 
 /// What may be done beneath a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,17 +131,7 @@ impl Files for Roots {
 
     fn open(&self, place: &Place) -> Result<File, ToolError> {
         // Never waits: a pipe or device is opened without blocking and then refused.
-        let fd = self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
-        let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
-        match kind_of(&stat) {
-            EntryKind::File => Ok(File::from(fd)),
-            EntryKind::Folder => Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place)))
-                .with_hint("Use `list` to see what is in it.")),
-            _ => Err(ToolError::new(
-                ErrorCode::NotAFile,
-                format!("`{}` is a pipe, socket or device; those are never opened.", shown(place)),
-            )),
-        }
+        regular_file(self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?, place)
     }
 
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
@@ -173,6 +166,24 @@ impl Files for Roots {
         })
     }
 
+    fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError> {
+        let ground = Ground { way: self.way, root: self.root(start)?.folder.as_fd() };
+        walk(ground, start, options, visitors)
+    }
+
+    fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError> {
+        for entry in self.entries(folder)?.iter().filter(|entry| entry.kind == EntryKind::Folder) {
+            self.remove_empty_folders(&entry.place)?;
+        }
+        let (parent, name) = folder.path.rsplit_once('/').unwrap_or(("", &folder.path));
+        if name.is_empty() {
+            return Err(ToolError::new(ErrorCode::PolicyDenied, "A root itself is never removed."));
+        }
+        let parent = Place { root: folder.root, path: parent.to_owned() };
+        let opened = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR).map_err(|error| refusal(folder, error))
+    }
+
     fn shown(&self, place: &Place) -> String {
         match (place.root, self.roots.get(place.root)) {
             (0, _) | (_, None) => shown(place).to_owned(),
@@ -186,17 +197,31 @@ impl Files for Roots {
     }
 }
 
+/// The file behind a descriptor, if it is a regular one.
+pub(crate) fn regular_file(fd: OwnedFd, place: &Place) -> Result<File, ToolError> {
+    let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
+    match kind_of(&stat) {
+        EntryKind::File => Ok(File::from(fd)),
+        EntryKind::Folder => Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place)))
+            .with_hint("Use `list` to see what is in it.")),
+        _ => Err(ToolError::new(
+            ErrorCode::NotAFile,
+            format!("`{}` is a pipe, socket or device; those are never opened.", shown(place)),
+        )),
+    }
+}
+
 fn entry(folder: &Place, name: OsString, stat: &Stat) -> Entry {
-    let name = readable(&name);
+    let name = readable(name.as_bytes());
     let path = if folder.path.is_empty() { name.clone() } else { format!("{}/{name}", folder.path) };
     Entry { place: Place { root: folder.root, path }, kind: kind_of(stat), size: stat.st_size as u64, name }
 }
 
 /// A name as text; bytes that aren't UTF-8 are shown as `\xNN`.
-fn readable(name: &OsString) -> String {
-    match name.to_str() {
-        Some(text) => text.to_owned(),
-        None => name.as_bytes().utf8_chunks().fold(String::new(), |mut text, chunk| {
+pub(crate) fn readable(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) => text.to_owned(),
+        Err(_) => name.utf8_chunks().fold(String::new(), |mut text, chunk| {
             text.push_str(chunk.valid());
             chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
             text
@@ -204,7 +229,7 @@ fn readable(name: &OsString) -> String {
     }
 }
 
-fn kind_of(stat: &Stat) -> EntryKind {
+pub(crate) fn kind_of(stat: &Stat) -> EntryKind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => EntryKind::File,
         FileType::Directory => EntryKind::Folder,
@@ -218,7 +243,7 @@ fn shown(place: &Place) -> &str {
 }
 
 /// The kernel's refusal in our words.
-fn refusal(place: &Place, error: Errno) -> ToolError {
+pub(crate) fn refusal(place: &Place, error: Errno) -> ToolError {
     let path = shown(place);
     match error {
         Errno::NOENT => ToolError::not_found(path),

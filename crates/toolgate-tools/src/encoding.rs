@@ -11,30 +11,7 @@ const DETECTED: usize = 256 * 1024;
 /// Bytes that are looked at to tell UTF-16 without a mark, and what holds no text.
 const SNIFFED: usize = 8_192;
 
-/// How a file's bytes spell its text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    /// UTF-8, or bytes that are mostly so.
-    #[default]
-    Utf8,
-    /// UTF-16, low byte first.
-    Utf16Le,
-    /// UTF-16, high byte first.
-    Utf16Be,
-    /// One of the older ones.
-    Other(&'static known::Encoding),
-}
-
-impl From<&'static known::Encoding> for Encoding {
-    fn from(encoding: &'static known::Encoding) -> Self {
-        match encoding {
-            utf8 if utf8 == known::UTF_8 => Self::Utf8,
-            little if little == known::UTF_16LE => Self::Utf16Le,
-            big if big == known::UTF_16BE => Self::Utf16Be,
-            other => Self::Other(other),
-        }
-    }
-}
+pub(crate) use crate::text::Encoding;
 
 /// Text that was spelt in some encoding.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,7 +98,9 @@ fn is_damaged_utf8(bytes: &[u8]) -> bool {
 
 /// UTF-16 without a mark, where most of it is plain ASCII: every other byte is zero then, and nothing is odd.
 pub(crate) fn evident_utf16(bytes: &[u8]) -> Option<Encoding> {
-    let (pairs, _) = bytes[..bytes.len().min(SNIFFED)].as_chunks::<2>();
+    let head = &bytes[..bytes.len().min(SNIFFED)];
+    memchr::memchr(0, head)?;
+    let (pairs, _) = head.as_chunks::<2>();
     let is_text = |unit: fn([u8; 2]) -> u16| {
         let units = || pairs.iter().map(|&pair| unit(pair));
         let plain = units().filter(|unit| matches!(unit, 0x09 | 0x0A | 0x0D | 0x20..=0x7E)).count();
@@ -147,8 +126,12 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
 /// Whether control characters make up too much of this.
 pub(crate) fn is_mostly_control(bytes: &[u8]) -> bool {
     let control = |byte: &&u8| matches!(byte, 0..=0x07 | 0x0E..=0x1A | 0x1C..=0x1F | 0x7F);
-    let is_utf8 = std::str::from_utf8(&bytes[..whole_characters(bytes)]).is_ok();
-    bytes.iter().filter(control).count() * 100 > bytes.len() * if is_utf8 { 30 } else { 5 }
+    let is_utf8 = || std::str::from_utf8(&bytes[..whole_characters(bytes)]).is_ok();
+    match bytes.iter().filter(control).count() * 100 / bytes.len().max(1) {
+        0..5 => false,
+        5..30 => !is_utf8(),
+        _ => true,
+    }
 }
 
 /// How much of the bytes is left when a UTF-8 character that was cut off at the end is dropped.

@@ -45,7 +45,6 @@ impl Tool for Image {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Picture, ToolError> {
-        let bytes = picture::load(&hands.open(&args.path)?, &args.path)?;
-        picture::keep(&bytes, &args.path, args.max_edge, hands)
+        Ok(picture::show(args.path, args.max_edge, hands).await?.picture)
     }
 }

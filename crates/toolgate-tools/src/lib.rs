@@ -2,34 +2,51 @@
 //! gate, not the journal.
 
 mod artifact;
+mod delete;
 mod display;
+mod edit;
 mod encoding;
+mod file;
 mod image;
 mod lines;
 mod list;
+mod move_file;
 mod pages;
+mod patch;
 mod picture;
 mod read;
+pub mod text;
 mod transcode;
+mod write;
 
 use std::sync::Arc;
 
 use toolgate_contract::{AnyTool, erase};
 
-pub use artifact::Artifact;
-pub use display::Display;
 pub use self::image::Image;
+pub use artifact::Artifact;
+pub use delete::Delete;
+pub use display::Display;
+pub use edit::Edit;
 pub use list::List;
+pub use move_file::Move;
+pub use patch::Patch;
 pub use read::Read;
+pub use write::Write;
 
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
         erase(Artifact), // reads back stored output
+        erase(Delete),   // removes a file or folder
         erase(Display),  // shows the person something
+        erase(Edit),     // replaces text inside a file
         erase(Image),    // shows an image
         erase(List),     // shows what is in a folder
+        erase(Move),     // gives a file another path
+        erase(Patch),    // applies a diff to many files at once
         erase(Read),     // shows a file, by lines
+        erase(Write),    // puts a whole file in place
     ]
 }
 

@@ -207,7 +207,9 @@ mod tests {
 
     #[test]
     fn counts() {
-        for (text, lines) in [("", 0), ("one", 1), ("one\n", 1), ("one\ntwo", 2), ("\n\n", 2), ("a long line\n\nb\n", 3)] {
+        for (text, lines) in
+            [("", 0), ("one", 1), ("one\n", 1), ("one\ntwo", 2), ("\n\n", 2), ("a long line\n\nb\n", 3)]
+        {
             assert_eq!(count(&mut BufReader::with_capacity(3, text.as_bytes())).unwrap(), lines, "{text:?}");
         }
     }
@@ -259,6 +261,6 @@ mod tests {
         let mut from = BufReader::with_capacity(64, text.as_bytes());
         let taken = take(&mut from, &Page { first: 1, lines: 5, bytes: 100, line_bytes: 100 }).unwrap();
         assert_eq!((taken.lines, taken.has_more), (1, true));
-        assert!(count(&mut from).unwrap() == 1 && text.len() > 9_000);
+        assert_eq!(count(&mut from).unwrap(), 1, "the rest of it is still there");
     }
 }

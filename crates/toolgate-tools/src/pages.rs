@@ -93,7 +93,7 @@ fn in_whole(bytes: &[u8], wanted: &Wanted) -> io::Result<Found> {
         Err(_) => (total + 1).saturating_sub(wanted.offset.unsigned_abs()).max(1),
     };
     let taken = take(&mut &*text, &wanted.page(first))?;
-    let encoding = spelling.encoding.unwrap_or_else(|| Encoding::of_single_bytes(bytes));
+    let encoding = Encoding::of(bytes);
     let (total, sha256) = (Some(total), Some(sha256(bytes)));
     let page = text_of(taken, first as i64, encoding);
     Ok(Found::Text(Text { total, sha256, size: bytes.len() as u64, is_marked: spelling.mark > 0, ..page }))
@@ -235,5 +235,179 @@ impl Read for Reading<'_> {
         let length = self.source.read_at(into, self.at)?;
         self.at += length as u64;
         Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ROOMY: Wanted = Wanted { offset: 1, lines: 2_000, bytes: 10_000 };
+
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn whole(bytes: &[u8], wanted: &Wanted) -> Text {
+        text(find(&file_of(bytes), wanted, &|| false))
+    }
+
+    /// The same as if the file were large.
+    fn part(bytes: &[u8], wanted: &Wanted) -> Text {
+        text(in_part(&Source { file: &file_of(bytes), is_stopped: &|| false }, bytes.len() as u64, wanted))
+    }
+
+    fn text(found: io::Result<Found>) -> Text {
+        match found.unwrap() {
+            Found::Text(text) => text,
+            Found::Binary(start) => panic!("no text: {start:x?}"),
+        }
+    }
+
+    #[test]
+    fn pages_by_offset_and_limit() {
+        let bytes = b"one\ntwo\nthree\nfour\nfive\n";
+        for ((offset, lines), (content, whole_numbers, part_numbers, has_more)) in [
+            ((1, 2), ("one\ntwo\n", (1, 2), (1, 2), true)),
+            ((0, 1), ("one\n", (1, 1), (1, 1), true)),
+            ((5, 9), ("five\n", (5, 5), (5, 5), false)),
+            ((6, 9), ("", (0, 0), (0, 0), false)),
+            ((i64::MAX, 9), ("", (0, 0), (0, 0), false)),
+            ((-1, 9), ("five\n", (5, 5), (-1, -1), false)),
+            ((-3, 2), ("three\nfour\n", (3, 4), (-3, -2), true)),
+            ((-5, 1), ("one\n", (1, 1), (1, 1), true)),
+            ((i64::MIN, 1), ("one\n", (1, 1), (1, 1), true)),
+        ] {
+            let wanted = Wanted { offset, lines, ..ROOMY };
+            for (found, numbers) in [(whole(bytes, &wanted), whole_numbers), (part(bytes, &wanted), part_numbers)] {
+                let is = (found.content.as_str(), (found.first, found.last), found.has_more);
+                assert_eq!(is, (content, numbers, has_more), "{offset} {lines}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_file_is_counted_and_hashed_and_a_large_one_is_not() {
+        let bytes = b"one\ntwo\n";
+        let found = whole(bytes, &ROOMY);
+        assert_eq!((found.total, found.sha256, found.size), (Some(2), Some(sha256(bytes)), 8));
+        let found = part(bytes, &ROOMY);
+        assert_eq!((found.total, found.sha256, found.size), (None, None, 8));
+        let found = part(bytes, &Wanted { offset: -9, ..ROOMY });
+        assert_eq!(found.total, Some(2), "the way from the end led over all of it");
+    }
+
+    #[test]
+    fn spelling_is_told_and_marks_are_not_shown() {
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        for (bytes, encoding, is_marked, content) in [
+            (b"".to_vec(), "utf-8", false, ""),
+            (b"\xEF\xBB\xBFa\n".to_vec(), "utf-8", true, "a\n"),
+            (utf16("\u{FEFF}é\nb\n"), "utf-16le", true, "é\nb\n"),
+            (utf16("plain\n"), "utf-16le", false, "plain\n"),
+            (b"r\xE9sum\xE9\n".to_vec(), "windows-1252", false, "résumé\n"),
+        ] {
+            for found in [whole(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
+                let is = (found.encoding.name(), found.is_marked, found.content.as_str());
+                assert_eq!(is, (encoding.to_owned(), is_marked, content), "{bytes:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn broken_bytes_are_counted_on_the_page_that_shows_them() {
+        let bytes = ["äöü ß\n".as_bytes(), b"\xFF\n"].concat();
+        for offset in [1, 2] {
+            let found = whole(&bytes, &Wanted { offset, lines: 1, ..ROOMY });
+            assert_eq!((found.encoding, found.replaced), (Encoding::Utf8, offset as u64 - 1));
+        }
+    }
+
+    #[test]
+    fn a_page_far_behind_a_plain_start_is_spelt_by_itself() {
+        let mut bytes = b"plain\n".repeat(HEAD / 6 + 1);
+        bytes.extend_from_slice(b"na\xEFve caf\xE9\n");
+        let found = part(&bytes, &Wanted { offset: -1, ..ROOMY });
+        assert_eq!((found.content.as_str(), found.encoding.name().as_str()), ("naïve café\n", "windows-1252"));
+    }
+
+    #[test]
+    fn binary_is_recognised_at_the_start_and_on_the_page() {
+        let found = find(&file_of(b"\x7FELF\x02\0\0"), &ROOMY, &|| false).unwrap();
+        assert_eq!(found, Found::Binary(b"\x7FELF\x02\0\0".to_vec()));
+        let bytes = [b"text\n".repeat(20_000), vec![0; 1_000]].concat();
+        let file = file_of(&bytes);
+        let source = Source { file: &file, is_stopped: &|| false };
+        let found = in_part(&source, bytes.len() as u64, &Wanted { offset: -1, ..ROOMY }).unwrap();
+        assert!(matches!(found, Found::Binary(_)), "{found:?}");
+    }
+
+    #[test]
+    fn an_over_long_line_is_cut() {
+        let bytes = [b"x".repeat(1_000_000), b"\nend\n".to_vec()].concat();
+        for found in [whole(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
+            assert_eq!((found.content.len(), found.cut), (10_001, 990_000));
+            assert!(found.has_more);
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_gives_what_it_got() {
+        let bytes = b"line\n".repeat(400_000);
+        for offset in [1, 100_000, -10, -390_000] {
+            for length in [0, 7, 1_000_000, 50_000_000] {
+                let file = file_of(&bytes);
+                let blocks = Cell::new(0);
+                let change = || {
+                    blocks.set(blocks.get() + 1);
+                    if blocks.get() == 2 {
+                        file.set_len(length).unwrap();
+                    }
+                    false
+                };
+                let wanted = Wanted { offset, ..ROOMY };
+                find(&file, &wanted, &change).unwrap();
+                blocks.set(0);
+                in_part(&Source { file: &file, is_stopped: &change }, bytes.len() as u64, &wanted).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_stopped_call_reads_no_further() {
+        let file = file_of(b"text\n");
+        assert!(find(&file, &ROOMY, &|| true).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_large_file_reads_like_a_small_one(
+            lines in prop::collection::vec("[a-z é🦀\r]{0,12}", 0..30),
+            is_ended: bool,
+            spelling in 0..3,
+            offset in -35_i64..35,
+            limit in 1_u64..35,
+            bytes in 20_usize..200,
+        ) {
+            let text = lines.join("\n") + if is_ended { "\n" } else { "" };
+            let spelt: Vec<u8> = match spelling {
+                0 => text.into_bytes(),
+                1 => format!("\u{FEFF}{text}").into_bytes(),
+                _ => format!("\u{FEFF}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            };
+            let wanted = Wanted { offset, lines: limit, bytes };
+            let (small, large) = (whole(&spelt, &wanted), part(&spelt, &wanted));
+            let from_start = |number: i64| if number < 0 { number + 1 + small.total.unwrap() as i64 } else { number };
+            prop_assert_eq!((from_start(large.first), from_start(large.last)), (small.first, small.last));
+            prop_assert_eq!(Text { first: 0, last: 0, total: None, sha256: None, ..large },
+                            Text { first: 0, last: 0, total: None, sha256: None, ..small });
+        }
     }
 }

@@ -11,7 +11,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgba, RgbaImage, imageops};
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolgate_contract::{ErrorCode, Hands, ToolError, schemars};
+use toolgate_contract::{ErrorCode, Hands, ToolError, schemars, sha256};
 
 /// Pixels along the longer edge, unless told otherwise. Models scale down what is larger.
 pub(crate) const USUAL_EDGE: u32 = 1_568;
@@ -51,8 +51,29 @@ pub(crate) fn is_image(head: &[u8]) -> bool {
     image::guess_format(head).is_ok_and(|format| format.reading_enabled())
 }
 
+/// An image file that was shown.
+pub(crate) struct Shown {
+    pub(crate) picture: Picture,
+    /// Size of the file.
+    pub(crate) bytes: u64,
+    /// Hash of the file.
+    pub(crate) sha256: String,
+}
+
+/// Shows an image file: makes it fit, and keeps it for the reply.
+pub(crate) async fn show(path: String, most_edge: u32, hands: &Hands) -> Result<Shown, ToolError> {
+    let work = move |hands: &Hands| {
+        let bytes = load(&hands.open(&path)?, &path)?;
+        let picture = keep(&bytes, &path, most_edge, hands)?;
+        let sha256 = sha256(&bytes);
+        hands.saw(&hands.place(&path)?, &sha256);
+        Ok(Shown { picture, bytes: bytes.len() as u64, sha256 })
+    };
+    hands.blocking(work).await
+}
+
 /// The bytes of an image file.
-pub(crate) fn load(file: &File, path: &str) -> Result<Vec<u8>, ToolError> {
+fn load(file: &File, path: &str) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
     file.take(MOST_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
@@ -64,7 +85,7 @@ pub(crate) fn load(file: &File, path: &str) -> Result<Vec<u8>, ToolError> {
 }
 
 /// Makes an image fit and keeps it.
-pub(crate) fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &Hands) -> Result<Picture, ToolError> {
+fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &Hands) -> Result<Picture, ToolError> {
     let fitted = fit(bytes, path, most_edge)?;
     let kept = hands.keep(&fitted.bytes, fitted.mime)?;
     Ok(Picture {
@@ -182,4 +203,153 @@ fn damaged(path: &str, format: ImageFormat, fault: &ImageError) -> ToolError {
     let kind = format.to_mime_type();
     ToolError::new(ErrorCode::IsBinary, format!("`{path}` looks like {kind} but can't be decoded: {fault}."))
         .with_hint("The file may be damaged or incomplete: make or fetch it again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use image::{Rgb, RgbImage};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spelt(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image.into().write_to(&mut Cursor::new(&mut bytes), format).unwrap();
+        bytes
+    }
+
+    fn plain(width: u32, height: u32) -> RgbImage {
+        RgbImage::from_fn(width, height, |x, _| if x < width / 2 { Rgb([255, 0, 0]) } else { Rgb([0, 0, 255]) })
+    }
+
+    fn refusal(bytes: &[u8]) -> (ErrorCode, String) {
+        let error = fit(bytes, "x", USUAL_EDGE).unwrap_err();
+        (error.code, error.message)
+    }
+
+    #[test]
+    fn every_format_is_shown() {
+        for (format, mime) in [
+            (ImageFormat::Png, "image/png"),
+            (ImageFormat::Jpeg, "image/jpeg"),
+            (ImageFormat::Gif, "image/png"),
+            (ImageFormat::WebP, "image/png"),
+            (ImageFormat::Bmp, "image/png"),
+            (ImageFormat::Ico, "image/png"),
+        ] {
+            let image = RgbaImage::from_pixel(30, 20, Rgba([10, 20, 30, 255]));
+            let bytes = match format {
+                ImageFormat::Jpeg => spelt(plain(30, 20), format),
+                _ => spelt(image, format),
+            };
+            assert!(is_image(&bytes[..16]), "{format:?}");
+            let fitted = fit(&bytes, "x", USUAL_EDGE).unwrap();
+            assert_eq!((fitted.mime, fitted.size, fitted.original), (mime, (30, 20), (30, 20)), "{format:?}");
+            assert_eq!(image::guess_format(&fitted.bytes).unwrap().to_mime_type(), mime);
+        }
+    }
+
+    #[test]
+    fn what_fits_already_is_kept_as_it_is() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+            let bytes = spelt(plain(30, 20), format);
+            assert_eq!(fit(&bytes, "x", 30).unwrap().bytes, bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_scaled_down() {
+        for ((width, height), most_edge, size) in [
+            ((300, 200), 100, (100, 67)),
+            ((200, 300), 150, (100, 150)),
+            ((1_000, 2), 100, (100, 1)),
+            ((101, 101), 100, (100, 100)),
+        ] {
+            for format in [ImageFormat::Png, ImageFormat::Jpeg] {
+                let bytes = spelt(plain(width, height), format);
+                let fitted = fit(&bytes, "x", most_edge).unwrap();
+                assert_eq!((fitted.size, fitted.original), (size, (width, height)));
+                let shown = image::load_from_memory(&fitted.bytes).unwrap().to_rgb8();
+                assert_eq!(shown.dimensions(), size);
+                let (left, right) = (shown.get_pixel(2, 0), shown.get_pixel(size.0 - 3, 0));
+                assert!(left[0] > 200 && left[2] < 60 && right[0] < 60 && right[2] > 200, "{left:?} {right:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_photo_taken_sideways_is_turned() {
+        let upright = spelt(plain(40, 20), ImageFormat::Jpeg);
+        // EXIF with a single entry: orientation 6, turn right by a quarter.
+        let exif = b"\xFF\xE1\x00\x22Exif\0\0MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let bytes = [&upright[..2], exif, &upright[2..]].concat();
+        let fitted = fit(&bytes, "x", USUAL_EDGE).unwrap();
+        assert_eq!((fitted.mime, fitted.size, fitted.original), ("image/jpeg", (20, 40), (20, 40)));
+        let shown = image::load_from_memory(&fitted.bytes).unwrap().to_rgb8();
+        assert!(shown.get_pixel(10, 2)[0] > 200 && shown.get_pixel(10, 37)[2] > 200, "red was left and is above now");
+    }
+
+    #[test]
+    fn transparency_survives_in_a_png_and_turns_white_in_a_jpeg() {
+        let clear = RgbaImage::from_pixel(64, 64, Rgba([0, 0, 0, 0]));
+        let fitted = fit(&spelt(clear, ImageFormat::Png), "x", 16).unwrap().bytes.into_owned();
+        assert_eq!(image::load_from_memory(&fitted).unwrap().to_rgba8().get_pixel(8, 8)[3], 0);
+        // Noise that no PNG can make small, with a clear corner.
+        let mut state = 1_u32;
+        let noise = RgbaImage::from_fn(1_200, 1_200, |x, y| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [red, green, blue, _] = state.to_be_bytes();
+            if x < 32 && y < 32 { Rgba([0; 4]) } else { Rgba([red, green, blue, 255]) }
+        });
+        let (bytes, mime) = encoded(noise.into(), false).unwrap();
+        assert_eq!(mime, "image/jpeg");
+        let corner = *image::load_from_memory(&bytes).unwrap().to_rgb8().get_pixel(8, 8);
+        assert!(corner.0.iter().all(|&channel| channel > 240), "{corner:?}");
+    }
+
+    #[test]
+    fn bombs_are_refused_before_they_go_off() {
+        let mut gif = spelt(RgbaImage::new(8, 8), ImageFormat::Gif);
+        gif[6..10].fill(0xFF);
+        let mut jpeg = spelt(plain(8, 8), ImageFormat::Jpeg);
+        let frame = jpeg.windows(2).position(|marker| marker == b"\xFF\xC0").unwrap();
+        jpeg[frame + 5..frame + 9].fill(0xFF);
+        let mut bmp = spelt(plain(8, 8), ImageFormat::Bmp);
+        bmp[18..22].copy_from_slice(&60_000_u32.to_le_bytes());
+        bmp[22..26].copy_from_slice(&60_000_u32.to_le_bytes());
+        for bytes in [gif, jpeg, bmp] {
+            let (code, message) = refusal(&bytes);
+            assert_eq!(code, ErrorCode::FileTooLarge, "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_or_no_image_is_told() {
+        let png = spelt(plain(300, 200), ImageFormat::Png);
+        let gif = spelt(RgbaImage::new(300, 200), ImageFormat::Gif);
+        for (bytes, code) in [
+            (&png[..40], ErrorCode::IsBinary),
+            (&png[..png.len() / 2], ErrorCode::IsBinary),
+            (&gif[..20], ErrorCode::IsBinary),
+            (b"\xFF\xD8\xFF\xE0 nothing of the kind", ErrorCode::IsBinary),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'/>", ErrorCode::InvalidArgs),
+            (b"", ErrorCode::InvalidArgs),
+            (b"II*\0\x08\0\0\0", ErrorCode::InvalidArgs), // TIFF
+        ] {
+            let found = refusal(bytes);
+            assert_eq!(found.0, code, "{}", found.1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn noise_is_answered_without_a_panic(place in 0_usize..200, noise in prop::collection::vec(any::<u8>(), 1..20)) {
+            for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp] {
+                let mut bytes = spelt(plain(16, 16), format);
+                let at = place % bytes.len();
+                bytes.splice(at..(at + noise.len()).min(bytes.len()), noise.iter().copied());
+                let _ = fit(&bytes, "x", 8);
+            }
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! `read`: shows a file, by lines (C-42).
 
 use std::fmt::Write;
+use std::fs::File;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_contract::{
-    Adapter, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError, schemars, sha256,
-};
+use toolgate_contract::{Adapter, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
 
 use crate::encoding::Encoding;
 use crate::pages::{self, Found, Text, Wanted};
-use crate::picture::{self, Picture};
+use crate::picture::{self, Picture, Shown};
 
 /// Lines in one answer, unless the caller asks for fewer.
 const MOST_LINES: u32 = 2_000;
@@ -19,6 +18,9 @@ const MOST_LINES: u32 = 2_000;
 const MOST_BYTES: usize = 50 * 1024;
 /// Bytes that a number before a line takes, up to ten million lines.
 const NUMBER_BYTES: usize = 8;
+
+/// Files up to this size are read at once; larger ones on a thread that may take its time.
+const QUICK: u64 = 1024 * 1024;
 
 /// Shows a file.
 pub struct Read;
@@ -97,24 +99,25 @@ impl Tool for Read {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let file = hands.open(&args.path)?;
-        let found = pages::find(&file, &args.wanted(), &|| hands.is_cancelled());
-        let output = match found.map_err(|error| unreadable(&args.path, &error, hands))? {
-            Found::Text(text) => shown(text, args.line_numbers),
-            Found::Binary(start) if picture::is_image(&start) => {
-                let bytes = picture::load(&file, &args.path)?;
-                let image = picture::keep(&bytes, &args.path, picture::USUAL_EDGE, hands)?;
-                let sha256 = Some(sha256(&bytes));
-                Output { bytes: bytes.len() as u64, sha256, image: Some(image), ..Output::default() }
-            }
-            Found::Binary(_) => {
-                return Err(ToolError::new(ErrorCode::IsBinary, format!("`{}` holds no text.", args.path)));
-            }
+        let (path, line_numbers) = (args.path.clone(), args.line_numbers);
+        let file = hands.open(&path)?;
+        let found = match file.metadata() {
+            Ok(facts) if facts.len() <= QUICK => look(&file, &args, hands)?,
+            _ => hands.blocking(move |hands| look(&file, &args, hands)).await?,
         };
-        if let Some(sha256) = &output.sha256 {
-            hands.saw(&hands.place(&args.path)?, sha256);
+        match found {
+            Found::Text(text) => {
+                if let Some(sha256) = &text.sha256 {
+                    hands.saw(&hands.place(&path)?, sha256);
+                }
+                Ok(page(text, line_numbers))
+            }
+            Found::Binary(start) if picture::is_image(&start) => {
+                let Shown { picture, bytes, sha256 } = picture::show(path, picture::USUAL_EDGE, hands).await?;
+                Ok(Output { bytes, sha256: Some(sha256), image: Some(picture), ..Output::default() })
+            }
+            Found::Binary(_) => Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` holds no text."))),
         }
-        Ok(output)
     }
 
     fn adapters(&self) -> Vec<Adapter> {
@@ -124,20 +127,20 @@ impl Tool for Read {
 
 impl Args {
     fn wanted(&self) -> Wanted {
-        let lines = self.limit.unwrap_or(MOST_LINES);
+        let lines = self.limit.map_or(MOST_LINES, |limit| limit.min(MOST_LINES));
         let numbers = if self.line_numbers { NUMBER_BYTES * lines as usize } else { 0 };
         Wanted { offset: self.offset, lines: u64::from(lines), bytes: MOST_BYTES - numbers }
     }
 }
 
-fn unreadable(path: &str, error: &std::io::Error, hands: &Hands) -> ToolError {
-    match hands.is_cancelled() {
+fn look(file: &File, args: &Args, hands: &Hands) -> Result<Found, ToolError> {
+    pages::find(file, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
         true => ToolError::cancelled(),
-        false => ToolError::io(&format!("`{path}` can't be read"), error),
-    }
+        false => ToolError::io(&format!("`{}` can't be read", args.path), &error),
+    })
 }
 
-fn shown(text: Text, line_numbers: bool) -> Output {
+fn page(text: Text, line_numbers: bool) -> Output {
     let encoding = match (text.encoding, text.is_marked) {
         (Encoding::Utf8, false) => None,
         (Encoding::Utf8, true) => Some("utf-8-bom".to_owned()),

@@ -1,0 +1,207 @@
+//! `patch`: applies a unified diff, or the `*** Begin Patch` format, to any number of files at once (C-49).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{
+    Content, Effect, ErrorCode, Hands, Permission, Place, Preview, Risk, SideEffect, Spec, Tool, ToolError,
+};
+
+use crate::file::Found;
+use crate::text::patch::{FilePatch, HunkReport, Operation, PatchFault, apply_in, parse};
+use crate::text::{Diff, Side, Tier, between};
+
+/// Applies a patch.
+pub struct Patch;
+
+/// What to apply.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// The patch: a unified diff as `git diff` writes it, or `*** Begin Patch` … `*** End Patch`.
+    patch: String,
+    /// Only shows what would happen.
+    #[serde(default)]
+    dry_run: bool,
+    /// For each path, the version that the patch is meant for, from `read`.
+    #[serde(default)]
+    expected_sha256: BTreeMap<String, String>,
+}
+
+/// What became of the files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// Whether anything was changed; false for a dry run.
+    applied: bool,
+    /// Each file, in the order of the patch.
+    results: Vec<FileResult>,
+}
+
+/// What became of one file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FileResult {
+    /// The file, as it was called before.
+    path: String,
+    /// What happened to it.
+    operation: Operation,
+    /// Lines that came.
+    additions: usize,
+    /// Lines that went.
+    deletions: usize,
+    /// How each hunk was applied.
+    hunks: Vec<HunkReport>,
+    /// What was done beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// The unified diff.
+    diff: String,
+}
+
+impl Tool for Patch {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "patch",
+        version: "1.0.0",
+        description: "Apply a unified diff, or a `*** Begin Patch` block, to one or many files: create, update, delete, \
+                      move. All of it or nothing.",
+        risk: Risk::High,
+        permissions: &[Permission::FsRead, Permission::FsWrite, Permission::FsDelete],
+        side_effects: &[SideEffect::WritesFiles, SideEffect::DeletesFiles],
+        parallel: false,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        // A text that is no patch touches nothing; running it says what is wrong.
+        let files = parse(args.patch.as_bytes()).unwrap_or_default();
+        let mut effects: Vec<Effect> = files.iter().flat_map(|file| effects_of(file, args.dry_run)).collect();
+        effects.dedup();
+        effects
+    }
+
+    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+        let files = parse(args.patch.as_bytes()).ok()?;
+        let results = Bench::default().apply_all(&files, args, hands).ok()?;
+        Some(Preview { diff: results.into_iter().map(|result| result.diff).collect() })
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        let files = parse(args.patch.as_bytes())?;
+        let mut bench = Bench::default();
+        let results = bench.apply_all(&files, &args, hands)?;
+        if !args.dry_run {
+            hands.change(bench.edits())?;
+        }
+        Ok(Output { applied: !args.dry_run, results })
+    }
+}
+
+/// What one file's part of a patch will touch.
+fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
+    let path = &file.path;
+    let changes = match &file.operation {
+        _ if is_dry_run => vec![],
+        Operation::Create | Operation::Update => vec![Effect::write(path)],
+        Operation::Delete => vec![Effect::delete(path)],
+        Operation::Move { to } => vec![Effect::delete(path), Effect::write(to)],
+        Operation::Copy { to } => vec![Effect::write(to)],
+    };
+    let target = match &file.operation {
+        Operation::Move { to } | Operation::Copy { to } => Some(Effect::read(to)),
+        _ => None,
+    };
+    [Effect::read(path)].into_iter().chain(target).chain(changes).collect()
+}
+
+/// The files on the way from before to after. A patch may speak of one file twice; each part starts from the last.
+#[derive(Default)]
+struct Bench {
+    files: BTreeMap<Place, Piece>,
+}
+
+struct Piece {
+    found: Found,
+    now: Option<Content>,
+}
+
+impl Bench {
+    fn apply_all(&mut self, files: &[FilePatch<'_>], args: &Args, hands: &Hands) -> Result<Vec<FileResult>, ToolError> {
+        files.iter().map(|file| self.apply(file, args, hands)).collect()
+    }
+
+    fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<FileResult, ToolError> {
+        let piece = self.piece(&file.path, hands)?;
+        let moved_on = piece.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
+        let encoding = piece.found.encoding();
+        let before = piece.now.clone();
+        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), encoding)?;
+        let note = match moved_on {
+            None => None,
+            Some(what) if applied.reports.iter().all(|hunk| hunk.tier == Tier::Exact && hunk.fuzz == 0) => {
+                Some(format!("The patch was rebased: since the file was last seen, {what}"))
+            }
+            Some(what) => return Err(piece.found.stale(&what)),
+        };
+        let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
+        let after = applied.after.map(|bytes| Content { bytes, mode });
+        let target = match &file.operation {
+            Operation::Move { to } | Operation::Copy { to } => to,
+            _ => &file.path,
+        };
+        let Diff { text: diff, additions, deletions } = between(side(&file.path, &before), side(target, &after));
+        self.put(file, after, hands)?;
+        let operation = file.operation.clone();
+        Ok(FileResult { path: file.path.clone(), operation, additions, deletions, hunks: applied.reports, note, diff })
+    }
+
+    /// Takes the new content to where it belongs.
+    fn put(&mut self, file: &FilePatch<'_>, after: Option<Content>, hands: &Hands) -> Result<(), ToolError> {
+        match &file.operation {
+            Operation::Move { to } | Operation::Copy { to } => {
+                let target = self.piece(to, hands)?;
+                if target.now.is_some() {
+                    return Err(PatchFault::Exists { path: to.clone() }.into());
+                }
+                target.now = after;
+                if matches!(file.operation, Operation::Move { .. }) {
+                    self.piece(&file.path, hands)?.now = None;
+                }
+            }
+            _ => self.piece(&file.path, hands)?.now = after,
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, path: &str, hands: &Hands) -> Result<&mut Piece, ToolError> {
+        let place = hands.place(path)?;
+        if !self.files.contains_key(&place) {
+            let found = Found::look(hands, path)?;
+            let now = found.bytes.clone().map(|bytes| Content { bytes, mode: Some(found.mode) });
+            self.files.insert(place.clone(), Piece { found, now });
+        }
+        self.files.get_mut(&place).ok_or_else(|| ToolError::new(ErrorCode::Internal, "A file was lost on the way."))
+    }
+
+    /// What has to change on disk.
+    fn edits(self) -> Vec<toolgate_contract::Edit> {
+        let has_changed = |piece: &Piece| {
+            let before = piece.found.bytes.as_ref().map(|bytes| (bytes, piece.found.mode));
+            before != piece.now.as_ref().map(|now| (&now.bytes, now.mode.unwrap_or(0o644)))
+        };
+        self.files
+            .into_values()
+            .filter(has_changed)
+            .map(|Piece { found, now }| match now {
+                Some(content) => found.becoming(content.bytes, content.mode),
+                None => found.vanishing(),
+            })
+            .collect()
+    }
+}
+
+fn side<'a>(path: &'a str, content: &'a Option<Content>) -> Option<Side<'a>> {
+    let content = content.as_ref()?;
+    Some(Side { path, mode: 0o100_000 | content.mode.unwrap_or(0o644), content: &content.bytes })
+}

@@ -1,0 +1,175 @@
+//! `read` and `image` through the gate: what a caller gets for every kind of file.
+#![allow(clippy::disallowed_methods, missing_docs, reason = "tests make files of their own")]
+
+use std::fs::Permissions;
+use std::io::Cursor;
+use std::os::unix::fs::PermissionsExt;
+
+use image::{DynamicImage, ImageFormat, RgbImage};
+use serde_json::{Value, json};
+use toolgate_contract::{ErrorCode, Reply, sha256};
+use toolgate_testkit::World;
+
+fn world() -> World {
+    World::new(toolgate_tools::all(), "")
+}
+
+async fn read(world: &World, args: Value) -> Value {
+    let reply = world.perform("read", args).await;
+    assert!(reply.ok, "{:?}", reply.error);
+    reply.payload.unwrap()
+}
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    DynamicImage::from(RgbImage::new(width, height)).write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).unwrap();
+    bytes
+}
+
+#[tokio::test]
+async fn a_plain_file() {
+    let world = world();
+    world.file("a.txt", "one\ntwo\nthree\n");
+    let whole = read(&world, json!({"path": "a.txt"})).await;
+    let expected = json!({
+        "content": "one\ntwo\nthree\n",
+        "start_line": 1,
+        "end_line": 3,
+        "total_lines": 3,
+        "has_more": false,
+        "bytes": 14,
+        "sha256": sha256("one\ntwo\nthree\n"),
+    });
+    assert_eq!(whole, expected, "nothing is said of what is as usual");
+}
+
+#[tokio::test]
+async fn pages_with_and_without_numbers() {
+    let world = world();
+    world.file("a.txt", "one\ntwo\nthree\nfour");
+    for (args, content, start, end, has_more) in [
+        (json!({"offset": 2, "limit": 2}), "two\nthree\n", 2, 3, true),
+        (json!({"offset": -1}), "four", 4, 4, false),
+        (json!({"offset": 9}), "", 0, 0, false),
+        (json!({"offset": 3, "line_numbers": true}), "    3\tthree\n    4\tfour", 3, 4, false),
+        (json!({"offset": 9, "line_numbers": true}), "", 0, 0, false),
+    ] {
+        let mut with_path = args.clone();
+        with_path["path"] = json!("a.txt");
+        let page = read(&world, with_path).await;
+        let found = (&page["content"], &page["start_line"], &page["end_line"], &page["has_more"]);
+        assert_eq!(found, (&json!(content), &json!(start), &json!(end), &json!(has_more)), "{args}");
+    }
+}
+
+#[tokio::test]
+async fn going_on_at_the_next_line_shows_everything() {
+    let world = world();
+    let text: String = (1..=5_000).map(|number| format!("line {number} {}\n", "x".repeat(number % 90))).collect();
+    world.file("long.txt", &text);
+    for line_numbers in [false, true] {
+        let (mut offset, mut shown) = (1, String::new());
+        loop {
+            let page = read(&world, json!({"path": "long.txt", "offset": offset, "line_numbers": line_numbers})).await;
+            let content = page["content"].as_str().unwrap();
+            assert!(content.len() <= 50 * 1024, "a page needs no further cutting");
+            let lines = content.split_inclusive('\n');
+            shown.extend(lines.map(|line| if line_numbers { line.split_once('\t').unwrap().1 } else { line }));
+            offset = page["end_line"].as_i64().unwrap() + 1;
+            if page["has_more"] == json!(false) {
+                break;
+            }
+        }
+        assert!(shown == text, "{line_numbers}");
+    }
+}
+
+#[tokio::test]
+async fn encodings_are_told() {
+    let world = world();
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    for (bytes, content, encoding, replaced) in [
+        ("é\n".as_bytes().to_vec(), "é\n", json!(null), json!(null)),
+        ("\u{FEFF}é\n".as_bytes().to_vec(), "é\n", json!("utf-8-bom"), json!(null)),
+        (utf16("\u{FEFF}é\n"), "é\n", json!("utf-16le"), json!(null)),
+        (b"caf\xE9\n".to_vec(), "café\n", json!("windows-1252"), json!(null)),
+        (b"\xC3\xA9\xC3\xA9\xFF\n".to_vec(), "éé\u{FFFD}\n", json!(null), json!(1)),
+    ] {
+        world.file("a.txt", &bytes);
+        let page = read(&world, json!({"path": "a.txt"})).await;
+        assert_eq!((&page["content"], &page["encoding"], &page["replaced"]), (&json!(content), &encoding, &replaced));
+        assert_eq!(page["sha256"], json!(sha256(&bytes)), "the hash is of the file, not of what is shown");
+    }
+}
+
+#[tokio::test]
+async fn what_can_and_what_cannot_be_read() {
+    let world = world();
+    world.file("empty", "").file("folder/a.txt", "").file("locked", "open\n").file("program", b"\x7FELF\x02\0\0\0");
+    world.file("picture.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>\n").file("broken.png", &png(64, 64)[..60]);
+    std::fs::set_permissions(world.path().join("locked"), Permissions::from_mode(0o444)).unwrap();
+    for (path, expected, hint) in [
+        ("empty", None, ""),
+        ("locked", None, ""),
+        ("picture.svg", None, ""),
+        ("folder", Some(ErrorCode::NotAFile), "list"),
+        ("missing", Some(ErrorCode::NotFound), "list"),
+        ("program", Some(ErrorCode::IsBinary), "format"),
+        ("broken.png", Some(ErrorCode::IsBinary), "damaged"),
+    ] {
+        let error = world.perform("read", json!({"path": path})).await.error;
+        assert_eq!(error.as_ref().map(|error| error.code), expected, "{path}: {error:?}");
+        assert!(error.is_none_or(|error| error.hint.unwrap().contains(hint)), "{path}");
+    }
+}
+
+/// The one artifact of a reply.
+fn only_artifact(reply: &Reply) -> (String, String) {
+    let [artifact] = &reply.artifacts.refs[..] else { panic!("{:?}", reply.artifacts.refs) };
+    (artifact.id.clone(), artifact.mime.clone())
+}
+
+#[tokio::test]
+async fn images_come_back_as_images() {
+    let world = world();
+    world.file("wide.png", png(2_000, 10));
+    let reply = world.perform("read", json!({"path": "wide.png"})).await;
+    let (id, mime) = only_artifact(&reply);
+    let payload = reply.payload.unwrap();
+    let image = &payload["image"];
+    assert_eq!((image["artifact"].as_str(), image["mime"].as_str()), (Some(id.as_str()), Some(mime.as_str())));
+    assert_eq!((&payload["content"], &payload["sha256"]), (&json!(""), &json!(sha256(png(2_000, 10)))));
+
+    let reply = world.perform("image", json!({"path": "wide.png"})).await;
+    assert_eq!(reply.payload.as_ref(), Some(image), "`image` shows the same");
+
+    let reply = world.perform("image", json!({"path": "wide.png", "max_edge": 100})).await;
+    let (id, mime) = only_artifact(&reply);
+    let mut shown = reply.payload.unwrap();
+    assert!(shown["bytes"].take().as_u64().is_some_and(|bytes| bytes > 0));
+    let expected = json!({
+        "width": 100,
+        "height": 1,
+        "original_width": 2_000,
+        "original_height": 10,
+        "mime": mime,
+        "bytes": null,
+        "artifact": id,
+    });
+    assert_eq!((shown, mime.as_str()), (expected, "image/png"));
+}
+
+#[tokio::test]
+async fn what_is_no_image_is_refused_by_image() {
+    let world = world();
+    world.file("a.txt", "text").file("broken.png", &png(64, 64)[..60]);
+    for (args, expected) in [
+        (json!({"path": "a.txt"}), ErrorCode::InvalidArgs),
+        (json!({"path": "broken.png"}), ErrorCode::IsBinary),
+        (json!({"path": "missing.png"}), ErrorCode::NotFound),
+        (json!({"path": "broken.png", "max_edge": 9_000}), ErrorCode::InvalidArgs),
+    ] {
+        let reply = world.perform("image", args.clone()).await;
+        assert_eq!(reply.error.map(|error| error.code), Some(expected), "{args}");
+    }
+}
