@@ -2,6 +2,7 @@
 
 mod audit;
 mod call;
+mod changes;
 mod completions;
 mod doctor;
 mod init;
@@ -9,6 +10,7 @@ mod policy;
 mod runs;
 mod tools;
 mod trust;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -70,6 +72,8 @@ enum Verb {
     Policy(policy::Policy),
     Runs(runs::Runs),
     Audit(audit::Audit),
+    Changes(changes::Changes),
+    Undo(undo::Undo),
     Init(init::Init),
     Trust(trust::Trust),
     Doctor(doctor::Doctor),
@@ -97,6 +101,8 @@ impl Program {
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
+            Verb::Changes(verb) => verb.run(&setting()?),
+            Verb::Undo(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),
             Verb::Trust(verb) => verb.run(&setting()?),
             Verb::Doctor(verb) => verb.run(&setting()?),

@@ -85,6 +85,17 @@ pub(crate) fn risk(risk: Risk) -> String {
     }
 }
 
+/// A line of a unified diff in its colour.
+pub(crate) fn diff_line(line: &str) -> String {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => GREEN,
+        Some(b'-') => RED,
+        Some(b'@') => BLUE,
+        _ => DIM,
+    };
+    paint(style, plain(line))
+}
+
 fn level(level: Level) -> (&'static str, Style) {
     match level {
         Level::Info => ("•", BLUE),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use toolgate_contract::{Clock, RunFacts, SystemClock};
+use toolgate_contract::{AnyTool, Clock, RunFacts, SystemClock};
 use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session};
+use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::{RootAccess, Roots};
 
 use crate::config::{PolicyFlags, Sources, UserRulebook};
@@ -113,10 +113,12 @@ impl Desk {
         };
         let secrets = own_secrets(&compiled.settings);
         let files = Arc::new(roots(place, &compiled.settings)?);
-        let registry = Registry::of(toolgate_tools::all())?;
+        let contents = Arc::new(state.contents(options.durability)?);
+        let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
         let gate =
             Gate::new(registry, compiled.policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
-                .with_changes(place.state()?, state.contents(options.durability)?)
+                .with_changes(place.state()?, contents)
                 .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
                 .with_replay(place.replay());
         Ok(Self { gate, clock, facts, state, options })
@@ -138,7 +140,11 @@ impl Desk {
         let run = Arc::new(run);
         let session_grants = self.state.session_grants(&choice.session, &self.options)?;
         let recorder = RunRecorder::new(Arc::clone(&run), session_grants);
-        let (grants, warnings) = recorder.known_grants()?;
+        let (grants, warnings) = match self.options.key {
+            Some(_) => recorder.known_grants()?,
+            // Without a key nobody can tell our grants from those that came with a repository: none count.
+            None => (Vec::new(), vec!["There is no seal's key, so earlier approvals don't count.".to_owned()]),
+        };
         for warning in warnings {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&warning));
         }

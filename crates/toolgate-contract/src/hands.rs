@@ -2,6 +2,7 @@
 //! for one call; a tool that reaches for something it didn't declare is refused here.
 
 use std::fs::File;
+use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
@@ -140,6 +141,19 @@ impl Hands {
     /// A place as the caller would write it.
     pub fn shown(&self, place: &Place) -> String {
         self.means.files.shown(place)
+    }
+
+    /// All bytes of a file at or beneath a declared place; none when nothing is there.
+    pub fn bytes_at(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
+        let mut file = match self.open_at(place) {
+            Ok(file) => file,
+            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)
+            .map_err(|error| ToolError::io(&format!("`{}` can't be read", place.path), &error))?;
+        Ok(Some(bytes))
     }
 
     /// Lists a folder at or beneath a declared place; what policy hides isn't in it.

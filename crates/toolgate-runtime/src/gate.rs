@@ -89,7 +89,7 @@ impl Gate {
 
     /// Lets tools change files: each change goes through this workspace's record, so that it can be taken back.
     #[must_use]
-    pub fn with_changes(mut self, state: State, contents: Contents) -> Self {
+    pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
         self.workshop = Some(Arc::new(Workshop::new(state, contents)));
         self
     }

@@ -83,28 +83,6 @@ impl Redactor {
         json::redact(self, value)
     }
 
-    /// x
-    pub fn stats(&self, b: &[u8]) -> Vec<(usize, usize)> {
-        let mut m = std::collections::BTreeMap::new();
-        for h in self.scanner.hits(b, 0) {
-            *m.entry(h.pattern()).or_insert(0) += 1;
-        }
-        let mut v: Vec<_> = m.into_iter().collect();
-        v.sort_by_key(|x| std::cmp::Reverse(x.1));
-        v
-    }
-    /// x
-    pub fn key(&self, i: usize) -> String {
-        format!("{i}")
-    }
-    /// x
-    pub fn found(&self, b: &[u8]) -> Vec<Range<usize>> {
-        self.secrets(b)
-    }
-    /// x
-    pub fn has_hit(&self, b: &[u8]) -> bool {
-        self.scanner.hits(b, 0).next().is_some()
-    }
     /// Redacts text that comes in chunks.
     pub fn stream(&self) -> Stream {
         Stream::new(self.clone())

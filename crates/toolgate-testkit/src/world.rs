@@ -9,7 +9,7 @@ use toolgate_contract::{AnyTool, Call, CancellationToken, Clock, Event, Happenin
 use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
-use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session};
+use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, Undo};
 use toolgate_sandbox::Roots;
 
 use crate::FrozenClock;
@@ -36,16 +36,18 @@ impl World {
         let layer = LayerInput { layer: Layer::User, source: "test".into(), trusted: true, config };
         let compiled = compile(vec![layer]).expect("a test's rules are right");
         let roots = Roots::open(folder.path()).expect("the workspace opens");
+        let contents = Arc::new(open_state(folder.path()).contents(Durability::Os).expect("a store"));
+        let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(open_state(folder.path()).path(), Arc::clone(&contents)));
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
         let gate = Gate::new(
-            Registry::of(tools).expect("a test's tools have different names"),
+            Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
             compiled.policy,
             compiled.settings,
             Arc::new(roots),
             Redactor::new([secret]),
             Arc::clone(&clock) as Arc<dyn Clock>,
         )
-        .with_changes(open_state(folder.path()), open_state(folder.path()).contents(Durability::Os).expect("a store"));
+        .with_changes(open_state(folder.path()), contents);
         let state = open_state(folder.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
         let facts = RunFacts {

@@ -11,7 +11,30 @@ const DETECTED: usize = 256 * 1024;
 /// Bytes that are looked at to tell UTF-16 without a mark, and what holds no text.
 const SNIFFED: usize = 8_192;
 
-pub(crate) use crate::text::Encoding;
+/// How a file's bytes spell its text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// UTF-8, or bytes that are mostly so.
+    #[default]
+    Utf8,
+    /// UTF-16, low byte first.
+    Utf16Le,
+    /// UTF-16, high byte first.
+    Utf16Be,
+    /// One of the older ones.
+    Other(&'static known::Encoding),
+}
+
+impl From<&'static known::Encoding> for Encoding {
+    fn from(encoding: &'static known::Encoding) -> Self {
+        match encoding {
+            utf8 if utf8 == known::UTF_8 => Self::Utf8,
+            little if little == known::UTF_16LE => Self::Utf16Le,
+            big if big == known::UTF_16BE => Self::Utf16Be,
+            other => Self::Other(other),
+        }
+    }
+}
 
 /// Text that was spelt in some encoding.
 #[derive(Debug, PartialEq, Eq)]

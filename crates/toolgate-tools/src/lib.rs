@@ -2,12 +2,17 @@
 //! gate, not the journal.
 
 mod artifact;
+mod cursor;
 mod delete;
 mod display;
 mod edit;
 mod encoding;
 mod file;
+mod find;
+mod first;
+mod grep;
 mod image;
+mod left_out;
 mod lines;
 mod list;
 mod move_file;
@@ -28,6 +33,8 @@ pub use artifact::Artifact;
 pub use delete::Delete;
 pub use display::Display;
 pub use edit::Edit;
+pub use find::Find;
+pub use grep::Grep;
 pub use list::List;
 pub use move_file::Move;
 pub use patch::Patch;
@@ -41,6 +48,8 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Delete),   // removes a file or folder
         erase(Display),  // shows the person something
         erase(Edit),     // replaces text inside a file
+        erase(Find),     // finds files by their paths
+        erase(Grep),     // finds lines by their content
         erase(Image),    // shows an image
         erase(List),     // shows what is in a folder
         erase(Move),     // gives a file another path

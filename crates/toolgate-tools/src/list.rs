@@ -2,7 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, EntryKind, ErrorCode, Hands, Permission, Place, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{
+    Effect, EntryKind, Hands, Permission, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
+};
+
+use crate::cursor::{After, Cursor, Key, Order};
+use crate::first::First;
 
 /// Entries in one answer, unless the caller asks for fewer.
 const MOST_ENTRIES: u32 = 1_000;
@@ -20,6 +25,12 @@ pub struct Args {
     /// Whether to go into folders.
     #[serde(default)]
     recursive: bool,
+    /// Globs of what to leave out, relative to `path`, such as `*.lock` or `docs/`.
+    #[serde(default)]
+    ignore: Vec<String>,
+    /// Whether to leave out what `.gitignore` names. Usually only when `recursive`.
+    #[serde(default)]
+    gitignore: Option<bool>,
     /// Entries at the most.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
@@ -40,12 +51,15 @@ pub struct Output {
     entries: Vec<Item>,
     /// Whether there are more; go on with `cursor`.
     has_more: bool,
+    /// Folders that couldn't be read, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<u64>,
 }
 
 /// One entry.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Item {
-    /// Its name.
+    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
     name: String,
     /// Its path, relative to the workspace.
     path: String,
@@ -62,8 +76,9 @@ impl Tool for List {
 
     const SPEC: Spec = Spec {
         name: "list",
-        version: "1.0.0",
-        description: "Show what is in a folder: names, kinds, sizes. Places where credentials are kept are not shown.",
+        version: "1.1.0",
+        description: "Show what is in a folder: names, kinds, sizes. Files whose names begin with a dot are shown; \
+                      places where credentials are kept are not. With `recursive`, what `.gitignore` names is left out.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],
@@ -75,69 +90,44 @@ impl Tool for List {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let limit = args.limit.unwrap_or(MOST_ENTRIES) as usize;
-        let mut walk =
-            Walk { hands, after: args.cursor.as_deref(), is_recursive: args.recursive, room: limit + 1, items: vec![] };
-        let root = hands.place(&args.path)?;
-        walk.visit(&root)?;
-        let mut found = walk.items;
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        if let (true, Some((last, _))) = (has_more, found.last()) {
-            hands.more(last);
-        }
-        Ok(Output { entries: found.into_iter().map(|(_, item)| item).collect(), has_more })
+        hands.blocking(move |hands| list(&args, hands)).await
     }
 }
 
-/// A walk in the order of paths, which stops as soon as the page is full.
-struct Walk<'a> {
-    hands: &'a Hands,
-    after: Option<&'a str>,
-    is_recursive: bool,
-    room: usize,
-    /// What was found, each with its path beneath the root, which is what a cursor remembers.
-    items: Vec<(String, Item)>,
+fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
+    let limit = args.limit.unwrap_or(MOST_ENTRIES) as usize;
+    let options = WalkOptions {
+        gitignore: args.gitignore.unwrap_or(args.recursive),
+        hidden: true,
+        max_depth: (!args.recursive).then_some(1),
+        globs: args.ignore.iter().map(|glob| format!("!{glob}")).collect(),
+        ..WalkOptions::default()
+    };
+    let after = After::new(args.cursor.as_deref(), Order::Path)?;
+    let first = First::new(limit + 1);
+    let visit = |walked: &Walked<'_>| visit(walked, &after, &first, hands);
+    let unreadable = hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(visit) })?;
+    let mut found: Vec<(Key, Item)> = first.into_ordered().collect();
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    if let (true, Some((key, _))) = (has_more, found.last()) {
+        hands.more(Cursor { key: key.clone(), line: 0 }.to_string());
+    }
+    let entries = found.into_iter().map(|(_, item)| item).collect();
+    Ok(Output { entries, has_more, unreadable: (unreadable > 0).then_some(unreadable) })
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, folder: &Place) -> Result<(), ToolError> {
-        for entry in self.hands.entries_at(folder)? {
-            if self.items.len() == self.room {
-                return Ok(());
-            }
-            if self.hands.is_cancelled() {
-                return Err(ToolError::cancelled());
-            }
-            let (place, kind) = (entry.place.clone(), entry.kind);
-            if self.after.is_none_or(|after| in_order(after, &place.path)) {
-                let size = (kind == EntryKind::File).then_some(entry.size);
-                let item = Item { name: entry.name, path: self.hands.shown(&place), kind, size };
-                self.items.push((place.path.clone(), item));
-            }
-            if self.is_recursive && kind == EntryKind::Folder && self.may_hold_more(&place.path) {
-                self.visit_below(&place)?;
-            }
-        }
-        Ok(())
+fn visit(walked: &Walked<'_>, after: &After, first: &First<Item>, hands: &Hands) -> Step {
+    let key = Key::by_path(&walked.place.path);
+    // What lies beneath a folder comes after it, so a folder that comes too late holds nothing that doesn't.
+    if !first.wants(&key) {
+        return Step::Past;
     }
-
-    /// A folder that can't be entered is left out; the rest is still worth showing.
-    fn visit_below(&mut self, folder: &Place) -> Result<(), ToolError> {
-        match self.visit(folder) {
-            Err(error) if error.code == ErrorCode::Cancelled => Err(error),
-            _ => Ok(()),
-        }
+    let goes_in = after.reaches_into(&key.path);
+    if after.line(&key).is_some() {
+        let size = (walked.kind == EntryKind::File).then(|| walked.facts()).flatten().map(|facts| facts.size);
+        let name = key.path.rsplit('/').next().unwrap_or_default().to_owned();
+        first.add(key, 1, Item { name, path: hands.shown(walked.place), kind: walked.kind, size });
     }
-
-    /// Whether anything after the cursor can be beneath this folder.
-    fn may_hold_more(&self, folder: &str) -> bool {
-        self.after
-            .is_none_or(|after| in_order(after, folder) || after.starts_with(&format!("{folder}/")) || after == folder)
-    }
-}
-
-/// Whether `path` comes after `earlier` in the order of the walk: by names, folder before its contents.
-fn in_order(earlier: &str, path: &str) -> bool {
-    earlier.split('/').lt(path.split('/'))
+    if goes_in { Step::On } else { Step::Past }
 }

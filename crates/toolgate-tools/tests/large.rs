@@ -39,7 +39,10 @@ async fn ten_gigabytes_from_both_ends() {
     let before = peak();
     let page = read(&world, json!({"path": "huge.log", "offset": 4_999, "limit": 1})).await;
     assert_eq!((&page["content"], &page["has_more"]), (&json!("a line of the start\n"), &json!(true)));
-    assert_eq!((&page["total_lines"], &page["sha256"], &page["bytes"]), (&json!(null), &json!(null), &json!(10_u64 << 30)));
+    assert_eq!(
+        (&page["total_lines"], &page["sha256"], &page["bytes"]),
+        (&json!(null), &json!(null), &json!(10_u64 << 30))
+    );
     let page = read(&world, json!({"path": "huge.log", "offset": -2, "limit": 1})).await;
     assert_eq!((&page["content"], &page["has_more"]), (&json!("last but one\n"), &json!(true)));
     assert_eq!((&page["start_line"], &page["end_line"]), (&json!(-2), &json!(-2)));
@@ -73,8 +76,8 @@ async fn a_single_line_of_a_gigabyte_is_cut() {
     let before = peak();
     for offset in [1, -1] {
         let page = read(&world, json!({"path": "line.json", "offset": offset})).await;
-        assert_eq!(page["content"].as_str().unwrap().len(), 50 * 1024 + 1);
-        assert_eq!(page["cut_bytes"], json!((1_u64 << 30) - 50 * 1024 - 1));
+        assert_eq!(page["content"].as_str().unwrap().len(), 50 * 1024);
+        assert_eq!(page["cut_bytes"], json!((1_u64 << 30) - 50 * 1024));
         assert_eq!((&page["start_line"], &page["has_more"]), (&json!(1), &json!(false)));
     }
     assert!(peak() - before < MOST_GROWTH, "{} KiB", peak() - before);

@@ -51,6 +51,20 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// A call that the person has approved by asking for it.
+    pub(super) fn approved(tool: &str, args: String) -> Self {
+        Self {
+            tool: tool.into(),
+            args: Some(args),
+            args_file: None,
+            approve: true,
+            run: None,
+            session: "cli".into(),
+            version_req: None,
+            justification: None,
+        }
+    }
+
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let args = strict_json::parse(&self.arguments()?)?;
         let desk = Desk::open(&setting.place)?;

@@ -59,7 +59,7 @@ impl Runs {
 }
 
 /// A run by its id, the beginning of one, or `last`. Ids sort by time.
-fn find(state: &State, wanted: &str) -> Result<String> {
+pub(super) fn find(state: &State, wanted: &str) -> Result<String> {
     let mut runs = list_runs(state.path())?;
     runs.sort();
     let found: Vec<&String> = match wanted {

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use toolgate_contract::{BoxFuture, Scope};
 use toolgate_runtime::{Answer, ApprovalRequest, Approver};
 
-use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, paint, plain, risk};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
 
 /// Asks whoever sits at the terminal.
 pub(crate) struct TerminalApprover {
@@ -110,7 +110,7 @@ fn show(request: &ApprovalRequest) {
     }
     if let Some(diff) = &request.preview {
         anstream::eprintln!();
-        diff.lines().for_each(show_diff_line);
+        diff.lines().for_each(|line| anstream::eprintln!("  {}", diff_line(line)));
     }
     anstream::eprintln!();
     for offer in &request.scopes {
@@ -119,14 +119,4 @@ fn show(request: &ApprovalRequest) {
         anstream::eprintln!("  {letter} {:<8} {grants}", name(offer.scope));
     }
     anstream::eprintln!("  {} no", paint(RED.bold(), "[n]"));
-}
-
-fn show_diff_line(line: &str) {
-    let style = match line.as_bytes().first() {
-        Some(b'+') => GREEN,
-        Some(b'-') => RED,
-        Some(b'@') => BLUE,
-        _ => DIM,
-    };
-    anstream::eprintln!("  {}", paint(style, plain(line)));
 }

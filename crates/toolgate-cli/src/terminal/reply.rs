@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolgate_contract::Reply;
 
-use super::{BLUE, DIM, complain_of, paint, plain};
+use super::{BLUE, DIM, complain_of, diff_line, paint, plain};
 
 /// Shows a reply.
 pub(crate) fn show_reply(reply: &Reply) {
@@ -25,6 +25,8 @@ fn show_payload(payload: &Value) {
         anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
     } else if let Some(entries) = payload.get("entries").and_then(Value::as_array) {
         entries.iter().for_each(show_entry);
+    } else if let Some(diff) = payload.get("diff").and_then(Value::as_str) {
+        diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
     } else {
         anstream::println!("{}", serde_json::to_string_pretty(payload).unwrap_or_default());
     }

@@ -17,17 +17,12 @@ use crate::versions::Versions;
 /// What every change in a workspace goes through.
 pub(crate) struct Workshop {
     state: State,
-    contents: Contents,
+    contents: Arc<Contents>,
 }
 
 impl Workshop {
-    pub(crate) fn new(state: State, contents: Contents) -> Self {
+    pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
         Self { state, contents }
-    }
-
-    /// The content with this hash, as long as it isn't evicted.
-    pub(crate) fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, ToolError> {
-        Ok(self.contents.get(hash)?)
     }
 }
 

@@ -46,20 +46,28 @@ impl Keywords {
 
     /// Every keyword in `bytes`, also inside another, in the order of their ends.
     pub(super) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        let lane = bytes.len() / LANES;
+        // A lane pays off when it is much longer than what it has to read in advance.
+        let (read, state) = match lane >= self.longest * LANES {
+            true => (lane * LANES, self.read_lanes(&bytes[..lane * LANES], &mut found)),
+            false => (0, self.start),
+        };
+        self.read(&bytes[read..], read, state, &mut found);
+        found
+    }
+
+    /// Reads `LANES` parts of equal length side by side. Returns the automaton's state after the last.
+    fn read_lanes(&self, bytes: &[u8], found: &mut Vec<Found>) -> StateID {
         let length = bytes.len() / LANES;
-        if length < self.longest * LANES {
-            let mut found = Vec::new();
-            self.read(bytes, 0, self.start, &mut found);
-            return found;
-        }
-        // Each lane begins as if it had read all that precedes it: a keyword's length before is enough.
         let lanes: [&[u8]; LANES] = array::from_fn(|lane| &bytes[lane * length..(lane + 1) * length]);
+        // Each lane begins as if it had read all that precedes it: a keyword's length of it is enough.
         let mut states: [StateID; LANES] = array::from_fn(|lane| {
             let before = &bytes[(lane * length).saturating_sub(self.longest)..lane * length];
             before.iter().fold(self.start, |state, byte| self.automaton.next_state(Anchored::No, state, *byte))
         });
-        let mut found: [Vec<Found>; LANES] = Default::default();
-        for at in 0..length {
+        let mut notes: [Vec<Found>; LANES] = Default::default();
+        (0..length).for_each(|at| {
             let mut special = false;
             for lane in 0..LANES {
                 states[lane] = self.automaton.next_state(Anchored::No, states[lane], lanes[lane][at]);
@@ -67,13 +75,12 @@ impl Keywords {
             }
             if special {
                 for lane in 0..LANES {
-                    self.note(states[lane], lane * length + at + 1, &mut found[lane]);
+                    self.note(states[lane], lane * length + at + 1, &mut notes[lane]);
                 }
             }
-        }
-        let mut found = found.concat();
-        self.read(&bytes[LANES * length..], LANES * length, states[LANES - 1], &mut found);
-        found
+        });
+        found.extend(notes.into_iter().flatten());
+        states[LANES - 1]
     }
 
     /// How many bytes at the end of `bytes` may be the beginning of a keyword.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::values::Value;
 
 /// How far a rule looks to the left of its keyword.
-pub(super) const BEFORE: usize = 64;
+pub(super) const BEFORE: usize = 128;
 /// How far a rule looks past its keyword.
 pub(super) const AFTER: usize = 512;
 
@@ -26,8 +26,10 @@ pub(super) struct Rule {
     pub(super) block: bool,
     value: Value,
     regex: Pattern,
-    /// Without one, a word has to start at the keyword.
+    /// What must stand before the keyword.
     before: Option<Pattern>,
+    /// Whether that is just the start of a word, which a look at one byte mostly shows.
+    at_word_start: bool,
     not_before: Option<Pattern>,
     #[cfg(test)]
     pub(super) examples: (Vec<String>, Vec<String>),
@@ -36,26 +38,19 @@ pub(super) struct Rule {
 impl Rule {
     /// The part of `text` that is secret, as a range of it. `text` starts at the keyword; `before` is what precedes it.
     pub(super) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
-        let fits = match &self.before {
-            Some(pattern) => pattern.get().is_match(before),
-            None => starts_word(before),
-        };
-        if !fits || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
+        if !self.fits_after(before) || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
             return None;
         }
         let captures = self.regex.get().captures(text)?;
         let secret = captures.iter().skip(1).flatten().next()?;
         self.value.accepts(secret.as_bytes()).then_some((secret.start(), secret.end()))
     }
-}
 
-/// Whether a word can start after `before`.
-fn starts_word(before: &[u8]) -> bool {
-    static START: LazyLock<Regex> = LazyLock::new(|| {
-        let file: File = toml::from_str(include_str!("rules.toml")).expect("rules.toml is checked by a test");
-        compile(&format!("{}\\z", file.fragments["start"]))
-    });
-    before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric()) || START.is_match(before)
+    fn fits_after(&self, before: &[u8]) -> bool {
+        let outside_words = || before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+        let matches = |pattern: &Pattern| pattern.get().is_match(before);
+        self.at_word_start && outside_words() || self.before.as_ref().is_none_or(matches)
+    }
 }
 
 /// A regex that is compiled when it is first needed.
@@ -113,15 +108,16 @@ fn parse(source: &str) -> Vec<Rule> {
     let fill = |pattern: &str| {
         fragments.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("<{name}>"), part))
     };
-    let leading = |pattern: String| Pattern::new(format!("(?:{})\\z", fill(&pattern)));
+    let leading = |pattern: &str| Pattern::new(format!("(?:{})\\z", fill(pattern)));
     rule.into_iter()
         .map(|written| Rule {
             keywords: with_endings(&written.keywords, &written.endings),
             block: written.block,
             value: written.value,
             regex: Pattern::new(format!("\\A(?:{})", fill(&written.regex))),
-            before: written.before.map(leading),
-            not_before: written.not_before.map(leading),
+            at_word_start: written.before.is_none(),
+            before: Some(written.before.as_deref().unwrap_or("<start>")).filter(|it| !it.is_empty()).map(leading),
+            not_before: written.not_before.as_deref().map(leading),
             #[cfg(test)]
             id: written.id,
             #[cfg(test)]

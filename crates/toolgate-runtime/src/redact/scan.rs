@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::block::KeyBody;
 use super::keywords::{Found, Keywords};
-use super::rules::{AFTER, BEFORE, RULES};
+use super::rules::{AFTER, BEFORE, RULES, Rule};
 
 /// Known secrets longer than this are looked for in pieces, so that a stream holds back little.
 const LONGEST_PIECE: usize = 512;
@@ -44,11 +44,6 @@ pub(super) struct View<'a> {
     pub(super) complete: bool,
 }
 
-impl Hit {
-    pub(super) fn pattern(&self) -> usize {
-        self.keyword
-    }
-}
 impl<'a> View<'a> {
     pub(super) fn end(&self) -> usize {
         self.base + self.bytes.len()
@@ -159,27 +154,40 @@ impl Scanner {
             Meaning::Keyword(rules) => (false, rules.as_slice()),
         };
         let itself = known.then_some(Span { start: hit.start, end: hit.end, growth: None });
-        itself.into_iter().chain(rules.iter().filter_map(move |&rule| span_by_rule(rule, hit, view)))
+        let window = Window::new(hit, view);
+        itself.into_iter().chain(rules.iter().filter_map(move |&rule| window.span(&RULES[rule])))
     }
 }
 
-/// What one rule makes of a keyword.
-pub(super) fn span_by_rule(rule: usize, hit: Hit, view: View<'_>) -> Option<Span> {
-    let rule = &RULES[rule];
-    let before = view.slice(hit.start.saturating_sub(BEFORE).max(view.base)..hit.start);
-    let mut text = view.slice(hit.start..view.end().min(hit.end + AFTER));
-    let keyword = hit.end - hit.start;
-    if !rule.block
-        && let Some(line) = text[keyword..].iter().position(|byte| *byte == b'\n')
-    {
-        text = &text[..keyword + line + 1];
+/// What a rule may look at around a keyword.
+struct Window<'a> {
+    hit: Hit,
+    before: &'a [u8],
+    /// From the keyword on.
+    text: &'a [u8],
+    /// As `text`, to the end of the line.
+    line: &'a [u8],
+}
+
+impl<'a> Window<'a> {
+    fn new(hit: Hit, view: View<'a>) -> Self {
+        let before = view.slice(hit.start.saturating_sub(BEFORE).max(view.base)..hit.start);
+        let text = view.slice(hit.start..view.end().min(hit.end + AFTER));
+        let keyword = hit.end - hit.start;
+        let line = text[keyword..].iter().position(|byte| *byte == b'\n').map_or(text, |end| &text[..=keyword + end]);
+        Self { hit, before, text, line }
     }
-    let (start, end) = rule.secret(before, text)?;
-    let growth = match rule.block {
-        true => Some(Growth::Body(KeyBody::default())),
-        false => (end == keyword + AFTER).then_some(Growth::Token),
-    };
-    Some(Span { start: hit.start + start, end: hit.start + end, growth })
+
+    /// What one rule finds.
+    fn span(&self, rule: &Rule) -> Option<Span> {
+        let (start, end) = rule.secret(self.before, if rule.block { self.text } else { self.line })?;
+        let (start, end) = (self.hit.start + start, self.hit.start + end);
+        let growth = match rule.block {
+            true => Some(Growth::Body(KeyBody::default())),
+            false => (end == self.hit.end + AFTER).then_some(Growth::Token),
+        };
+        Some(Span { start, end, growth })
+    }
 }
 
 /// A long secret as pieces that lie side by side, the last one as long as the others.
@@ -207,7 +215,7 @@ mod tests {
     fn finds(scanner: &Scanner, rule: usize, text: &str) -> bool {
         let view = View { bytes: text.as_bytes(), base: 0, complete: true };
         scanner.hits(view.bytes, 0).any(|hit| match &scanner.meanings[hit.keyword] {
-            Meaning::Keyword(rules) => rules.contains(&rule) && span_by_rule(rule, hit, view).is_some(),
+            Meaning::Keyword(rules) => rules.contains(&rule) && Window::new(hit, view).span(&RULES[rule]).is_some(),
             Meaning::Known(_) => false,
         })
     }

@@ -42,6 +42,7 @@ impl Value {
             Self::Token => {
                 value.iter().any(u8::is_ascii_digit)
                     && value.iter().any(u8::is_ascii_alphabetic)
+                    && !is_camel_case(value)
                     && Self::Given.accepts(value)
             }
             Self::Random => value.len() >= 12 && Self::Token.accepts(value) && looks_random(value),
@@ -67,8 +68,9 @@ fn is_reference(value: &[u8]) -> bool {
         b'<' | b'[' | b'{' | b'^' => return true,
         _ => {}
     }
-    let braces = value.contains(&b'{') && value.contains(&b'}');
-    braces || ["${", "$(", "{{", "#{", "<%", " $"].iter().any(|mark| contains(value, mark))
+    let brackets =
+        [(b'{', b'}'), (b'[', b']')].iter().any(|(open, close)| value.contains(open) && value.contains(close));
+    brackets || ["${", "$(", "{{", "#{", "<%", " $"].iter().any(|mark| contains(value, mark))
 }
 
 /// Parts that only occur in text that asks for a value, in lower case.
@@ -117,7 +119,7 @@ pub(super) fn is_number(value: &[u8]) -> bool {
 
 /// What stands after a name in code or configuration and is no secret.
 fn is_ordinary(value: &[u8]) -> bool {
-    is_word_of_code(value) || is_type_with_size(value) || is_path(value) || is_made_of_names(value)
+    is_word_of_code(value) || is_type_with_size(value) || is_colour(value) || is_path(value) || is_made_of_names(value)
 }
 
 /// Words that a language or a schema gives as a value or a type.
@@ -158,7 +160,7 @@ const WORDS: &[&str] = &[
 ];
 
 fn is_word_of_code(value: &[u8]) -> bool {
-    let trimmed = value.strip_suffix(b"?").or(value.strip_suffix(b"!")).unwrap_or(value);
+    let trimmed = value.strip_suffix(b"?").or(value.strip_suffix(b".")).unwrap_or(value);
     WORDS.iter().any(|word| trimmed.eq_ignore_ascii_case(word.as_bytes())) || value.starts_with(b"required|")
 }
 
@@ -176,6 +178,20 @@ fn is_type_with_size(value: &[u8]) -> bool {
         && STEMS.iter().any(|known| value[..stem].eq_ignore_ascii_case(known.as_bytes()))
 }
 
+/// Colours, such as `#d8dee9`.
+fn is_colour(value: &[u8]) -> bool {
+    matches!(value, [b'#', digits @ ..] if digits.len() <= 8 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// A type's name of several words, such as `V1SecretVolumeSource`: nearly every capital begins a word.
+fn is_camel_case(value: &[u8]) -> bool {
+    let begins_word = |part: &&[u8]| part[0].is_ascii_uppercase() && part[1..].iter().all(u8::is_ascii_lowercase);
+    let words = value.windows(4).filter(begins_word).count();
+    let capitals = value.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    words >= 2 && capitals <= words + 1 && digits <= 2 && value.iter().all(u8::is_ascii_alphanumeric)
+}
+
 /// Paths and addresses: they begin as one, and no part of them looks random.
 pub(super) fn is_path(value: &[u8]) -> bool {
     let begins = [&b"/"[..], b"./", b"../", b"~/", b"~\\"].iter().any(|start| value.starts_with(start));
@@ -189,12 +205,16 @@ pub(super) fn is_path(value: &[u8]) -> bool {
 /// Several plain words or numbers with something between them: `my-app-secret-v2`, `self.token1`, `2024-01-15`.
 fn is_made_of_names(value: &[u8]) -> bool {
     let mut parts = value.split(|byte| b"-_.:/>".contains(byte)).filter(|part| !part.is_empty());
-    let digits_of_a_name = if value.contains(&b'.') || contains(value, "::") || contains(value, "->") { 2 } else { 1 };
+    let dotted = value.contains(&b'.') || contains(value, "::") || contains(value, "->");
     let is_name = |part: &[u8]| {
-        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let digits = &part[letters..];
-        let few = digits.len() <= digits_of_a_name || is_type_with_size(part);
-        digits.iter().all(u8::is_ascii_digit) && (letters == 0 || few) && !is_jumbled(part)
+        let numbers = part.split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        let at_end = part.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let few = match dotted {
+            true => part[0].is_ascii_alphabetic() && numbers.count() <= 1,
+            false => numbers.map(<[u8]>::len).sum::<usize>() == at_end && at_end <= 1,
+        };
+        let number = at_end == part.len();
+        part.iter().all(u8::is_ascii_alphanumeric) && (number || few || is_type_with_size(part)) && !is_jumbled(part)
     };
     parts.clone().count() >= 2 && parts.all(is_name)
 }
@@ -292,8 +312,20 @@ mod tests {
             ),
             (
                 Value::Token,
-                &["abc123", "abc123def", "0d3ecf3c-7f1a-4f0e-9a55-1c1d3f1b2a10"],
-                &["access_token", "uint256", "base64", "my-app-secret-v2", "2024-01-15", "=>", "csrf-token-1"],
+                &["abc123", "abc123def", "2YotnFZFEjr1zCsicMWpAA", "0d3ecf3c-7f1a-4f0e-9a55-1c1d3f1b2a10"],
+                &[
+                    "access_token",
+                    "V1SecretVolumeSource",
+                    "#d8dee9",
+                    "Jobs[-1].JobId2",
+                    "ed25519.Ed25519PrivateKey",
+                    "uint256",
+                    "base64",
+                    "my-app-secret-v2",
+                    "2024-01-15",
+                    "=>",
+                    "csrf-token-1",
+                ],
             ),
             (
                 Value::Random,

@@ -10,30 +10,7 @@ use encoding_rs as known;
 use super::splice::{Splice, spliced};
 use super::view::{View, ViewBuilder};
 
-/// How a file's bytes spell its text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// UTF-8, or bytes that are mostly so.
-    #[default]
-    Utf8,
-    /// UTF-16, low byte first.
-    Utf16Le,
-    /// UTF-16, high byte first.
-    Utf16Be,
-    /// One of the older ones.
-    Other(&'static known::Encoding),
-}
-
-impl From<&'static known::Encoding> for Encoding {
-    fn from(encoding: &'static known::Encoding) -> Self {
-        match encoding {
-            utf8 if utf8 == known::UTF_8 => Self::Utf8,
-            little if little == known::UTF_16LE => Self::Utf16Le,
-            big if big == known::UTF_16BE => Self::Utf16Be,
-            other => Self::Other(other),
-        }
-    }
-}
+pub use crate::encoding::Encoding;
 
 /// Why a text can't be changed in its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]

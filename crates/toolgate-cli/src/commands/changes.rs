@@ -1,0 +1,89 @@
+//! `toolgate changes`: what calls changed, as diffs.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use toolgate_contract::{Change, FileState, Happening};
+use toolgate_journal::{Contents, Durability, State, list_runs, read_events};
+use toolgate_tools::text::{Side, between};
+
+use super::{Setting, runs};
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, GREEN, RED, diff_line, paint, plain};
+
+/// Show what calls changed, newest run first.
+///
+/// Each call is named, so that `toolgate undo CALL` can take it back.
+#[derive(Debug, Args)]
+pub(crate) struct Changes {
+    /// Only this run: its id, the beginning of it, or `last`.
+    run: Option<String>,
+    /// Only names and numbers, no diffs.
+    #[arg(long)]
+    stat: bool,
+}
+
+impl Changes {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let state = setting.place.state()?;
+        let contents = state.contents(Durability::Os)?;
+        let mut runs = match &self.run {
+            Some(run) => vec![runs::find(&state, run)?],
+            None => list_runs(state.path())?,
+        };
+        runs.sort();
+        for run in runs.iter().rev() {
+            self.show_run(&state, run, &contents, setting.json)?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn show_run(&self, state: &State, run: &str, contents: &Contents, as_json: bool) -> Result<()> {
+        for recorded in read_events(&state.run_dir(run)?)? {
+            let event = recorded?.event;
+            let Happening::FilesChanging { changes } = &event.happening else { continue };
+            let call = event.tool_call_id.as_deref().unwrap_or_default();
+            if as_json {
+                anstream::println!("{}", json!({ "run": run, "call": call, "time": event.time, "changes": changes }));
+                continue;
+            }
+            anstream::println!("{} {}", paint(BOLD, call), paint(DIM, format!("({run}, {:.0})", event.time)));
+            for change in changes {
+                self.show_change(change, contents)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_change(&self, change: &Change, contents: &Contents) -> Result<()> {
+        let (Some(before), Some(after)) =
+            (Version::of(&change.before, contents)?, Version::of(&change.after, contents)?)
+        else {
+            let note = paint(DIM, "(its content was evicted; it can't be undone)");
+            anstream::println!("  {} {note}", plain(&change.path));
+            return Ok(());
+        };
+        let diff = between(before.side(&change.path), after.side(&change.path));
+        let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
+        anstream::println!("  {} {} {}", plain(&change.path), paint(GREEN, more), paint(RED, less));
+        if !self.stat {
+            diff.text.lines().for_each(|line| anstream::println!("    {}", diff_line(line)));
+        }
+        Ok(())
+    }
+}
+
+/// A file at one end of a change: its bytes and mode, or nothing there.
+struct Version(Option<(Vec<u8>, u32)>);
+
+impl Version {
+    /// None when the content was evicted.
+    fn of(state: &Option<FileState>, contents: &Contents) -> Result<Option<Self>> {
+        let Some(state) = state else { return Ok(Some(Self(None))) };
+        Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, 0o100_000 | state.mode)))))
+    }
+
+    fn side<'a>(&'a self, path: &'a str) -> Option<Side<'a>> {
+        self.0.as_ref().map(|(content, mode)| Side { path, mode: *mode, content })
+    }
+}

@@ -1,0 +1,42 @@
+//! `toolgate undo`: takes changes back.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Setting, call, runs};
+use crate::exit::Exit;
+
+/// Take back the file changes of a call, a turn or a run.
+///
+/// Files that were changed again since are left alone and named. The undo is a call like any other: it is recorded,
+/// and can be undone.
+///
+/// Examples:
+///   toolgate undo call_0195…
+///   toolgate undo --run last
+///   toolgate undo --run last --turn 3
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Undo {
+    /// The call; `toolgate changes` lists them.
+    #[arg(required_unless_present = "run", conflicts_with = "run")]
+    call: Option<String>,
+    /// The run, the beginning of its id, or `last`.
+    #[arg(long)]
+    run: Option<String>,
+    /// Only this turn of the run.
+    #[arg(long, requires = "run")]
+    turn: Option<u64>,
+}
+
+impl Undo {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let run = self.run.map(|run| runs::find(&setting.place.state()?, &run)).transpose()?;
+        let args = [("call", json!(self.call)), ("run", json!(run)), ("turn", json!(self.turn))];
+        let args: serde_json::Map<String, Value> =
+            args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
+        // Whoever types this has decided already.
+        call::Call::approved("undo", Value::Object(args).to_string()).run(setting)
+    }
+}

@@ -1,0 +1,186 @@
+//! `toolgate call` as a user and a program meet it.
+
+mod world;
+
+use serde_json::json;
+use world::{PROGRAM, World};
+
+#[test]
+fn exit_codes_say_how_it_ended() {
+    let table: &[(&[&str], i32, &str)] = &[
+        (&["call", "list"], 0, ""),
+        (&["call", "read", r#"{"path":"hello.txt"}"#], 0, ""),
+        (&["call", "read", r#"{"path":"missing"}"#], 1, "error[not_found]"),
+        (&["call", "read", r#"{"path":"."}"#], 1, "Use `list`"),
+        (&["call", "raed", "{}"], 2, "Did you mean `read`?"),
+        (&["call", "", "{}"], 2, "error[unknown_tool]"),
+        (&["call", "read", r#"{"file":"x"}"#], 2, "/path: is missing"),
+        (&["call", "read", "{"], 2, "not usable JSON"),
+        (&["call", "read", r#"{"path":"a","path":"b"}"#], 2, "stands twice"),
+        (&["call", "read", r#"{"path":"hello.txt","offset":99999999999999999999}"#], 2, "doesn't fit in 64 bits"),
+        (&["call", "read", r#"{"path":"hello.txt","offset":1e400}"#], 2, "out of range"),
+        (&["call", "read", r#"{"path":"hello.txt","limit":1.5}"#], 2, "/limit"),
+        (&["call"], 2, "Usage"),
+        (&["no-such-verb"], 2, "unrecognized"),
+        (&["--preset", "lenient", "call", "list"], 2, "lenient"),
+        (&["--deny", "nonsense", "call", "list"], 2, "KIND=PATTERN"),
+        (&["--workspace", "/does/not/exist", "call", "list"], 2, "can't be opened"),
+        (&["call", "read", r#"{"path":"../home"}"#], 3, "error[path_outside_workspace]"),
+        (&["call", "read", r#"{"path":".env"}"#], 3, "error[sensitive_path]"),
+        (&["--deny", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 3, "error["),
+        (&["--preset", "read-only", "call", "write", r#"{"path":"a","content":""}"#], 3, "error[policy_denied]"),
+        (&["--ask", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 4, "error[approval_required]"),
+        (&["--preset", "autonomous", "--ask", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 3, "nobody"),
+    ];
+    let world = World::new();
+    for (args, code, words) in table {
+        let said = world.run(args);
+        assert_eq!(said.code, *code, "{args:?}: {said:?}");
+        assert!(said.err.contains(words), "{args:?} should say {words}: {said:?}");
+        if *code != 0 {
+            assert_eq!(said.out, "", "a failure leaves standard output empty: {args:?}");
+        }
+    }
+}
+
+#[test]
+fn arguments_come_from_the_command_line_standard_input_or_a_file() {
+    let world = World::new();
+    world.put(&world.home().join("args.json"), r#"{"path":"hello.txt","limit":1}"#);
+    for script in [
+        r#""$toolgate" call read '{"path":"hello.txt","limit":1}'"#,
+        r#"echo '{"path":"hello.txt","limit":1}' | "$toolgate" call read -"#,
+        r#""$toolgate" call read --args-file ~/args.json"#,
+    ] {
+        let said = world.shell(script);
+        assert_eq!((said.code, said.out.as_str()), (0, "hello\n"), "{script}: {said:?}");
+    }
+    let said = world.shell(r#"printf '\377\376' | "$toolgate" call read -"#);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("not valid UTF-8"), "{said:?}");
+    let said = world.shell(r#"head -c 1000000 /dev/zero | tr '\0' '[' | "$toolgate" call read -"#);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("recursion limit"), "{said:?}");
+}
+
+#[test]
+fn json_is_the_exact_reply_and_the_same_on_success_and_failure() {
+    let world = World::new();
+    let fields = ["tool_call_id", "ok", "payload", "error", "artifacts", "enforced", "truncated", "redacted", "duration_ms"];
+    for (args, ok) in [(json!({"path": "hello.txt"}), true), (json!({"path": "missing"}), false)] {
+        let reply = world.call("read", args);
+        let keys: Vec<&str> = reply.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, fields);
+        assert_eq!(reply["ok"], json!(ok));
+    }
+}
+
+#[test]
+fn a_refused_call_can_be_repeated_by_pasting_its_replay() {
+    let world = World::new().file("it's $HOME.txt", "odd name\n");
+    let reply = world.run(&["--json", "--ask", "tool=read", "call", "read", r#"{"path":"it's $HOME.txt"}"#]);
+    assert_eq!(reply.code, 4);
+    let replay = reply.json()["error"]["details"]["replay"].as_str().unwrap().to_owned();
+    let again = world.shell(&format!("cd / && {replay}"));
+    assert_eq!((again.code, again.out.as_str()), (0, "odd name\n"), "{replay}: {again:?}");
+
+    let long = json!({ "content": format!("API_TOKEN=abcdef123456 {}", "x".repeat(5_000)) }).to_string();
+    let reply = world.run(&["--json", "--ask", "tool=display", "call", "display", &long]);
+    let replay = reply.json()["error"]["details"]["replay"].as_str().unwrap().to_owned();
+    assert!(!reply.out.contains("abcdef123456"));
+    let again = world.shell(&replay);
+    assert_eq!(again.code, 0, "{replay}: {again:?}");
+    assert!(again.err.contains("***REDACTED***") && !again.err.contains("abcdef123456"), "{again:?}");
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_and_their_answer_counts() {
+    let world = World::new();
+    // `script` gives the program a terminal; what is typed comes through its standard input.
+    let ask = |answer: &str| {
+        let call = format!(r#"{PROGRAM} --ask tool=write call write '{{"path":"new.txt","content":"fresh\n"}}'"#);
+        world.shell(&format!("printf '{answer}' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null"))
+    };
+    let refused = ask("what?\\nn\\nrather not\\n");
+    assert!(refused.out.contains("May this run?") && refused.out.contains("+fresh"), "{refused:?}");
+    assert!(refused.out.contains("Please type one of the letters"), "{refused:?}");
+    assert!(refused.out.contains("rather not"), "{refused:?}");
+    assert!(!world.workspace().join("new.txt").exists());
+    let granted = ask("y\\n");
+    assert!(granted.out.contains("write new.txt"), "{granted:?}");
+    assert_eq!(world.read("new.txt"), "fresh\n");
+}
+
+#[test]
+fn always_writes_the_rule_that_was_shown_and_is_not_asked_again() {
+    let world = World::new();
+    world.put(&world.user_config(), "# mine\n");
+    let call = format!(r#"{PROGRAM} call delete '{{"path":"hello.txt"}}'"#);
+    let said = world.shell(&format!("printf 'a\\n' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null"));
+    assert!(!world.workspace().join("hello.txt").exists(), "{said:?}");
+    let config = std::fs::read_to_string(world.user_config()).unwrap();
+    assert!(config.starts_with("# mine\n") && config.contains("hello.txt"), "{config}");
+    world.put(&world.workspace().join("hello.txt"), "again");
+    world.put(&world.workspace().join("other.txt"), "other");
+    assert_eq!(world.run(&["call", "delete", r#"{"path":"hello.txt"}"#]).code, 0, "the rule answers");
+    assert_eq!(world.run(&["call", "delete", r#"{"path":"other.txt"}"#]).code, 4, "and only for what it says");
+}
+
+#[test]
+fn a_session_grant_outlives_the_process_but_one_that_came_with_the_repository_does_not_count() {
+    let world = World::new();
+    let call = format!(r#"{PROGRAM} --ask tool=read call --session s1 read '{{"path":"hello.txt"}}'"#);
+    let ask = format!("printf 's\\n' | script -qec \"$(cat <<'END'\n{call}\nEND\n)\" /dev/null");
+    assert!(world.shell(&ask).out.contains("hello"));
+    let again = |session: &str| {
+        world.run(&["--ask", "tool=read", "call", "--session", session, "read", r#"{"path":"hello.txt"}"#]).code
+    };
+    assert_eq!(again("s1"), 0);
+    assert_eq!(again("s2"), 4, "another session asks again");
+    let grants = world.workspace().join(".toolgate/sessions");
+    std::fs::create_dir_all(grants.join("s3")).unwrap();
+    std::fs::copy(grants.join("s1/grants.jsonl"), grants.join("s3/grants.jsonl")).unwrap();
+    assert_eq!(again("s3"), 4, "a grant that was carried elsewhere grants nothing");
+}
+
+#[test]
+fn secrets_of_the_environment_are_never_shown() {
+    let world = World::new().file("log.txt", "token is swordfish-9876\n");
+    let said = world.shell(r#"MY_TOKEN=swordfish-9876 "$toolgate" call read '{"path":"log.txt"}'"#);
+    assert_eq!(said.out, "token is ***REDACTED***\n", "{said:?}");
+    assert!(said.err.contains("secrets were replaced"));
+    let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(!events.contains("swordfish"));
+}
+
+#[test]
+fn when_the_disk_is_full_nothing_runs_and_nothing_is_lost() {
+    let world = World::new();
+    let said = world.shell(
+        r#"unshare --user --map-root-user --mount sh -c '
+            mount -t tmpfs -o size=400k tmpfs "$PWD" && cd "$PWD" && echo kept > a.txt
+            "$toolgate" call read "{\"path\":\"a.txt\"}" || exit 90
+            head -c 10000000 /dev/zero > filler 2>/dev/null
+            "$toolgate" --json call write "{\"path\":\"a.txt\",\"content\":\"lost?\"}"; echo "exit $?"
+            cat a.txt; rm filler; "$toolgate" audit verify; echo "verify $?"'"#,
+    );
+    assert!(said.out.starts_with("kept\n"), "{said:?}");
+    assert!(!said.out.contains("lost?"), "{said:?}");
+    assert!(said.out.contains("\nkept\n") && said.out.contains("verify 0"), "{said:?}");
+    assert!(!said.out.contains("exit 0"), "{said:?}");
+}
+
+#[test]
+fn an_administrators_file_cannot_be_loosened() {
+    let world = World::new();
+    world.put(&world.user_config(), "[[rules]]\ndecision = 'allow'\ntool = 'read'\n");
+    let said = world.shell(
+        r#"unshare --user --map-root-user --mount sh -c '
+            mount -t tmpfs tmpfs /etc && mkdir /etc/toolgate
+            printf "[[rules]]\ndecision = \"ask\"\ntool = \"read\"\n" > /etc/toolgate/config.toml
+            "$toolgate" --allow tool=read call read "{\"path\":\"hello.txt\"}"; echo "ask $?"
+            printf "[[rules]]\ndecision = \"deny\"\ntool = \"read\"\n" > /etc/toolgate/config.toml
+            "$toolgate" --preset full call --approve read "{\"path\":\"hello.txt\"}"; echo "deny $?"'"#,
+    );
+    assert!(said.out.contains("ask 4") && said.out.contains("deny 3"), "{said:?}");
+}

@@ -1,0 +1,107 @@
+//! Policy and configuration as a user meets them.
+
+mod world;
+
+use serde_json::json;
+use world::World;
+
+#[test]
+fn check_prints_the_decision_first() {
+    let world = World::new();
+    for (args, code, word) in [
+        (&["policy", "check", "--tool", "read", r#"{"path":"hello.txt"}"#][..], 0, "allow "),
+        (&["policy", "check", "--tool", "delete", r#"{"path":"hello.txt"}"#], 4, "ask "),
+        (&["policy", "check", "--tool", "read", r#"{"path":".ssh/id_rsa"}"#], 3, "deny "),
+        (&["--deny", "command=git push", "policy", "check", "git push origin main"], 3, "deny "),
+        (&["--preset", "read-only", "policy", "check", "rm hello.txt"], 3, "deny "),
+        (&["policy", "check", "cargo test"], 0, "allow "),
+    ] {
+        let said = world.run(args);
+        assert_eq!(said.code, code, "{args:?}: {said:?}");
+        assert!(said.out.starts_with(word), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn explain_names_the_rule_its_layer_and_the_losers() {
+    let world = World::new();
+    world.put(&world.user_config(), "[[rules]]\ndecision = 'deny'\npath = 'hello.txt'\nreason = 'Leave it.'\n");
+    let said = world.run(&["--ask", "tool=read", "policy", "explain", "--tool", "read", r#"{"path":"hello.txt"}"#]);
+    assert_eq!(said.code, 3);
+    for words in ["deny path hello.txt", "(user)", "Leave it.", "lost", "ask tool read", "(flags)"] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn a_rule_whose_example_fails_is_refused_at_once() {
+    let world = World::new();
+    world.put(&world.user_config(), "[[rules]]\ndecision = 'deny'\npath = 'docs/**'\nmatch = ['src/a.rs']\n");
+    let said = world.run(&["call", "list"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("src/a.rs") && said.err.contains("config.toml"), "{said:?}");
+    world.put(&world.user_config(), "[[rules]]\ndecision = 'deny'\npath = 'docs/**'\nmatch = ['docs/a.md']\n");
+    let said = world.run(&["policy", "test"]);
+    assert_eq!(said.code, 0);
+    assert!(said.out.contains("docs/a.md") && said.out.contains(" 0 failed"), "{said:?}");
+}
+
+#[test]
+fn a_workspace_file_only_tightens_until_it_is_trusted() {
+    let config = "preset = 'full'\n[[rules]]\ndecision = 'deny'\npath = 'secret.txt'\n";
+    let world = World::new().file("toolgate.toml", config).file("secret.txt", "x");
+    let deletes = |world: &World| world.run(&["policy", "check", "--tool", "delete", r#"{"path":"hello.txt"}"#]).code;
+    let reads = |world: &World| world.run(&["policy", "check", "--tool", "read", r#"{"path":"secret.txt"}"#]).code;
+    assert_eq!((deletes(&world), reads(&world)), (4, 3), "the deny counts, the looser preset doesn't");
+    assert!(world.run(&["call", "list"]).err.contains("toolgate trust"));
+    assert_eq!(world.run(&["trust"]).code, 0);
+    assert_eq!((deletes(&world), reads(&world)), (0, 3));
+    world.put(&world.workspace().join("toolgate.toml"), format!("{config}# changed\n"));
+    assert_eq!(deletes(&world), 4, "another content is another file");
+    world.run(&["trust"]);
+    assert_eq!(deletes(&world), 0);
+    assert_eq!(world.run(&["trust", "--revoke"]).code, 0);
+    assert_eq!(deletes(&world), 4);
+}
+
+#[test]
+fn init_writes_a_file_that_works_and_never_overwrites_one() {
+    let world = World::new();
+    assert_eq!(world.run(&["init"]).code, 0);
+    assert_eq!(world.run(&["policy", "test"]).code, 0);
+    assert_eq!(world.run(&["init"]).code, 2);
+    assert!(world.run(&["doctor"]).out.contains("trusted as it is"));
+}
+
+#[test]
+fn tools_are_shown_as_each_reader_takes_them() {
+    let world = World::new();
+    assert!(world.run(&["tools"]).out.starts_with("TOOL "));
+    let names = |args: &[&str], pointer: &str| -> Vec<String> {
+        let tools = world.run(args).json();
+        let name = |tool: &serde_json::Value| tool.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        tools.as_array().unwrap().iter().map(name).collect()
+    };
+    let native = names(&["--json", "tools"], "/name");
+    assert!(native.contains(&"read".to_owned()));
+    assert_eq!(names(&["tools", "--format", "openai"], "/function/name"), native);
+    assert_eq!(names(&["tools", "--format", "anthropic"], "/name"), native);
+    assert_eq!(names(&["tools", "--format", "mcp"], "/name"), native);
+    let few = names(&["--json", "--preset", "read-only", "tools"], "/name");
+    assert!(few.len() < native.len() && !few.contains(&"write".to_owned()), "{few:?}");
+    let all = names(&["--json", "--preset", "read-only", "tools", "--all"], "/name");
+    assert_eq!(all, native);
+}
+
+#[test]
+fn doctor_completions_and_manual_work() {
+    let world = World::new();
+    let doctor = world.run(&["--json", "doctor"]);
+    assert_eq!(doctor.code, 0);
+    assert!(doctor.json().as_array().unwrap().iter().all(|check| check["state"] == json!("held")), "{doctor:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(world.run(&["completions", shell]).out.contains("toolgate"));
+    }
+    assert!(world.run(&["man"]).out.contains(".TH toolgate"));
+    assert!(world.run(&["--help"]).out.contains("Exit codes:"));
+}

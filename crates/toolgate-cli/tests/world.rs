@@ -1,0 +1,114 @@
+//! A hermetic world for the program: a workspace and a home of its own, and nothing of this machine's environment.
+#![allow(dead_code, clippy::disallowed_methods, reason = "shared by the tests of the program, which make files of their own")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
+
+/// A temporary home with a workspace in it.
+pub struct World {
+    folder: TempDir,
+}
+
+/// What the program said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir_all(world.workspace()).unwrap();
+        std::fs::create_dir_all(world.home()).unwrap();
+        world.file("hello.txt", "hello\nworld\n")
+    }
+
+    pub fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn user_config(&self) -> PathBuf {
+        self.home().join(".config/toolgate/config.toml")
+    }
+
+    /// Puts a file into the workspace.
+    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.put(&self.workspace().join(path), content);
+        self
+    }
+
+    pub fn put(&self, path: &Path, content: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.workspace().join(path)).unwrap()
+    }
+
+    /// A command in this world.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.workspace())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("USER", "ada")
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program.
+    pub fn run(&self, args: &[&str]) -> Said {
+        Said::from(self.command(PROGRAM).args(args).output().unwrap())
+    }
+
+    /// Runs a shell script in which `$toolgate` is the program.
+    pub fn shell(&self, script: &str) -> Said {
+        Said::from(self.command("sh").env("toolgate", PROGRAM).args(["-c", script]).output().unwrap())
+    }
+
+    /// Calls a tool and reads the reply.
+    pub fn call(&self, tool: &str, args: Value) -> Value {
+        self.run(&["--json", "call", tool, &args.to_string()]).json()
+    }
+
+    /// The newest run's folder.
+    pub fn last_run(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> = std::fs::read_dir(self.workspace().join(".toolgate/runs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        runs.sort();
+        runs.pop().unwrap()
+    }
+}
+
+impl Said {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Cuts a reply's payload to the limits and stores what was cut in full (C-27). The texts in it share one budget: the
+//! largest are cut first, to a common size, so that a long log doesn't cost a short error message its place. A payload
+//! that is too large by its structure is stored as a whole and shown as a preview.
+
+use serde_json::{Value, json};
+use toolgate_contract::{ArtifactRef, ToolError, Truncated};
+
+use super::{Limits, Trimmed, count_lines, fits, trim_with_advice};
+
+/// More texts to cut than this, and the payload is stored as one: nobody wants to open dozens of artifacts.
+const MOST_CUTS: usize = 16;
+
+/// What was cut from a payload, and where it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How much is missing.
+    pub truncated: Truncated,
+    /// Everything that was cut, in full.
+    pub refs: Vec<ArtifactRef>,
+}
+
+/// Keeps a text, given with the JSON pointer of its field, and returns its handle.
+type Store<'a> = dyn FnMut(&str, &str) -> Result<ArtifactRef, ToolError> + 'a;
+
+/// Cuts `payload` to `limits`; none if it fits as it is. Whatever is cut goes to `store` first, in full, with the JSON
+/// pointer of its field; the empty pointer stands for the whole payload, as JSON unless it is a text itself. If storing
+/// fails, the payload stays as it was.
+pub fn trim_payload(payload: &mut Value, limits: &Limits, store: &mut Store<'_>) -> Result<Option<Outcome>, ToolError> {
+    let mut survey = Survey::default();
+    survey.visit(payload, &mut String::new(), limits.line_chars);
+    let caps = Limits {
+        bytes: common_cap(survey.texts.iter().map(|text| text.bytes), limits.bytes),
+        lines: common_cap(survey.texts.iter().map(|text| text.lines), limits.lines),
+        ..*limits
+    };
+    let to_cut: Vec<&Text> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
+    let unwieldy = survey.structure > limits.bytes || to_cut.len() > MOST_CUTS;
+    if unwieldy && let Some(outcome) = preview(payload, limits, store)? {
+        return Ok(Some(outcome));
+    }
+    let (mut outcome, mut shown) = (Gathering::default(), Vec::new());
+    for text in to_cut {
+        if let Some(Value::String(full)) = payload.pointer(&text.pointer) {
+            let cut = cut(full, &text.pointer, &caps, store)?;
+            shown.extend(cut.map(|(stored, trimmed)| (&text.pointer, outcome.add(stored, trimmed))));
+        }
+    }
+    for (pointer, text) in shown {
+        if let Some(field) = payload.pointer_mut(pointer) {
+            *field = Value::String(text);
+        }
+    }
+    Ok(outcome.finish())
+}
+
+/// A text's cut form, once it is stored.
+fn cut(
+    full: &str,
+    pointer: &str,
+    limits: &Limits,
+    store: &mut Store<'_>,
+) -> Result<Option<(ArtifactRef, Trimmed)>, ToolError> {
+    if trim_with_advice(full, limits, "").is_none() {
+        return Ok(None);
+    }
+    let stored = ArtifactRef { field: Some(pointer.to_owned()), ..store(full, pointer)? };
+    let advice = format!("artifact {} has all of it", stored.id);
+    Ok(trim_with_advice(full, limits, &advice).map(|trimmed| (stored, trimmed)))
+}
+
+/// Stores the payload as a whole and leaves the beginning and end of its JSON.
+fn preview(payload: &mut Value, limits: &Limits, store: &mut Store<'_>) -> Result<Option<Outcome>, ToolError> {
+    let full = serde_json::to_string_pretty(payload)
+        .map_err(|fault| ToolError::internal(format!("The payload couldn't be written as JSON: {fault}.")))?;
+    let Some((stored, trimmed)) = cut(&full, "", limits, store)? else { return Ok(None) };
+    let stored = ArtifactRef { mime: "application/json".to_owned(), ..stored };
+    let mut outcome = Gathering::default();
+    *payload = json!({ "preview": outcome.add(stored, trimmed) });
+    Ok(outcome.finish())
+}
+
+/// The outcome in the making.
+#[derive(Default)]
+struct Gathering {
+    truncated: Truncated,
+    refs: Vec<ArtifactRef>,
+}
+
+impl Gathering {
+    /// Counts a text that was cut and returns what is left of it.
+    fn add(&mut self, stored: ArtifactRef, trimmed: Trimmed) -> String {
+        self.truncated.lines += trimmed.missing_lines as u64;
+        self.truncated.bytes += trimmed.missing_bytes as u64;
+        self.refs.push(stored);
+        trimmed.text
+    }
+
+    fn finish(mut self) -> Option<Outcome> {
+        let largest = self.refs.iter().rev().max_by_key(|stored| stored.bytes)?;
+        self.truncated.artifact = Some(largest.id.clone());
+        Some(Outcome { truncated: self.truncated, refs: self.refs })
+    }
+}
+
+/// One text of the payload.
+struct Text {
+    pointer: String,
+    bytes: usize,
+    /// Its lines; a text of one line has none, so that long lists of names aren't counted by their entries.
+    lines: usize,
+    widest_fits: bool,
+}
+
+impl Text {
+    fn exceeds(&self, caps: &Limits) -> bool {
+        self.bytes > caps.bytes || self.lines > caps.lines || !self.widest_fits
+    }
+}
+
+/// What the payload is made of.
+#[derive(Default)]
+struct Survey {
+    texts: Vec<Text>,
+    /// Bytes of JSON besides the texts, counted low.
+    structure: usize,
+}
+
+impl Survey {
+    fn visit(&mut self, value: &Value, pointer: &mut String, line_chars: usize) {
+        self.structure += 2;
+        let length = pointer.len();
+        match value {
+            Value::String(text) => self.texts.push(Text {
+                pointer: pointer.clone(),
+                bytes: text.len(),
+                lines: if text.contains('\n') { count_lines(text) } else { 0 },
+                widest_fits: text.split_inclusive('\n').all(|line| fits(line, line_chars)),
+            }),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    pointer.push_str(&format!("/{index}"));
+                    self.visit(item, pointer, line_chars);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    self.structure += name.len() + 3;
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    self.visit(field, pointer, line_chars);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// The size to which the largest have to be cut so that all together fit in `budget`.
+fn common_cap(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
+    let mut sizes: Vec<usize> = sizes.collect();
+    sizes.sort_unstable();
+    let mut left = budget;
+    for (index, size) in sizes.iter().enumerate() {
+        let share = left / (sizes.len() - index);
+        if *size > share {
+            return share;
+        }
+        left -= size;
+    }
+    budget
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use toolgate_contract::ErrorCode;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { lines: 100, bytes: 1000, line_chars: 200 };
+
+    /// Trims into a store that numbers what it is given.
+    fn trim(payload: &mut Value, limits: &Limits) -> (Option<Outcome>, Vec<(String, String)>) {
+        let mut kept: Vec<(String, String)> = Vec::new();
+        let outcome = trim_payload(payload, limits, &mut |text, pointer| {
+            kept.push((pointer.to_owned(), text.to_owned()));
+            Ok(ArtifactRef {
+                id: format!("art_{}", kept.len()),
+                sha256: String::new(),
+                bytes: text.len() as u64,
+                lines: None,
+                mime: "text/plain".to_owned(),
+                field: None,
+            })
+        });
+        (outcome.unwrap(), kept)
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        for payload in [json!({"content": "short\n", "n": [1, 2, {"a": null}]}), json!("text"), json!(null)] {
+            let mut trimmed = payload.clone();
+            assert_eq!(trim(&mut trimmed, &LIMITS), (None, vec![]));
+            assert_eq!(trimmed, payload);
+        }
+    }
+
+    #[test]
+    fn the_largest_text_gives_way_and_is_stored_in_full() {
+        let log = "a line of the log\n".repeat(500);
+        let mut payload = json!({"std/out": log, "stderr": "error: it broke\n", "code": 1});
+        let (outcome, kept) = trim(&mut payload, &LIMITS);
+        let outcome = outcome.unwrap();
+        assert_eq!(kept, [("/std~1out".to_owned(), log.clone())]);
+        assert_eq!(payload["stderr"], "error: it broke\n");
+        let shown = payload["std/out"].as_str().unwrap();
+        assert!(shown.starts_with("a line of the log\n") && shown.ends_with("a line of the log\n"));
+        assert!(shown.contains("artifact art_1 has all of it") && shown.len() < 1100, "{shown}");
+        assert_eq!(outcome.refs[0].field.as_deref(), Some("/std~1out"));
+        assert_eq!(outcome.truncated.artifact.as_deref(), Some("art_1"));
+        let whole_lines = shown.matches("a line of the log\n").count() as u64;
+        assert_eq!(outcome.truncated.lines, 500 - whole_lines);
+        assert_eq!(outcome.truncated.bytes, log.len() as u64 - 18 * whole_lines);
+    }
+
+    #[test]
+    fn two_large_texts_share_and_the_larger_is_the_artifact() {
+        let mut payload = json!({"a": "x".repeat(150).repeat(20), "b": "yy\n".repeat(2000), "c": "z".repeat(100)});
+        let (outcome, kept) = trim(&mut payload, &LIMITS);
+        assert_eq!(kept.len(), 2);
+        assert_eq!(outcome.unwrap().truncated.artifact.as_deref(), Some("art_2"));
+        assert_eq!(payload["c"], "z".repeat(100));
+    }
+
+    #[test]
+    fn a_large_structure_becomes_a_preview() {
+        let original =
+            json!({"entries": (0..1000).map(|n| json!({"name": format!("f{n}"), "size": n})).collect::<Vec<_>>()});
+        let mut payload = original.clone();
+        let (outcome, kept) = trim(&mut payload, &LIMITS);
+        let outcome = outcome.unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&kept[0].1).unwrap(), original);
+        assert_eq!((outcome.refs[0].mime.as_str(), outcome.refs[0].field.as_deref()), ("application/json", Some("")));
+        let shown = payload["preview"].as_str().unwrap();
+        assert!(shown.starts_with("{\n  \"entries\": [") && shown.ends_with("]\n}"), "{shown}");
+        assert!(outcome.truncated.lines > 1000);
+    }
+
+    #[test]
+    fn many_texts_to_cut_are_stored_as_one() {
+        let mut payload = json!((0..40).map(|n| format!("{n} ").repeat(60)).collect::<Vec<_>>());
+        let (outcome, kept) = trim(&mut payload, &LIMITS);
+        assert_eq!((outcome.unwrap().refs.len(), kept.len()), (1, 1));
+        assert!(payload["preview"].is_string());
+    }
+
+    #[test]
+    fn if_storing_fails_nothing_is_lost() {
+        let mut payload = json!({"a": "x\n".repeat(2000), "b": "y\n".repeat(2000)});
+        let before = payload.clone();
+        let mut stored = 0;
+        let error = trim_payload(&mut payload, &LIMITS, &mut |text, pointer| {
+            stored += 1;
+            match stored {
+                1 => Ok(ArtifactRef {
+                    id: pointer.to_owned(),
+                    sha256: String::new(),
+                    bytes: text.len() as u64,
+                    lines: None,
+                    mime: String::new(),
+                    field: None,
+                }),
+                _ => Err(ToolError::new(ErrorCode::IoError, "The disk is full.")),
+            }
+        });
+        assert_eq!(error.unwrap_err().code, ErrorCode::IoError);
+        assert_eq!(payload, before);
+    }
+
+    proptest! {
+        #[test]
+        fn a_common_cap_uses_the_budget_and_no_more(sizes in proptest::collection::vec(0..500usize, 0..20), budget in 0..3000usize) {
+            let cap = common_cap(sizes.iter().copied(), budget);
+            let total: usize = sizes.iter().map(|size| size.min(&cap)).sum();
+            prop_assert!(total <= budget);
+            let cut = sizes.iter().filter(|size| **size > cap).count();
+            prop_assert!(cut == 0 || budget - total < cut, "what is left over is less than a byte for each");
+        }
+
+        #[test]
+        fn whatever_is_cut_can_be_put_back(texts in proptest::collection::vec("([a-zä]{0,30}\n?){0,60}", 0..24)) {
+            let original = json!(texts);
+            let mut payload = original.clone();
+            let (outcome, kept) = trim(&mut payload, &LIMITS);
+            prop_assert_eq!(outcome.is_some(), payload != original);
+            for (pointer, text) in kept {
+                match pointer.as_str() {
+                    "" => payload = serde_json::from_str(&text).unwrap(),
+                    _ => *payload.pointer_mut(&pointer).unwrap() = json!(text),
+                }
+            }
+            prop_assert_eq!(payload, original);
+        }
+    }
+}

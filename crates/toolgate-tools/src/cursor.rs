@@ -1,0 +1,168 @@
+//! The order of answers that come in pages, and the cursor that says where a page ended. The order depends on nothing but
+//! the tree, so pages joined are one big answer, whichever thread found what first.
+
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_contract::ToolError;
+
+/// How answers are ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// By path, a folder before what is in it.
+    #[default]
+    Path,
+    /// The last changed first.
+    Newest,
+}
+
+/// Where a file stands in the order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// When it was changed, where the order asks for that; 0 otherwise.
+    pub(crate) modified: i64,
+    pub(crate) path: String,
+}
+
+impl Key {
+    /// A key in the order of paths.
+    pub(crate) fn by_path(path: &str) -> Self {
+        Self { modified: 0, path: path.to_owned() }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.modified.cmp(&self.modified).then_with(|| by_names(&self.path, &other.path))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Compares name by name. A `/` counts as less than anything a name can hold, which comes to the same.
+fn by_names(a: &str, b: &str) -> Ordering {
+    let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
+    a.bytes().map(rank).cmp(b.bytes().map(rank))
+}
+
+/// The last thing of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) key: Key,
+    /// The last line of that file that was told; 0 when nothing of it is left.
+    pub(crate) line: u64,
+}
+
+impl Cursor {
+    /// Reads what an earlier answer gave.
+    pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
+        let parse = || {
+            let mut parts = text.splitn(3, ':');
+            let (line, modified) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            Some(Self { key: Key { modified, path: parts.next()?.to_owned() }, line })
+        };
+        parse().ok_or_else(|| {
+            ToolError::invalid_args("The cursor is none that this tool gave.").with_hint(
+                "Leave `cursor` out to start over, or pass the `next_cursor` of the answer before unchanged.",
+            )
+        })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.line, self.key.modified, self.key.path)
+    }
+}
+
+/// What comes after a cursor: everything, when there is none.
+#[derive(Debug)]
+pub(crate) struct After {
+    cursor: Option<Cursor>,
+    order: Order,
+}
+
+impl After {
+    pub(crate) fn new(cursor: Option<&str>, order: Order) -> Result<Self, ToolError> {
+        Ok(Self { cursor: cursor.map(Cursor::parse).transpose()?, order })
+    }
+
+    /// Whether this is the first page.
+    pub(crate) fn is_start(&self) -> bool {
+        self.cursor.is_none()
+    }
+
+    /// The line of this file after which something is left to tell; none when the whole file was told before.
+    pub(crate) fn line(&self, key: &Key) -> Option<u64> {
+        match self.cursor.as_ref().map(|cursor| (key.cmp(&cursor.key), cursor.line)) {
+            None | Some((Ordering::Greater, _)) => Some(0),
+            Some((Ordering::Equal, line)) if line > 0 => Some(line),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether anything after the cursor can be beneath this folder.
+    pub(crate) fn reaches_into(&self, folder: &str) -> bool {
+        match (&self.cursor, self.order) {
+            (Some(Cursor { key, .. }), Order::Path) => {
+                let is_above =
+                    key.path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                is_above || by_names(folder, &key.path).is_gt()
+            }
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_ordered_name_by_name() {
+        let ordered = ["a", "a/b", "a/b/c", "a/c", "a b", "a!", "a-b", "a.txt", "ab", "b"];
+        let mut sorted: Vec<Key> = ordered.iter().rev().map(|path| Key::by_path(path)).collect();
+        sorted.sort();
+        assert_eq!(sorted.iter().map(|key| key.path.as_str()).collect::<Vec<_>>(), ordered);
+    }
+
+    #[test]
+    fn the_newest_come_first() {
+        let key = |modified, path: &str| Key { modified, path: path.into() };
+        assert!(key(2, "b") < key(1, "a"));
+        assert!(key(1, "a") < key(1, "b"));
+    }
+
+    #[test]
+    fn cursors_read_back() {
+        for (line, modified, path) in [(0, 0, "a/b"), (7, -3, "with:colons\nand more"), (1, i64::MAX, "")] {
+            let cursor = Cursor { key: Key { modified, path: path.into() }, line };
+            assert_eq!(Cursor::parse(&cursor.to_string()).unwrap(), cursor);
+        }
+        for wrong in ["", "src/a.rs", "1:2", "x:0:a", "-1:0:a"] {
+            assert!(Cursor::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_was_told_is_not_told_again() {
+        let after = After::new(Some("3:0:b/c"), Order::Path).unwrap();
+        for (path, line) in
+            [("a", None), ("b", None), ("b/a", None), ("b/c", Some(3)), ("b/c/d", Some(0)), ("c", Some(0))]
+        {
+            assert_eq!(after.line(&Key::by_path(path)), line, "{path}");
+        }
+        for (folder, reaches) in [("a", false), ("b", true), ("b/a", false), ("b/c", true), ("b/d", true), ("c", true)]
+        {
+            assert_eq!(after.reaches_into(folder), reaches, "{folder}");
+        }
+        let whole = After::new(Some("0:0:b"), Order::Path).unwrap();
+        assert_eq!(whole.line(&Key::by_path("b")), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! `find`: finds files and folders by their paths (C-44).
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{
+    Effect, EntryKind, Hands, Permission, Place, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
+};
+
+use crate::cursor::{After, Cursor, Key, Order};
+use crate::first::First;
+use crate::left_out::LeftOutMatches;
+
+/// Paths in one answer, unless the caller asks for another number.
+const USUAL_PATHS: u32 = 200;
+
+/// Finds files and folders by their paths.
+pub struct Find;
+
+/// What to look for, and where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// A glob, such as `*.rs` or `src/**/test_*.py`. Without `/` it is about the name, at any depth; with `/` it is about
+    /// the path, relative to `path`. One that ends in `/` finds folders.
+    pattern: String,
+    /// The folder to look in, relative to the workspace.
+    #[serde(default = "here")]
+    path: String,
+    /// How deep to look; 1 is the folder's own entries.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    max_depth: Option<u32>,
+    /// What to find; everything if left out.
+    #[serde(default)]
+    kind: Option<Kind>,
+    /// Paths at the most.
+    #[serde(default = "usual_paths")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: u32,
+    /// Goes on after an earlier answer: its `next_cursor`.
+    #[serde(default)]
+    cursor: Option<String>,
+    /// Whether to look at names that begin with a dot.
+    #[serde(default)]
+    hidden: bool,
+    /// Whether to leave out what `.gitignore` names.
+    #[serde(default = "yes")]
+    gitignore: bool,
+    /// What comes first.
+    #[serde(default)]
+    order: Order,
+}
+
+/// What to find.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// Regular files.
+    File,
+    /// Folders.
+    Folder,
+    /// Symbolic links.
+    Link,
+}
+
+fn here() -> String {
+    ".".into()
+}
+
+fn usual_paths() -> u32 {
+    USUAL_PATHS
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The paths, relative to the workspace; those of folders end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
+    paths: Vec<String>,
+    /// Whether there are more; go on with `cursor`.
+    has_more: bool,
+    /// Folders that couldn't be read, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable: Option<u64>,
+    /// Something to know about the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for Find {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "find",
+        version: "1.0.0",
+        description: "Find files and folders by a glob such as `*.rs` or `src/**/test_*.py`. What `.gitignore` names and \
+                      names that begin with a dot are left out unless you ask for them. Use `grep` to find by content.",
+        risk: Risk::Low,
+        permissions: &[Permission::FsRead],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        vec![Effect::read(&args.path)]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        hands.blocking(move |hands| find(&args, hands)).await
+    }
+}
+
+fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
+    let limit = args.limit as usize;
+    let search = Search {
+        pattern: Pattern::new(&args.pattern)?,
+        kind: args.kind,
+        order: args.order,
+        start: hands.place(&args.path)?,
+        after: After::new(args.cursor.as_deref(), args.order)?,
+        first: First::new(limit + 1),
+        left_out: LeftOutMatches::default(),
+    };
+    let options = WalkOptions {
+        gitignore: args.gitignore,
+        hidden: args.hidden,
+        max_depth: args.max_depth.map(|depth| depth as usize),
+        then_left_out: search.after.is_start(),
+        ..WalkOptions::default()
+    };
+    let unreadable =
+        hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(|walked| search.visit(walked)) })?;
+    let mut found: Vec<(Key, String)> = search.first.into_ordered().collect();
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    if let (true, Some((key, _))) = (has_more, found.last()) {
+        hands.more(Cursor { key: key.clone(), line: 0 }.to_string());
+    }
+    let note = if found.is_empty() { search.left_out.note() } else { None };
+    let place = |(key, end): (Key, String)| hands.shown(&Place { root: search.start.root, path: key.path }) + &end;
+    let paths = found.into_iter().map(place).collect();
+    Ok(Output { paths, has_more, unreadable: (unreadable > 0).then_some(unreadable), note })
+}
+
+/// One search, shared by the threads of the walk.
+struct Search {
+    pattern: Pattern,
+    kind: Option<Kind>,
+    order: Order,
+    start: Place,
+    after: After,
+    /// What was found, each with how its path ends when it is shown.
+    first: First<String>,
+    left_out: LeftOutMatches,
+}
+
+impl Search {
+    fn visit(&self, walked: &Walked<'_>) -> Step {
+        if let Some(why) = walked.left_out {
+            // Only an empty answer needs to know what was left out.
+            if !self.first.is_empty() || !self.left_out.may_look() {
+                return Step::Stop;
+            }
+            if self.matches(walked) {
+                self.left_out.count(why);
+            }
+            return Step::On;
+        }
+        if self.matches(walked) {
+            self.add(walked);
+        }
+        let by_path = Key::by_path(&walked.place.path);
+        let is_too_late = self.order == Order::Path && !self.first.wants(&by_path);
+        if is_too_late || !self.after.reaches_into(&by_path.path) { Step::Past } else { Step::On }
+    }
+
+    fn add(&self, walked: &Walked<'_>) {
+        let mut key = Key::by_path(&walked.place.path);
+        if self.order == Order::Newest {
+            let Some(facts) = walked.facts() else { return };
+            key.modified = facts.modified;
+        }
+        if self.after.line(&key).is_some() && self.first.wants(&key) {
+            let end = if walked.kind == EntryKind::Folder { "/" } else { "" };
+            self.first.add(key, 1, end.to_owned());
+        }
+    }
+
+    fn matches(&self, walked: &Walked<'_>) -> bool {
+        let is_kind = match self.kind {
+            None => true,
+            Some(Kind::File) => walked.kind == EntryKind::File,
+            Some(Kind::Folder) => walked.kind == EntryKind::Folder,
+            Some(Kind::Link) => walked.kind == EntryKind::Link,
+        };
+        is_kind && self.pattern.matches(&self.start, walked)
+    }
+}
+
+/// A compiled pattern.
+struct Pattern {
+    glob: GlobMatcher,
+    is_about_path: bool,
+    is_about_folders: bool,
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Result<Self, ToolError> {
+        if pattern.starts_with('/') {
+            return Err(ToolError::invalid_args(format!("The pattern `{pattern}` is absolute."))
+                .with_hint("Leave out the `/` in front, and say in `path` where to look."));
+        }
+        if pattern.split('/').any(|name| name == "..") {
+            return Err(ToolError::invalid_args(format!("The pattern `{pattern}` leads upwards with `..`."))
+                .with_hint("Say in `path` where to look; patterns only lead down from there."));
+        }
+        let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
+        let tidy = tidy.strip_suffix('/').unwrap_or(tidy);
+        let glob = GlobBuilder::new(tidy).literal_separator(true).backslash_escape(true).build().map_err(|fault| {
+            ToolError::invalid_args(format!("The pattern `{pattern}` can't be read: {}.", fault.kind()))
+                .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character meant as it stands.")
+        })?;
+        Ok(Self {
+            glob: glob.compile_matcher(),
+            is_about_path: tidy.contains('/') || pattern.starts_with("./"),
+            is_about_folders: pattern.ends_with('/'),
+        })
+    }
+
+    fn matches(&self, start: &Place, walked: &Walked<'_>) -> bool {
+        let path = walked.place.path.as_str();
+        let text = match path.strip_prefix(start.path.as_str()) {
+            Some(relative) if self.is_about_path => relative.trim_start_matches('/'),
+            _ => path.rsplit('/').next().unwrap_or_default(),
+        };
+        (!self.is_about_folders || walked.kind == EntryKind::Folder) && self.glob.is_match(text)
+    }
+}

@@ -1,0 +1,175 @@
+//! From what the threads found to one page of an answer.
+
+use std::sync::atomic::Ordering;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolgate_contract::{Hands, Place, ToolError};
+
+use super::collect::Hit;
+use super::search::{FileHits, Search, Tally};
+use super::{Args, Mode};
+use crate::cursor::{Cursor, Key};
+
+/// Characters of text in one answer, so that it needs no further cutting.
+const MOST_CHARACTERS: usize = 40 * 1024;
+/// With so few matches, the lines around them are shown unasked.
+const FEW: usize = 3;
+
+/// What was found, by the mode that was asked for.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// The lines that match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<Vec<Match>>,
+    /// The files that have a match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<String>>,
+    /// How many lines match in each file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Vec<Count>>,
+    /// Whether there are more; go on with `cursor`.
+    has_more: bool,
+    /// Numbers for the whole search. Missing where it ended early because the page was full; mode `counts` always has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals: Option<Totals>,
+    /// Something to know about the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// One match.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Match {
+    /// The file, relative to the workspace; bytes that aren't UTF-8 are shown as `\xNN`.
+    path: String,
+    /// The line's number, from 1.
+    line: u64,
+    /// Where in the line the first match begins, in characters from 1.
+    column: u64,
+    /// The line, or the lines that a match goes over.
+    text: String,
+    /// Whether the line is longer than what is shown; `…` stands for the rest.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+    /// The lines before, as far as they weren't shown with an earlier match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<String>,
+    /// The lines after, up to the next match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+}
+
+/// How many lines match in a file.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Count {
+    /// The file, relative to the workspace.
+    path: String,
+    /// Lines that match; with `multiline`, stretches of lines.
+    count: u64,
+}
+
+/// Numbers for the whole search.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Totals {
+    /// Lines that match; missing in mode `files`, which looks no further than the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matches: Option<u64>,
+    /// Files that have a match.
+    files: u64,
+    /// Files that were searched.
+    searched: u64,
+    /// Binary files among them, which were left at the first NUL byte.
+    binary: u64,
+    /// Files with a line of more than 16 MiB, or with `multiline` of more than 16 MiB, which were left there.
+    #[serde(skip_serializing_if = "is_zero")]
+    too_long: u64,
+    /// Files and folders that couldn't be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    unreadable: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Makes the page, and says where the next one begins.
+pub(super) fn answer(search: Search<'_>, args: &Args, unreadable: u64, hands: &Hands) -> Result<Output, ToolError> {
+    let root = hands.place(&args.path)?.root;
+    let shown = |key: &Key| hands.shown(&Place { root, path: key.path.clone() });
+    let is_start = search.after.is_start();
+    let note = if search.first.is_empty() { search.left_out.note() } else { None };
+    let tally = search.tally;
+    let found: Vec<(Key, FileHits)> = search.first.into_ordered().collect();
+    let limit = args.limit as usize;
+    let mut output = Output { note, ..Output::default() };
+    let next = match args.mode {
+        Mode::Matches => {
+            let (mut page, next) = page_of_matches(found, limit);
+            let is_whole = is_start && next.is_none();
+            if args.asked_context().is_none() && !(is_whole && page.len() <= FEW) {
+                page.iter_mut().for_each(|(_, hit)| (hit.before, hit.after) = Default::default());
+            }
+            output.matches = Some(page.into_iter().map(|(key, hit)| shown_match(shown(&key), hit)).collect());
+            next
+        }
+        Mode::Files => {
+            let next = next_file(&found, limit);
+            output.files = Some(found.iter().take(limit).map(|(key, _)| shown(key)).collect());
+            next
+        }
+        Mode::Counts => {
+            let next = next_file(&found, limit);
+            let count = |(key, file): &(Key, FileHits)| Count { path: shown(key), count: file.count };
+            output.counts = Some(found.iter().take(limit).map(count).collect());
+            next
+        }
+    };
+    output.has_more = next.is_some();
+    if is_start && (next.is_none() || args.mode == Mode::Counts) {
+        output.totals = Some(totals(&tally, args.mode, unreadable));
+    }
+    if let Some(cursor) = next {
+        hands.more(cursor.to_string());
+    }
+    Ok(output)
+}
+
+/// As many matches as fit, and where the rest begins.
+fn page_of_matches(found: Vec<(Key, FileHits)>, limit: usize) -> (Vec<(Key, Hit)>, Option<Cursor>) {
+    let mut page: Vec<(Key, Hit)> = Vec::new();
+    let mut characters = 0;
+    for (key, hit) in found.into_iter().flat_map(|(key, file)| file.hits.into_iter().map(move |hit| (key.clone(), hit)))
+    {
+        let around = hit.before.iter().chain(&hit.after).map(String::len).sum::<usize>();
+        characters += key.path.len() + hit.text.shown.len() + around;
+        if page.len() == limit || (characters > MOST_CHARACTERS && !page.is_empty()) {
+            let next = page.last().map(|(key, hit)| Cursor { key: key.clone(), line: hit.line });
+            return (page, next);
+        }
+        page.push((key, hit));
+    }
+    (page, None)
+}
+
+fn next_file(found: &[(Key, FileHits)], limit: usize) -> Option<Cursor> {
+    let last = found.get(limit - 1).filter(|_| found.len() > limit);
+    last.map(|(key, _)| Cursor { key: key.clone(), line: 0 })
+}
+
+fn shown_match(path: String, hit: Hit) -> Match {
+    let Hit { line, column, text, before, after } = hit;
+    Match { path, line, column, text: text.shown, cut: text.is_cut, before, after }
+}
+
+fn totals(tally: &Tally, mode: Mode, unreadable_folders: u64) -> Totals {
+    let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    Totals {
+        matches: (mode != Mode::Files).then(|| read(&tally.matches)),
+        files: read(&tally.files),
+        searched: read(&tally.searched),
+        binary: read(&tally.binary),
+        too_long: read(&tally.too_long),
+        unreadable: read(&tally.unreadable) + unreadable_folders,
+    }
+}

@@ -1,0 +1,242 @@
+//! Searching the files that a walk comes by: what the threads share, and what each does with a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use grep_matcher::LineTerminator;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
+use toolgate_contract::{EntryKind, ErrorCode, Hands, LeftOut, Step, ToolError, Walked};
+
+use super::collect::{Collector, Hit};
+use super::{Args, FREE_CONTEXT, Mode};
+use crate::cursor::{After, Key, Order};
+use crate::first::First;
+use crate::left_out::LeftOutMatches;
+
+/// The largest compiled pattern.
+const MOST_PATTERN_BYTES: usize = 10 * 1024 * 1024;
+/// What a thread may hold of one file: a whole line, or the whole file when matches may go over lines.
+const MOST_HELD_BYTES: usize = 16 * 1024 * 1024;
+/// Read at once; most files are smaller, and are searched where they lie.
+const READ_BYTES: usize = 64 * 1024;
+
+/// One search, shared by the threads of the walk.
+pub(super) struct Search<'a> {
+    hands: &'a Hands,
+    matcher: RegexMatcher,
+    mode: Mode,
+    multiline: bool,
+    context: (usize, usize),
+    order: Order,
+    pub(super) after: After,
+    /// More than the page holds by one, so that it is known whether more follow.
+    most: usize,
+    pub(super) first: First<FileHits>,
+    pub(super) left_out: LeftOutMatches,
+    pub(super) tally: Tally,
+}
+
+/// What one file had.
+pub(super) struct FileHits {
+    pub(super) hits: Vec<Hit>,
+    pub(super) count: u64,
+}
+
+/// What was counted on the way.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) matches: AtomicU64,
+    pub(super) files: AtomicU64,
+    pub(super) searched: AtomicU64,
+    pub(super) binary: AtomicU64,
+    pub(super) too_long: AtomicU64,
+    pub(super) unreadable: AtomicU64,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(args: &Args, hands: &'a Hands) -> Result<Self, ToolError> {
+        let free = (FREE_CONTEXT as usize, FREE_CONTEXT as usize);
+        let most = args.limit as usize + 1;
+        Ok(Self {
+            hands,
+            matcher: matcher(args)?,
+            mode: args.mode,
+            multiline: args.multiline,
+            context: if args.mode == Mode::Matches { args.asked_context().unwrap_or(free) } else { (0, 0) },
+            order: args.order,
+            after: After::new(args.cursor.as_deref(), args.order)?,
+            most,
+            first: First::new(most),
+            left_out: LeftOutMatches::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Counts tell of everything, so nothing is passed over for them.
+    fn wants(&self, key: &Key) -> bool {
+        self.mode == Mode::Counts || self.first.wants(key)
+    }
+}
+
+/// Compiles the pattern as ripgrep would.
+fn matcher(args: &Args) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.multi_line(true).unicode(true).case_insensitive(args.ignore_case).fixed_strings(args.literal);
+    builder.size_limit(MOST_PATTERN_BYTES).dfa_size_limit(MOST_PATTERN_BYTES).crlf(true);
+    if args.multiline {
+        builder.line_terminator(None);
+    }
+    builder.build(&args.pattern).map_err(|fault| {
+        let hint = match fault.to_string() {
+            words if words.contains("look-around") || words.contains("backreferences") => {
+                "Look-around and backreferences aren't supported: search for more, and choose from what you get."
+            }
+            words if words.contains("\\n") => "Set `multiline` to find text that goes over several lines.",
+            _ => "Mend the pattern where the mark is, or set `literal` to search for it as plain text.",
+        };
+        ToolError::invalid_args(format!("The pattern can't be used: {fault}")).with_hint(hint)
+    })
+}
+
+/// One thread's part of a search.
+pub(super) struct Worker<'a> {
+    search: &'a Search<'a>,
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(search: &'a Search<'a>) -> Self {
+        let mut builder = SearcherBuilder::new();
+        builder.line_number(true).multi_line(search.multiline).heap_limit(Some(MOST_HELD_BYTES));
+        builder.before_context(search.context.0).after_context(search.context.1);
+        builder.binary_detection(BinaryDetection::quit(0)).memory_map(MmapChoice::never());
+        builder.line_terminator(LineTerminator::crlf());
+        let (searcher, buffer) = (builder.build(), vec![0; READ_BYTES]);
+        Self { search, matcher: search.matcher.clone(), searcher, buffer }
+    }
+
+    pub(super) fn visit(&mut self, walked: &Walked<'_>) -> Step {
+        let search = self.search;
+        if let Some(why) = walked.left_out {
+            return self.visit_left_out(walked, why);
+        }
+        let mut key = Key::by_path(&walked.place.path);
+        let is_too_late = search.order == Order::Path && !search.wants(&key);
+        match walked.kind {
+            EntryKind::Folder if is_too_late || !search.after.reaches_into(&key.path) => return Step::Past,
+            EntryKind::File if !is_too_late => {}
+            _ => return Step::On,
+        }
+        if search.order == Order::Path && search.after.line(&key).is_none() {
+            return Step::On;
+        }
+        let Some(file) = self.open(walked) else { return Step::On };
+        if search.order == Order::Newest {
+            key.modified = modified(&file);
+        }
+        if let Some(after) = search.after.line(&key).filter(|_| search.wants(&key)) {
+            self.search_file(file, key, after);
+        }
+        Step::On
+    }
+
+    /// Only an empty answer needs to know what was left out.
+    fn visit_left_out(&mut self, walked: &Walked<'_>, why: LeftOut) -> Step {
+        if !self.search.first.is_empty() || !self.search.left_out.may_look() {
+            return Step::Stop;
+        }
+        if walked.kind == EntryKind::File
+            && let Ok(file) = walked.open()
+        {
+            let mut collector = Collector::new(self.search.mode, &self.search.matcher, 0, 1);
+            let is_searched = self.look(file, &mut collector).is_ok();
+            if is_searched && collector.count > 0 {
+                self.search.left_out.count(why);
+            }
+        }
+        Step::On
+    }
+
+    fn open(&self, walked: &Walked<'_>) -> Option<File> {
+        match walked.open() {
+            Ok(file) => Some(file),
+            // Gone, or something else by now: then it isn't there to be searched.
+            Err(error) if error.code != ErrorCode::IoError => None,
+            Err(_) => {
+                add(&self.search.tally.unreadable, 1);
+                None
+            }
+        }
+    }
+
+    fn search_file(&mut self, file: File, key: Key, after: u64) {
+        let search = self.search;
+        let mut collector = Collector::new(search.mode, &search.matcher, after, search.most);
+        let outcome = self.look(file, &mut collector);
+        let Collector { hits, count, is_binary, .. } = collector;
+        let tally = &search.tally;
+        add(&tally.searched, 1);
+        match outcome {
+            Err(_) if search.hands.is_cancelled() => return,
+            Err(fault) if is_too_long(&fault) => add(&tally.too_long, 1),
+            Err(_) => add(&tally.unreadable, 1),
+            Ok(()) => {}
+        }
+        add(&tally.binary, u64::from(is_binary));
+        let weight = if search.mode == Mode::Matches { hits.len() } else { usize::from(count > 0) };
+        if weight > 0 {
+            add(&tally.matches, count);
+            add(&tally.files, 1);
+            search.first.add(key, weight, FileHits { hits, count });
+        }
+    }
+
+    /// Searches one file. One that fits in the buffer is read at once and searched there.
+    fn look(&mut self, mut file: File, collector: &mut Collector<'_>) -> io::Result<()> {
+        let length = file.read(&mut self.buffer)?;
+        let start = &self.buffer[..length];
+        if length < self.buffer.len() {
+            return self.searcher.search_slice(&self.matcher, start, collector);
+        }
+        let rest = Rest { start, file, hands: self.search.hands };
+        self.searcher.search_reader(&self.matcher, rest, collector)
+    }
+}
+
+/// A file whose beginning was read already; reading ends when the call is stopped.
+struct Rest<'a> {
+    start: &'a [u8],
+    file: File,
+    hands: &'a Hands,
+}
+
+impl Read for Rest<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if !self.start.is_empty() {
+            return self.start.read(into);
+        }
+        if self.hands.is_cancelled() {
+            return Err(io::Error::other("the call was stopped"));
+        }
+        self.file.read(into)
+    }
+}
+
+fn is_too_long(fault: &io::Error) -> bool {
+    fault.kind() == io::ErrorKind::Other
+}
+
+fn modified(file: &File) -> i64 {
+    let nanoseconds =
+        |facts: std::fs::Metadata| facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec());
+    file.metadata().map_or(0, nanoseconds)
+}
+
+pub(super) fn add(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
