@@ -30,7 +30,7 @@ fn exit_codes_say_how_it_ended() {
         (&["--deny", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 3, "error["),
         (&["--preset", "read-only", "call", "write", r#"{"path":"a","content":""}"#], 3, "error[policy_denied]"),
         (&["--ask", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 4, "error[approval_required]"),
-        (&["--preset", "autonomous", "--ask", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 3, "nobody"),
+        (&["--preset", "autonomous", "--ask", "tool=read", "call", "read", r#"{"path":"hello.txt"}"#], 3, "Nobody"),
     ];
     let world = World::new();
     for (args, code, words) in table {
@@ -66,7 +66,8 @@ fn arguments_come_from_the_command_line_standard_input_or_a_file() {
 #[test]
 fn json_is_the_exact_reply_and_the_same_on_success_and_failure() {
     let world = World::new();
-    let fields = ["tool_call_id", "ok", "payload", "error", "artifacts", "enforced", "truncated", "redacted", "duration_ms"];
+    let fields =
+        ["tool_call_id", "ok", "payload", "error", "artifacts", "enforced", "truncated", "redacted", "duration_ms"];
     for (args, ok) in [(json!({"path": "hello.txt"}), true), (json!({"path": "missing"}), false)] {
         let reply = world.call("read", args);
         let keys: Vec<&str> = reply.as_object().unwrap().keys().map(String::as_str).collect();

@@ -17,7 +17,7 @@ fn audit_names_the_first_bad_line() {
             lines.remove(1);
             lines
         }),
-        ("line 2", |mut lines| {
+        ("lines 2 and 3", |mut lines| {
             lines.swap(1, 2);
             lines
         }),

@@ -1,5 +1,9 @@
 //! A hermetic world for the program: a workspace and a home of its own, and nothing of this machine's environment.
-#![allow(dead_code, clippy::disallowed_methods, reason = "shared by the tests of the program, which make files of their own")]
+#![allow(
+    dead_code,
+    clippy::disallowed_methods,
+    reason = "shared by the tests of the program, which make files of their own"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -157,7 +157,7 @@ mod tests {
         let table = [
             (json!({}), "/path: is missing, expected a value"),
             (json!({"path": 1}), "/path: is the number 1, expected string"),
-            (json!({"path": "a", "offset": "1"}), "/offset: is the string \"1\", expected integer or null"),
+            (json!({"path": "a", "offset": "1"}), "/offset: is the string \"1\", expected null or integer"),
             (json!({"path": "a", "limit": 0}), "/limit: is the number 0, expected at least 1"),
             (json!({"path": "a", "limit": 10}), "/limit: is the number 10, expected at most 9"),
             (json!({"path": "a", "mode": "c"}), "/mode: is the string \"c\", expected one of [\"a\",\"b\"]"),

@@ -253,7 +253,8 @@ async fn the_record_says_who_decided_what_and_why() {
     let Happening::CallStarted { tool, version, effects, verdict, risk, .. } = &events[0].happening else {
         panic!("{events:?}")
     };
-    assert_eq!((tool.as_str(), version.as_deref()), ("read", Some("2.0.0")));
+    assert_eq!(tool, "read");
+    assert!(version.as_ref().unwrap().starts_with("2."), "{version:?}");
     assert_eq!(effects.len(), 1);
     assert!(verdict.as_ref().unwrap().decided_by.name.rule.contains("workspace"), "{verdict:?}");
     assert!(risk.is_some());
@@ -269,7 +270,7 @@ async fn an_older_major_is_adapted_or_refused_with_what_changed() {
     for (tool, version, args, expected) in [
         ("read", "^1", json!({"path": "a.txt", "offset": 1}), Ok("two\n")),
         ("read", "^2", json!({"path": "a.txt", "offset": 2}), Ok("two\n")),
-        ("read", "^3", json!({"path": "a.txt"}), Err("version 2.0.0")),
+        ("read", "^3", json!({"path": "a.txt"}), Err("version 2.")),
         ("list", "^7", json!({}), Err("version 1.0.0")),
     ] {
         let mut call = world.call(tool, args);

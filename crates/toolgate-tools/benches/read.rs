@@ -1,5 +1,5 @@
-//! A page of 100 lines deep in a file of 1 GB, through the whole gate, beside the programs that one would use instead: `sed` from
-//! the start, `tail` from the end. All take turns in the same run. An argument sets the size of the file in MB.
+//! A page of 100 lines deep in a file of 1 GB, through the whole gate, beside the programs that one would use instead:
+//! `sed` from the start, `tail` from the end. All take turns. An argument sets the size of the file in MB.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark makes its file and runs its peers")]
 
 use std::fs::File;

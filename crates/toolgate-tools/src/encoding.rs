@@ -139,8 +139,8 @@ pub(crate) fn evident_utf16(bytes: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// Whether bytes that aren't UTF-16 hold something else than text: a zero near the start, or too many control characters.
-/// Text in UTF-8 may have many of these (some logs use them as separators), text in older encodings hardly any.
+/// Whether bytes that aren't UTF-16 hold something else than text: a zero near the start, or too many control
+/// characters. Text in UTF-8 may have many of these (some logs use them as separators), other text hardly any.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(SNIFFED)];
     memchr::memchr(0, head).is_some() || is_mostly_control(head)

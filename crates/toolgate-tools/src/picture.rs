@@ -343,7 +343,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn noise_is_answered_without_a_panic(place in 0_usize..200, noise in prop::collection::vec(any::<u8>(), 1..20)) {
+        fn noise_is_answered_without_a_panic(
+            place in 0_usize..200,
+            noise in prop::collection::vec(any::<u8>(), 1..20),
+        ) {
             for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp] {
                 let mut bytes = spelt(plain(16, 16), format);
                 let at = place % bytes.len();

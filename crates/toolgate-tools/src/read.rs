@@ -14,8 +14,9 @@ use crate::picture::{self, Picture, Shown};
 
 /// Lines in one answer, unless the caller asks for fewer.
 const MOST_LINES: u32 = 2_000;
-/// Bytes in one answer, so that a page needs no further cutting.
-const MOST_BYTES: usize = 50 * 1024;
+/// Bytes of a page, so that an answer needs no further cutting: a little less than the usual limit, since the other texts
+/// of the answer count too.
+const MOST_BYTES: usize = 50 * 1024 - 256;
 /// Bytes that a number before a line takes, up to ten million lines.
 const NUMBER_BYTES: usize = 8;
 
@@ -52,8 +53,8 @@ fn from_the_start() -> i64 {
 pub struct Output {
     /// The lines, as they are in the file; empty for an image.
     content: String,
-    /// Number of the first line; 0 if there is none. In a file over 16 MiB that is read from its end, lines are numbered
-    /// from there: the last one is -1.
+    /// Number of the first line; 0 if there is none. In a file over 16 MiB that is read from its end, lines are
+    /// numbered from there: the last one is -1.
     start_line: i64,
     /// Number of the last line, in the same way.
     end_line: i64,

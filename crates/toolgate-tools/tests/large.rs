@@ -76,8 +76,9 @@ async fn a_single_line_of_a_gigabyte_is_cut() {
     let before = peak();
     for offset in [1, -1] {
         let page = read(&world, json!({"path": "line.json", "offset": offset})).await;
-        assert_eq!(page["content"].as_str().unwrap().len(), 50 * 1024);
-        assert_eq!(page["cut_bytes"], json!((1_u64 << 30) - 50 * 1024));
+        let shown = page["content"].as_str().unwrap().len() as u64;
+        assert!((40 * 1024..=50 * 1024).contains(&shown), "{shown}");
+        assert_eq!(page["cut_bytes"], json!((1 << 30) - shown));
         assert_eq!((&page["start_line"], &page["has_more"]), (&json!(1), &json!(false)));
     }
     assert!(peak() - before < MOST_GROWTH, "{} KiB", peak() - before);

@@ -171,7 +171,9 @@ impl<'a> Walk<'a> {
         let (limits, _) = self.gate.limits(&self.call.name);
         let artifacts = Arc::clone(&self.session.artifacts);
         let mut store = |text: &str, field: &str| {
-            let stored = artifacts.store(text.as_bytes(), "text/plain; charset=utf-8")?;
+            // A payload that was stored as a whole is JSON; a field of it is text.
+            let mime = if field.is_empty() { "application/json" } else { "text/plain; charset=utf-8" };
+            let stored = artifacts.store(text.as_bytes(), mime)?;
             Ok(ArtifactRef { field: Some(field.to_owned()), ..stored })
         };
         let cut = trim::trim_payload(payload, &limits, &mut store)?;

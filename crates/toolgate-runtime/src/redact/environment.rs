@@ -8,41 +8,10 @@ use super::values::{is_number, is_path, is_placeholder};
 pub(super) const SHORTEST: usize = 6;
 
 /// Values that are set for secrets in development and occur everywhere else too.
-const COMMON: &[&str] = &[
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "default",
-    "postgres",
-    "postgresql",
-    "mysql",
-    "mariadb",
-    "mongodb",
-    "redis",
-    "rabbitmq",
-    "administrator",
-    "localhost",
-    "production",
-    "development",
-    "staging",
-    "testing",
-    "username",
-    "database",
-    "public",
-    "private",
-    "github",
-    "gitlab",
-    "docker",
-    "enabled",
-    "disabled",
-    "required",
-    "optional",
-    "unknown",
-    "undefined",
-    "anonymous",
-    "toolgate",
-];
+const COMMON: &str = "\
+    password passwd secret token default postgres postgresql mysql mariadb mongodb redis rabbitmq administrator \
+    localhost production development staging testing username database public private github gitlab docker enabled \
+    disabled required optional unknown undefined anonymous toolgate";
 
 /// Variables whose values occur in ordinary output and so can't serve as a secret.
 const ORDINARY: &[&str] = &["USER", "LOGNAME", "HOME", "HOSTNAME", "SHELL", "PWD", "LANG", "TERM", "EDITOR", "PATH"];
@@ -76,7 +45,7 @@ fn is_secret_name(name: &str) -> bool {
 /// Whether the value is unlikely to stand in text that has nothing to do with it.
 fn is_telling(value: &str) -> bool {
     let bytes = value.as_bytes();
-    let common = COMMON.iter().any(|word| value.eq_ignore_ascii_case(word));
+    let common = COMMON.split(' ').any(|word| value.eq_ignore_ascii_case(word));
     // An eight-digit number may be a password; a shorter one is a port, a year or a count.
     let number = is_number(bytes) && !(value.len() >= 8 && bytes.iter().all(u8::is_ascii_digit));
     let path = is_path(bytes) && !value.contains('@');

@@ -383,7 +383,10 @@ fn mixtures() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_stream_redacts_as_the_whole_would_be(text in mixtures(), cuts in proptest::collection::vec(0..6000usize, 0..40)) {
+    fn a_stream_redacts_as_the_whole_would_be(
+        text in mixtures(),
+        cuts in proptest::collection::vec(0..6000usize, 0..40),
+    ) {
         let redactor = Redactor::new([("A_TOKEN".to_owned(), "0pen-sesame".to_owned())]);
         let mut cuts = cuts;
         cuts.sort_unstable();

@@ -74,38 +74,15 @@ fn is_reference(value: &[u8]) -> bool {
 }
 
 /// Parts that only occur in text that asks for a value, in lower case.
-const PLACEHOLDERS: &[&str] = &[
-    "***",
-    "...",
-    "…",
-    "redacted",
-    "changeme",
-    "change_me",
-    "change-me",
-    "placeholder",
-    "your_",
-    "your-",
-    "yourpass",
-    "yourtoken",
-    "yourkey",
-    "yoursecret",
-    "example",
-    "xxxx",
-    "dummy",
-    "replace_me",
-    "replace-me",
-    "replaceme",
-    "insert_",
-    "insert-",
-    "fixme",
-    "todo",
-];
+const PLACEHOLDERS: &str = "\
+    *** ... … redacted changeme change_me change-me placeholder your_ your- yourpass yourtoken yourkey yoursecret \
+    example xxxx dummy replace_me replace-me replaceme insert_ insert- fixme";
 
 /// Whether the value only marks where one belongs.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let one_character = lower.len() >= 2 && lower.iter().all(|byte| *byte == lower[0]);
-    one_character || PLACEHOLDERS.iter().any(|part| contains(&lower, part))
+    one_character || PLACEHOLDERS.split(' ').any(|part| contains(&lower, part))
 }
 
 /// Numbers with their usual trimmings: `4096`, `1_000`, `0x1F`, `30s`, `1.5e3`.
@@ -123,59 +100,26 @@ fn is_ordinary(value: &[u8]) -> bool {
 }
 
 /// Words that a language or a schema gives as a value or a type.
-const WORDS: &[&str] = &[
-    "none",
-    "null",
-    "nil",
-    "undefined",
-    "true",
-    "false",
-    "yes",
-    "no",
-    "str",
-    "string",
-    "bytes",
-    "int",
-    "integer",
-    "number",
-    "float",
-    "bool",
-    "boolean",
-    "object",
-    "any",
-    "self",
-    "this",
-    "required",
-    "optional",
-    "buffer",
-    "symbol",
-    "unknown",
-    "void",
-    "never",
-    "default",
-    "empty",
-    "missing",
-    "invalid",
-    "hidden",
-];
+const WORDS: &str = "\
+    none null nil undefined true false yes no str string bytes int integer number float bool boolean object any self \
+    this required optional buffer symbol unknown void never default empty missing invalid hidden";
 
 fn is_word_of_code(value: &[u8]) -> bool {
     let trimmed = value.strip_suffix(b"?").or(value.strip_suffix(b".")).unwrap_or(value);
-    WORDS.iter().any(|word| trimmed.eq_ignore_ascii_case(word.as_bytes())) || value.starts_with(b"required|")
+    WORDS.split(' ').any(|word| trimmed.eq_ignore_ascii_case(word.as_bytes())) || value.starts_with(b"required|")
 }
 
 /// Types and encodings that end in a number, such as `u64`, `uint256`, `sha256`, `base64`, `utf8`.
 fn is_type_with_size(value: &[u8]) -> bool {
-    const STEMS: &[&str] = &[
-        "i", "u", "f", "v", "int", "uint", "float", "bytes", "byte", "utf", "utf-", "sha", "sha-", "md", "base",
-        "char", "varchar", "string", "str", "vec", "hs", "rs", "es", "hmacsha", "oauth", "http", "ipv", "x",
-    ];
+    const STEMS: &str = "\
+        i u f v int uint float bytes byte utf utf- sha sha- md base char varchar string str vec hs rs es hmacsha oauth \
+        http ipv x";
     let value = value.strip_prefix(b"&").unwrap_or(value);
     let stem = value.iter().position(u8::is_ascii_digit).unwrap_or(value.len());
     let digits = &value[stem..];
     digits.len() <= 3
         && digits.iter().all(u8::is_ascii_digit)
-        && STEMS.iter().any(|known| value[..stem].eq_ignore_ascii_case(known.as_bytes()))
+        && STEMS.split(' ').any(|known| value[..stem].eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// Colours, such as `#d8dee9`.

@@ -281,7 +281,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_common_cap_uses_the_budget_and_no_more(sizes in proptest::collection::vec(0..500usize, 0..20), budget in 0..3000usize) {
+        fn a_common_cap_uses_the_budget_and_no_more(
+            sizes in proptest::collection::vec(0..500usize, 0..20),
+            budget in 0..3000usize,
+        ) {
             let cap = common_cap(sizes.iter().copied(), budget);
             let total: usize = sizes.iter().map(|size| size.min(&cap)).sum();
             prop_assert!(total <= budget);

@@ -12,12 +12,46 @@ const FOLDERS: [&str; 9] = ["alpha", "beta", "a", "b", "build", "target", ".conf
 const STEMS: [&str; 12] = ["lib", "main", "a", "b", "note", "ünï", "keep", ".hidden", "[odd]", "#hash", "!bang", "x y"];
 const ENDINGS: [&str; 8] = [".rs", ".py", ".md", ".txt", ".log", "", ".rs.bak", ".MD"];
 const IGNORED: [&str; 22] = [
-    "*.log", "!keep.log", "/build", "build/", "target/", "*.txt", "!note.txt", "alpha/**", "**/beta", "a/b", "!a/b",
-    "# nothing", r"\#hash*", r"\!bang*", "x y", "[ab].md", "lib*", "!lib.rs", "**/a/*.py", "!.hidden.rs", "main.*   ", "*.bak",
+    "*.log",
+    "!keep.log",
+    "/build",
+    "build/",
+    "target/",
+    "*.txt",
+    "!note.txt",
+    "alpha/**",
+    "**/beta",
+    "a/b",
+    "!a/b",
+    "# nothing",
+    r"\#hash*",
+    r"\!bang*",
+    "x y",
+    "[ab].md",
+    "lib*",
+    "!lib.rs",
+    "**/a/*.py",
+    "!.hidden.rs",
+    "main.*   ",
+    "*.bak",
 ];
 const LINES: [&str; 16] = [
-    "the quick brown fox", "jumps over the lazy dog", "", "cat", "concatenate the cat", "12345 and 67", "日本 fox",
-    "Äpfel und äpfel", "a.b(c) the end", "$x = the fox", "    the indented", "no such beast", "FOX", "dog", "the dog\tand", "s",
+    "the quick brown fox",
+    "jumps over the lazy dog",
+    "",
+    "cat",
+    "concatenate the cat",
+    "12345 and 67",
+    "日本 fox",
+    "Äpfel und äpfel",
+    "a.b(c) the end",
+    "$x = the fox",
+    "    the indented",
+    "no such beast",
+    "FOX",
+    "dog",
+    "the dog\tand",
+    "s",
 ];
 
 /// A small generator of numbers, so that a seed is all there is to know.
@@ -108,7 +142,7 @@ impl Tree {
             1 => [text.as_bytes(), b"the\0fox\n"].concat(),
             2 => [b"\xef\xbb\xbf", text.as_bytes()].concat(),
             3 => [text.as_bytes(), b"the \xff\xfe fox\n"].concat(),
-            4 => text.repeat(300).into_bytes(),
+            4 => text.repeat(200_000 / (text.len() + 1)).into_bytes(),
             _ => text.into_bytes(),
         }
     }
