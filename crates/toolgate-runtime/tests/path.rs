@@ -1,5 +1,6 @@
 //! The one path, walked in every way that it can end: each decision, each kind of failure, with the reply *and* the
 //! audit trail.
+#![allow(clippy::disallowed_methods, reason = "tests look at files of their own")]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +48,9 @@ fn code(reply: &Reply) -> Option<ErrorCode> {
 
 #[tokio::test]
 async fn every_way_to_end_leaves_its_reply_and_its_trail() {
-    let table: Vec<(&str, &str, Value, Option<ErrorCode>, &[&str])> = vec![
+    // Configuration, tool, arguments, how it ends, what is recorded.
+    type Row = (&'static str, &'static str, Value, Option<ErrorCode>, &'static [&'static str]);
+    let table: Vec<Row> = vec![
         ("", "read", json!({"path": "a.txt"}), None, PAIR_OK),
         ("", "writes", json!({"path": "a.txt"}), None, PAIR_OK),
         ("", "nothing", json!({}), Some(ErrorCode::UnknownTool), PAIR_FAILED),
@@ -271,7 +274,7 @@ async fn an_older_major_is_adapted_or_refused_with_what_changed() {
         ("read", "^1", json!({"path": "a.txt", "offset": 1}), Ok("two\n")),
         ("read", "^2", json!({"path": "a.txt", "offset": 2}), Ok("two\n")),
         ("read", "^3", json!({"path": "a.txt"}), Err("version 2.")),
-        ("list", "^7", json!({}), Err("version 1.0.0")),
+        ("list", "^7", json!({}), Err("version 1.")),
     ] {
         let mut call = world.call(tool, args);
         call.version = Some(version.parse().unwrap());
@@ -304,10 +307,9 @@ async fn what_is_said_is_shown_recorded_and_redacted() {
     let reply = world.perform_in(&session, "display", json!({"content": "found DB_PASSWORD=hunter2"})).await;
     assert_eq!(reply.payload.unwrap(), json!({"shown": true}));
     assert_eq!(world.trail(), ["tool_call.started", "display", "tool_call.completed"]);
-    let seen = watched.0.lock().unwrap();
+    let seen = watched.0.lock().unwrap().clone();
     assert_eq!(seen.len(), 3);
     assert!(!format!("{seen:?}").contains("hunter2"));
-    drop(seen);
     let reply = world.perform("display", json!({"content": "hello?"})).await;
     assert_eq!(reply.payload.unwrap(), json!({"shown": false}), "nobody watched");
 }

@@ -145,8 +145,8 @@ mod tests {
     fn many_threads_do_each_work_once_and_all_come_home() {
         let queue = Queue::default();
         queue.add(std::iter::once(1));
+        let grow = |work| if work < 5_000 { vec![work * 2, work * 2 + 1] } else { vec![] };
         let done = std::thread::scope(|scope| {
-            let grow = |work| if work < 5_000 { vec![work * 2, work * 2 + 1] } else { vec![] };
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| drain(&queue, grow))).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });

@@ -97,11 +97,14 @@ fn without_ending(line: &[u8]) -> &[u8] {
 
 /// At most so many characters of a line, around the byte `at`.
 fn cut(line: &[u8], at: usize, most: usize) -> Text {
-    if line.len() <= most {
-        return Text { shown: String::from_utf8_lossy(line).into_owned(), is_cut: false };
-    }
     // A character has four bytes at the most, so this is enough to choose from, however long the line.
     let (lead, enough) = (most * 3 / 10, most * 4 + 4);
+    if line.len() < enough {
+        let shown = String::from_utf8_lossy(line);
+        if shown.chars().count() <= most {
+            return Text { shown: shown.into_owned(), is_cut: false };
+        }
+    }
     let head = String::from_utf8_lossy(&line[at.saturating_sub(enough)..at]);
     let tail = String::from_utf8_lossy(&line[at..line.len().min(at + enough)]);
     let skipped = head.chars().count().saturating_sub(lead);
@@ -129,8 +132,8 @@ mod tests {
             ("0123456789abc", 0, 10, "0123456789…", true),
             ("0123456789abc", 12, 10, "…9abc", true),
             ("0123456789abcdefghijk", 10, 10, "…789abcdefg…", true),
-            ("ääääääääää", 4, 10, "ääääääääää", false),
-            ("ääääääääääää", 8, 10, "…äääääääääää", true),
+            ("ääääääääää", 18, 10, "ääääääääää", false),
+            ("ääääääääääää", 8, 10, "…ääääääääää…", true),
         ];
         for (line, at, most, expected, is_cut) in cases {
             assert_eq!(cut(line.as_bytes(), at, most), Text { shown: expected.into(), is_cut }, "{line} {at}");

@@ -1,9 +1,7 @@
 //! `toolgate call` as a user and a program meet it.
 
-mod world;
-
+use crate::world::{PROGRAM, World};
 use serde_json::json;
-use world::{PROGRAM, World};
 
 #[test]
 fn exit_codes_say_how_it_ended() {

@@ -1,9 +1,7 @@
 //! The record as a user meets it: runs, audit, reindex, changes, undo.
 
-mod world;
-
+use crate::world::{PROGRAM, World};
 use serde_json::json;
-use world::{PROGRAM, World};
 
 #[test]
 fn audit_names_the_first_bad_line() {

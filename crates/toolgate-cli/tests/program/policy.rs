@@ -1,9 +1,7 @@
 //! Policy and configuration as a user meets them.
 
-mod world;
-
+use crate::world::World;
 use serde_json::json;
-use world::World;
 
 #[test]
 fn check_prints_the_decision_first() {

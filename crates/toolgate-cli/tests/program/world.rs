@@ -12,58 +12,58 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The program under test.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// A temporary home with a workspace in it.
-pub struct World {
+pub(crate) struct World {
     folder: TempDir,
 }
 
 /// What the program said.
 #[derive(Debug)]
-pub struct Said {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir_all(world.workspace()).unwrap();
         std::fs::create_dir_all(world.home()).unwrap();
         world.file("hello.txt", "hello\nworld\n")
     }
 
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    pub fn user_config(&self) -> PathBuf {
+    pub(crate) fn user_config(&self) -> PathBuf {
         self.home().join(".config/toolgate/config.toml")
     }
 
     /// Puts a file into the workspace.
-    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         self.put(&self.workspace().join(path), content);
         self
     }
 
-    pub fn put(&self, path: &Path, content: impl AsRef<[u8]>) {
+    pub(crate) fn put(&self, path: &Path, content: impl AsRef<[u8]>) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.workspace().join(path)).unwrap()
     }
 
     /// A command in this world.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.workspace())
@@ -76,22 +76,22 @@ impl World {
     }
 
     /// Runs the program.
-    pub fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         Said::from(self.command(PROGRAM).args(args).output().unwrap())
     }
 
     /// Runs a shell script in which `$toolgate` is the program.
-    pub fn shell(&self, script: &str) -> Said {
+    pub(crate) fn shell(&self, script: &str) -> Said {
         Said::from(self.command("sh").env("toolgate", PROGRAM).args(["-c", script]).output().unwrap())
     }
 
     /// Calls a tool and reads the reply.
-    pub fn call(&self, tool: &str, args: Value) -> Value {
+    pub(crate) fn call(&self, tool: &str, args: Value) -> Value {
         self.run(&["--json", "call", tool, &args.to_string()]).json()
     }
 
     /// The newest run's folder.
-    pub fn last_run(&self) -> PathBuf {
+    pub(crate) fn last_run(&self) -> PathBuf {
         let mut runs: Vec<PathBuf> = std::fs::read_dir(self.workspace().join(".toolgate/runs"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -102,7 +102,7 @@ impl World {
 }
 
 impl Said {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
     }
 }
