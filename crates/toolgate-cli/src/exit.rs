@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use toolgate_contract::{ErrorClass, ErrorCode, Reply, ToolError};
+use toolgate_journal::JournalError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,7 @@ impl Exit {
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref::<ToolError>() {
             Some(error) => Self::of_tool_error(error),
+            None if error.is::<JournalError>() => Self::Failed,
             None => Self::Usage,
         }
     }

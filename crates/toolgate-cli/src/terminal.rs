@@ -49,8 +49,17 @@ fn is_direction_mark(c: char) -> bool {
 pub(crate) fn complain(error: &anyhow::Error) {
     match error.downcast_ref::<ToolError>() {
         Some(error) => complain_of(error),
-        None => anstream::eprintln!("{} {error:#}", paint(RED.bold(), "error:")),
+        None => anstream::eprintln!("{} {}", paint(RED.bold(), "error:"), causes(error)),
     }
+}
+
+/// An error and its causes, each said once.
+fn causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        words if words.contains(&cause) => said,
+        words => format!("{}: {cause}", words.trim_end_matches('.')),
+    })
 }
 
 /// The same, for a tool's failure.

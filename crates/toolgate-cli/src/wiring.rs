@@ -121,6 +121,7 @@ impl Desk {
                 .with_changes(place.state()?, contents)
                 .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
                 .with_replay(place.replay());
+        gate.mend()?;
         Ok(Self { gate, clock, facts, state, options })
     }
 

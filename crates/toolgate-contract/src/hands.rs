@@ -25,6 +25,8 @@ pub trait Files: Send + Sync {
     /// Makes all edits, or none. The gate sees to it that each is granted and that the way back is kept; `id` tells this
     /// change from others.
     fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError>;
+    /// Removes the temporary files that the change `id` of these places left behind when it was killed.
+    fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
     /// Removes a folder and the folders in it, as far as they are empty.
     fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError>;
     /// A place as a caller would write it: relative in the workspace, absolute elsewhere.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FlockOperation, OFlags};
+use serde::{Deserialize, Serialize};
 use toolgate_contract::Change;
 
 use crate::JournalError;
@@ -13,6 +14,15 @@ use crate::folder::Folder;
 
 const NAME: &str = "changing";
 const WHAT: &str = "the note of an unfinished change";
+
+/// What is about to change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangeNote {
+    /// Tells this change from others; temporary names are made of it.
+    pub id: String,
+    /// Each file's before and after.
+    pub changes: Vec<Change>,
+}
 
 /// The one who may change files now. Others wait until this is dropped.
 pub struct Changing {
@@ -29,18 +39,23 @@ impl Changing {
     }
 
     /// What somebody who was killed left half done.
-    pub fn unfinished(&self) -> Result<Vec<Change>, JournalError> {
+    pub fn unfinished(&self) -> Result<Option<ChangeNote>, JournalError> {
         let length = self.file.metadata().map_err(JournalError::io(WHAT))?.len();
         let mut bytes = vec![0; length as usize];
         self.file.read_exact_at(&mut bytes, 0).map_err(JournalError::io(WHAT))?;
         // Half a note means that it was killed while writing it, before the first file changed.
-        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+        Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Notes what is about to change, on disk, before it does.
-    pub fn note(&self, changes: &[Change]) -> Result<(), JournalError> {
-        let bytes = serde_json::to_vec(changes).map_err(JournalError::Encode)?;
-        self.write(&bytes)
+    /// Notes what is about to change, before it does. Several files can be left half done by a power cut, so then the
+    /// note has to be on disk first; a single one is renamed in one step.
+    pub fn note(&self, note: &ChangeNote) -> Result<(), JournalError> {
+        let bytes = serde_json::to_vec(note).map_err(JournalError::Encode)?;
+        self.write(&bytes)?;
+        match note.changes.len() {
+            0 | 1 => Ok(()),
+            _ => self.file.sync_all().map_err(JournalError::io(WHAT)),
+        }
     }
 
     /// It has happened, or has been put back.
@@ -49,10 +64,6 @@ impl Changing {
     }
 
     fn write(&self, bytes: &[u8]) -> Result<(), JournalError> {
-        self.file
-            .set_len(0)
-            .and_then(|()| self.file.write_all_at(bytes, 0))
-            .and_then(|()| if bytes.is_empty() { Ok(()) } else { self.file.sync_all() })
-            .map_err(JournalError::io(WHAT))
+        self.file.set_len(0).and_then(|()| self.file.write_all_at(bytes, 0)).map_err(JournalError::io(WHAT))
     }
 }

@@ -28,7 +28,7 @@ mod tree;
 mod verify;
 
 pub use artifact::{ArtifactStore, ArtifactWriter};
-pub use changing::Changing;
+pub use changing::{ChangeNote, Changing};
 pub use content::Contents;
 pub use error::JournalError;
 pub use fault::Fault;

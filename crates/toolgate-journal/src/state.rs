@@ -87,6 +87,15 @@ impl State {
         if !self.runs.make_new(run)? {
             return Err(JournalError::RunExists { run: run.to_owned() });
         }
+        let begun = self.begin_in(run, facts, options);
+        if begun.is_err() {
+            // A run that never began leaves no folder behind for others to wonder about.
+            let _ = std::fs::remove_dir_all(self.runs.path().join(run));
+        }
+        begun
+    }
+
+    fn begin_in(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
         let folder = Arc::new(self.runs.open(run)?);
         let journal = Journal::create(Arc::clone(&folder), run, options)?;
         let run = Run::with(run, folder, journal, options)?;

@@ -94,6 +94,14 @@ impl Gate {
         self
     }
 
+    /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
+    pub fn mend(&self) -> Result<(), ToolError> {
+        match &self.workshop {
+            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref()),
+            None => Ok(()),
+        }
+    }
+
     /// How a refused call can be repeated from a shell.
     #[must_use]
     pub fn with_replay(mut self, replay: Replay) -> Self {

@@ -37,7 +37,7 @@ pub(crate) fn apply(way: OpenWay, roots: &[BorrowedFd<'_>], edits: &[Edit], id: 
     let mut created = Vec::new();
     let mut staged = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        match stage(way, roots[index], edit, &format!(".toolgate-{id}-{index}"), &mut created) {
+        match stage(way, roots[index], edit, &new_name(id, index), &mut created) {
             Ok(one) => staged.push(one),
             Err(error) => {
                 discard(&staged, &created);
@@ -48,7 +48,8 @@ pub(crate) fn apply(way: OpenWay, roots: &[BorrowedFd<'_>], edits: &[Edit], id: 
     for index in 0..staged.len() {
         // The last one needs no way back: nothing can fail after it.
         let needs_way_back = index + 1 < staged.len();
-        if let Err(error) = put_in_place(&mut staged[index], needs_way_back) {
+        let second = needs_way_back.then(|| old_name(id, index));
+        if let Err(error) = put_in_place(&mut staged[index], second) {
             put_back(&mut staged);
             discard(&staged, &created);
             return Err(Failure { index, error });
@@ -167,10 +168,20 @@ fn give_name(file: &File, folder: &OwnedFd, name: &str) -> Result<(), Errno> {
     rustix::fs::linkat(rustix::fs::CWD, itself, folder, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-fn put_in_place(staged: &mut Staged, needs_way_back: bool) -> Result<(), Errno> {
+/// Where the new content of a change's file waits.
+pub(crate) fn new_name(id: &str, index: usize) -> String {
+    format!(".toolgate-{id}-{index}")
+}
+
+/// Where the old content of a change's file waits.
+pub(crate) fn old_name(id: &str, index: usize) -> String {
+    format!(".toolgate-{id}-{index}-old")
+}
+
+/// Takes its place; `second` is the name that keeps what was there, where a way back is needed.
+fn put_in_place(staged: &mut Staged, second: Option<String>) -> Result<(), Errno> {
     let Staged { folder, name, new, old, is_in_place } = staged;
-    if needs_way_back {
-        let second = format!(".toolgate-old-{}-{name}", std::process::id());
+    if let Some(second) = second {
         match rustix::fs::linkat(&*folder, &*name, &*folder, &second, AtFlags::empty()) {
             Ok(()) => *old = Some(second),
             Err(Errno::NOENT) => {}

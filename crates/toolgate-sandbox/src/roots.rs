@@ -12,6 +12,7 @@ use toolgate_contract::{
     Access, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError, Visitors, WalkOptions,
 };
 
+use crate::apply::{new_name, old_name};
 use crate::beneath::{self, OpenWay};
 use crate::locate::{lexical, outside};
 use crate::walk::{Ground, walk};
@@ -169,6 +170,25 @@ impl Files for Roots {
     fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError> {
         let ground = Ground { way: self.way, root: self.root(start)?.folder.as_fd() };
         walk(ground, start, options, visitors)
+    }
+
+    fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError> {
+        // The id becomes part of a name: one that came from elsewhere must not lead anywhere else.
+        if !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Ok(());
+        }
+        for (index, place) in places.iter().enumerate() {
+            let parent = place.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let parent = Place { root: place.root, path: parent.to_owned() };
+            let Ok(folder) = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY) else { continue };
+            for name in [new_name(id, index), old_name(id, index)] {
+                match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(error) => return Err(refusal(place, error)),
+                }
+            }
+        }
+        Ok(())
     }
 
     fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError> {

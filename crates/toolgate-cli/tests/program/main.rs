@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod calls;
+mod killed;
 mod policy;
 mod record;
 mod world;

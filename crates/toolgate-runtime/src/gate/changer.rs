@@ -8,7 +8,7 @@ use toolgate_contract::{
     Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Place, Seen, ToolError,
     Veil, sha256,
 };
-use toolgate_journal::{Changing, Contents, State};
+use toolgate_journal::{ChangeNote, Changing, Contents, State};
 
 use super::speaker::Origin;
 use crate::session::Recorder;
@@ -23,6 +23,42 @@ pub(crate) struct Workshop {
 impl Workshop {
     pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
         Self { state, contents }
+    }
+
+    /// Puts back what somebody who was killed left half done.
+    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
+        self.put_back(&self.state.begin_change()?, files, veil)
+    }
+
+    /// Files that did change go back to what they were. Places that policy hides are left alone, so that a note which
+    /// came with a repository can't reach them.
+    fn put_back(&self, turn: &Changing, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
+        let Some(ChangeNote { id, changes }) = turn.unfinished()? else { return Ok(()) };
+        let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
+        files.clear_temporary(&places, &id)?;
+        for change in changes.iter().filter(|change| !veil.hides(Access::Write, &change.place)) {
+            if let Some(edit) = self.way_back(change, files)? {
+                files.apply(&[edit], "mend")?;
+            }
+        }
+        Ok(turn.done()?)
+    }
+
+    /// The edit that takes one file back; none when it never changed, or what it was is no longer kept.
+    fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Edit>, ToolError> {
+        let now = read(files, &change.place)?.map(|(bytes, _)| bytes);
+        let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.sha256.clone());
+        if now.as_ref().map(sha256) != hash(&change.after) || hash(&change.before) == hash(&change.after) {
+            return Ok(None);
+        }
+        let after = match &change.before {
+            None => None,
+            Some(state) => match self.contents.get(&state.sha256)? {
+                Some(bytes) => Some(Content { bytes, mode: Some(state.mode) }),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Edit { place: change.place.clone(), before: now, after }))
     }
 }
 
@@ -43,19 +79,16 @@ impl Changes for Changer {
     fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
         let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))?;
         let turn = workshop.state.begin_change()?;
-        self.put_back_unfinished(workshop, &turn)?;
+        workshop.put_back(&turn, self.files.as_ref(), self.veil.as_ref())?;
         let changes = self.keep(workshop, &edits)?;
         let happening = Happening::FilesChanging { changes: changes.clone() };
         self.recorder.record(&[self.origin.event(self.clock.now(), happening)])?;
-        let is_atomic_by_itself = edits.len() == 1;
-        if !is_atomic_by_itself {
-            turn.note(&changes)?;
-        }
-        let made = self.files.apply(&edits, &self.clock.id().simple().to_string());
-        if !is_atomic_by_itself {
-            turn.done()?;
-        }
+        let note = ChangeNote { id: self.clock.id().simple().to_string(), changes };
+        turn.note(&note)?;
+        let made = self.files.apply(&edits, &note.id);
+        turn.done()?;
         made?;
+        let changes = note.changes;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -107,33 +140,6 @@ impl Changer {
             ErrorCode::StaleFile,
             format!("`{}` was changed by {by} in the meantime.", self.files.shown(place)),
         )
-    }
-
-    /// Somebody was killed while several files were on their way: what did change goes back to what it was. Places that
-    /// policy hides are left alone, so that a note which came with a repository can't reach them.
-    fn put_back_unfinished(&self, workshop: &Workshop, turn: &Changing) -> Result<(), ToolError> {
-        let unfinished = turn.unfinished()?;
-        if unfinished.is_empty() {
-            return Ok(());
-        }
-        for change in unfinished.iter().filter(|change| !self.veil.hides(Access::Write, &change.place)) {
-            let now = read(self.files.as_ref(), &change.place)?;
-            let has_changed = now.as_ref().map(|now| sha256(&now.0)) == change.after.as_ref().map(|s| s.sha256.clone());
-            let is_same = change.before.as_ref().map(|s| &s.sha256) == change.after.as_ref().map(|s| &s.sha256);
-            if !has_changed || is_same {
-                continue;
-            }
-            let after = match &change.before {
-                None => None,
-                Some(state) => match workshop.contents.get(&state.sha256)? {
-                    Some(bytes) => Some(Content { bytes, mode: Some(state.mode) }),
-                    None => continue,
-                },
-            };
-            let edit = Edit { place: change.place.clone(), before: now.map(|now| now.0), after };
-            self.files.apply(&[edit], &self.clock.id().simple().to_string())?;
-        }
-        Ok(turn.done()?)
     }
 }
 
