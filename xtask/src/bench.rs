@@ -15,11 +15,11 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// A benchmark: a bench target of one of the crates.
+/// A benchmark: bench targets of one of the crates.
 struct Bench {
     name: &'static str,
     package: &'static str,
-    target: &'static str,
+    targets: &'static [&'static str],
     measures: &'static str,
     /// What it is measured against, in the same run.
     peer: &'static str,
@@ -30,16 +30,23 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "path",
         package: "toolgate-runtime",
-        target: "path",
+        targets: &["path"],
         measures: "a 4 KiB read through the whole path, and where the time goes",
         peer: "a bare std::fs::read",
     },
     Bench {
         name: "journal",
         package: "toolgate-journal",
-        target: "journal",
+        targets: &["journal"],
         measures: "events recorded per second",
         peer: "a raw write of the same bytes",
+    },
+    Bench {
+        name: "files",
+        package: "toolgate-tools",
+        targets: &["search", "read", "change"],
+        measures: "searching, reading and changing files through the gate",
+        peer: "rg, fd, sed, tail and git apply",
     },
 ];
 
@@ -50,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let bench = find(name)?;
     println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
-    command(bench, &options.arguments).run()
+    bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
 }
 
 fn find(name: &str) -> Result<&'static Bench> {
@@ -63,8 +70,8 @@ fn list() -> String {
     BENCHES.iter().map(line).collect()
 }
 
-fn command(bench: &Bench, arguments: &[String]) -> CommandLine {
-    let line = format!("cargo bench --locked --package {} --bench {} --", bench.package, bench.target);
+fn command(bench: &Bench, target: &str, arguments: &[String]) -> CommandLine {
+    let line = format!("cargo bench --locked --package {} --bench {target} --", bench.package);
     CommandLine::new(&line).words(arguments)
 }
 
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn arguments_go_to_the_benchmark() {
-        let line = command(find("path").unwrap(), &["--calls".into(), "10".into()]).to_string();
+        let line = command(find("path").unwrap(), "path", &["--calls".into(), "10".into()]).to_string();
         assert_eq!(line, "cargo bench --locked --package toolgate-runtime --bench path -- --calls 10");
     }
 }

@@ -52,16 +52,17 @@ fn empty_object() -> Value {
 }
 
 impl Call {
-    /// A call with fresh ids, made now.
+    /// A call with fresh ids, made now. A call that belongs to nothing larger is a trace of its own.
     pub fn new(name: impl Into<String>, args: Value, clock: &dyn Clock) -> Self {
+        let id = clock.id().simple();
         Self {
-            tool_call_id: format!("call_{}", clock.id().simple()),
+            tool_call_id: format!("call_{id}"),
             name: name.into(),
             version: None,
             args,
             requested_permissions: Vec::new(),
             justification: None,
-            trace_id: format!("trace_{}", clock.id().simple()),
+            trace_id: format!("trace_{id}"),
             timestamp: clock.now(),
         }
     }

@@ -113,15 +113,15 @@ pub struct Means {
 /// The hands of one cleared call. Clones share what they count, so that work can go to another thread.
 #[derive(Clone)]
 pub struct Hands {
-    granted: Vec<Located>,
+    granted: Arc<[Located]>,
     means: Means,
     tally: Arc<Mutex<Tally>>,
 }
 
 impl Hands {
     /// Hands that can do what `granted` says, through these means.
-    pub fn new(granted: Vec<Located>, means: Means) -> Self {
-        Self { granted, means, tally: Arc::default() }
+    pub fn new(granted: impl Into<Arc<[Located]>>, means: Means) -> Self {
+        Self { granted: granted.into(), means, tally: Arc::default() }
     }
 
     /// Opens the file at a declared path.

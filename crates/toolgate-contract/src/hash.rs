@@ -1,7 +1,5 @@
 //! The hash that names content everywhere: SHA-256, in lower-case hex.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
 /// The hash of some content.
@@ -11,10 +9,9 @@ pub fn sha256(content: impl AsRef<[u8]>) -> String {
 
 /// Bytes in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]
@@ -24,5 +21,10 @@ mod tests {
     #[test]
     fn the_hash_of_nothing_is_well_known() {
         assert_eq!(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(hex(&[0x00, 0x0f, 0xa5, 0xff]), "000fa5ff");
     }
 }

@@ -30,7 +30,12 @@ pub struct World {
 impl World {
     /// A world with these tools, under this user configuration (TOML).
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::new_in(&std::env::temp_dir(), tools, config)
+    }
+
+    /// The same, in a temporary folder of this folder.
+    pub fn new_in(folder: &Path, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
+        let folder = tempfile::tempdir_in(folder).expect("a temporary folder");
         let clock = Arc::new(FrozenClock::default());
         let config = Config::parse(config, "test").expect("a test's configuration is right");
         let layer = LayerInput { layer: Layer::User, source: "test".into(), trusted: true, config };

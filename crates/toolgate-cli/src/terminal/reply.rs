@@ -18,13 +18,18 @@ pub(crate) fn show_reply(reply: &Reply) {
     }
 }
 
-/// The main text of a payload as it is, entries as lines, anything else as JSON.
+/// What a payload is about, as lines where that is what it is, and as JSON elsewhere.
 fn show_payload(payload: &Value) {
+    let list = |field: &str| payload.get(field).and_then(Value::as_array);
     if let Some(text) = payload.get("content").and_then(Value::as_str) {
         let text = plain(text);
         anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
-    } else if let Some(entries) = payload.get("entries").and_then(Value::as_array) {
+    } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
+    } else if let Some(matches) = list("matches") {
+        matches.iter().for_each(show_match);
+    } else if let Some(paths) = list("paths").or(list("files")) {
+        paths.iter().filter_map(Value::as_str).for_each(|path| anstream::println!("{}", one_line(path)));
     } else if let Some(diff) = payload.get("diff").and_then(Value::as_str) {
         diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
     } else {
@@ -32,9 +37,33 @@ fn show_payload(payload: &Value) {
     }
 }
 
+/// A match as `grep -n` shows it, with the lines around it.
+fn show_match(found: &Value) {
+    let path = one_line(found.get("path").and_then(Value::as_str).unwrap_or_default());
+    let line = found.get("line").and_then(Value::as_u64).unwrap_or_default();
+    let around = |field: &str| -> Vec<&str> {
+        found.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let before = around("before");
+    let first = line.saturating_sub(before.len() as u64);
+    for (number, text) in (first..).zip(before) {
+        anstream::println!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
+    }
+    let text = found.get("text").and_then(Value::as_str).unwrap_or_default();
+    anstream::println!("{}:{line}:{}", paint(BLUE, &path), plain(text));
+    for (number, text) in (line + 1..).zip(around("after")) {
+        anstream::println!("{}", paint(DIM, format!("{path}-{number}-{}", plain(text))));
+    }
+}
+
+/// A path on one line, whatever is in it.
+fn one_line(path: &str) -> String {
+    plain(path).replace('\n', "\\n")
+}
+
 fn show_entry(entry: &Value) {
     let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
-    let path = plain(text("path")).replace('\n', "\\n");
+    let path = one_line(text("path"));
     let size = entry.get("size").and_then(Value::as_u64).map(|size| size.to_string()).unwrap_or_default();
     match text("kind") {
         "folder" => anstream::println!("{:>12}  {}", "", paint(BLUE, format!("{path}/"))),

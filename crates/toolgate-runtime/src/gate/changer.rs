@@ -71,7 +71,7 @@ pub(super) struct Changer {
     pub(super) recorder: Arc<dyn Recorder>,
     pub(super) versions: Arc<Versions>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) origin: Origin,
+    pub(super) origin: Arc<Origin>,
     pub(super) session: String,
 }
 

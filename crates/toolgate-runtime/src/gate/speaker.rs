@@ -14,11 +14,10 @@ pub(super) struct Speaker {
     pub(super) sink: Arc<dyn EventSink>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) origin: Origin,
+    pub(super) origin: Arc<Origin>,
 }
 
 /// Where the events of one call belong.
-#[derive(Clone)]
 pub(super) struct Origin {
     pub(super) run: String,
     pub(super) turn: Option<u64>,

@@ -30,13 +30,13 @@ pub(super) struct Walk<'a> {
     cancel: CancellationToken,
     /// The tool's own: ends with the call, so that nothing it left running goes on.
     stop: CancellationToken,
-    origin: Origin,
+    origin: Arc<Origin>,
     steps: Steps,
     tool: Option<&'a Declaration>,
     /// The arguments as they may be seen.
     shown_args: Value,
     redacted: bool,
-    effects: Vec<Located>,
+    effects: Arc<[Located]>,
     verdict: Option<Verdict>,
     approval: Option<Scope>,
     is_started: bool,
@@ -48,12 +48,12 @@ impl<'a> Walk<'a> {
         let steps = Steps::begin();
         let mut shown_args = call.args.clone();
         let redacted = gate.redactor.json(&mut shown_args);
-        let origin = Origin {
+        let origin = Arc::new(Origin {
             run: session.run.clone(),
             turn: session.turn,
             trace_id: call.trace_id.clone(),
             tool_call_id: call.tool_call_id.clone(),
-        };
+        });
         Self {
             gate,
             session,
@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
             tool: None,
             shown_args,
             redacted,
-            effects: Vec::new(),
+            effects: Arc::default(),
             verdict: None,
             approval: None,
             is_started: false,
@@ -80,23 +80,21 @@ impl<'a> Walk<'a> {
         self.steps.done("find");
         let prepared = tool.prepare(&self.call)?;
         self.steps.done("validate");
-        self.effects = self.gate.locate(honest(prepared.effects(), tool.declaration())?)?;
+        self.effects = self.gate.locate(honest(prepared.effects(), tool.declaration())?)?.into();
         self.steps.done("effects");
-        let verdict = self.judge(tool.declaration());
+        self.verdict = Some(self.judge(tool.declaration()));
         self.steps.done("judge");
-        let approved = self.approve(&verdict, prepared.as_ref()).await?;
+        let approved = self.approve(prepared.as_ref()).await?;
         self.steps.done("approve");
         let recorded = self.record_start()?;
         self.steps.done("record start");
-        let cleared = Cleared::new(prepared, self.hands(self.effects.clone()), approved, recorded);
+        let cleared = Cleared::new(prepared, self.hands(Arc::clone(&self.effects)), approved, recorded);
         self.act(cleared, tool.declaration().parallel).await
     }
 
-    fn judge(&mut self, tool: &Declaration) -> Verdict {
+    fn judge(&self, tool: &Declaration) -> Verdict {
         let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
-        let verdict = self.gate.policy.judge(&question);
-        self.verdict = Some(verdict.clone());
-        verdict
+        self.gate.policy.judge(&question)
     }
 
     fn record_start(&mut self) -> Result<Recorded, ToolError> {
@@ -235,14 +233,14 @@ impl<'a> Walk<'a> {
         self.origin.event(self.gate.clock.now(), happening)
     }
 
-    fn hands(&self, granted: Vec<Located>) -> Hands {
+    fn hands(&self, granted: Arc<[Located]>) -> Hands {
         let (gate, session) = (self.gate, self.session);
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
-            origin: self.origin.clone(),
+            origin: Arc::clone(&self.origin),
         };
         let changer = Changer {
             workshop: gate.workshop.clone(),
@@ -251,7 +249,7 @@ impl<'a> Walk<'a> {
             recorder: Arc::clone(&session.recorder),
             versions: Arc::clone(&gate.versions),
             clock: Arc::clone(&gate.clock),
-            origin: self.origin.clone(),
+            origin: Arc::clone(&self.origin),
             session: session.id.clone(),
         };
         let means = Means {

@@ -12,7 +12,8 @@ use crate::grants::{asked_effects, covering};
 
 impl Walk<'_> {
     /// A deny ends here. An ask needs a grant from before, or a person now.
-    pub(super) async fn approve(&mut self, verdict: &Verdict, prepared: &dyn Prepared) -> Result<Approved, ToolError> {
+    pub(super) async fn approve(&mut self, prepared: &dyn Prepared) -> Result<Approved, ToolError> {
+        let verdict = self.verdict.as_ref().ok_or_else(|| ToolError::internal("The call wasn't judged."))?;
         match verdict.decision {
             Decision::Allow => return Ok(Approved(())),
             Decision::Deny => return Err(denied(verdict)),
@@ -20,10 +21,11 @@ impl Walk<'_> {
         }
         let asked = asked_effects(verdict, &self.effects);
         let known = covering(&self.session.grants(), &self.call.name, &asked, self.gate.clock.now());
-        self.approval = match known {
-            Some(scope) => Some(scope),
-            None => Some(self.ask(verdict, asked, prepared).await?),
+        let scope = match known {
+            Some(scope) => scope,
+            None => self.ask(verdict, asked, prepared).await?,
         };
+        self.approval = Some(scope);
         Ok(Approved(()))
     }
 
@@ -60,7 +62,7 @@ impl Walk<'_> {
         asked: &[Effect],
         prepared: &dyn Prepared,
     ) -> Result<ApprovalRequest, ToolError> {
-        let preview = prepared.preview(&self.hands(readable(&self.effects)));
+        let preview = prepared.preview(&self.hands(readable(&self.effects).into()));
         let reasons: Vec<&str> = verdict.asks.iter().map(|ask| ask.reason.as_str()).collect();
         Ok(ApprovalRequest {
             tool_call_id: self.call.tool_call_id.clone(),
