@@ -38,6 +38,8 @@ impl Workshop {
         files.clear_temporary(&places, &id)?;
         for change in changes.iter().filter(|change| !veil.hides(Access::Write, &change.place)) {
             if let Some(edit) = self.way_back(change, files)? {
+                // Whoever mended before may have been killed too.
+                files.clear_temporary(std::slice::from_ref(&change.place), "mend")?;
                 files.apply(&[edit], "mend")?;
             }
         }
