@@ -1,4 +1,4 @@
-//! One layer's configuration as plain data. Reading it only records what was written; [`crate::compile`] turns the
+//! One layer's configuration as plain data. Reading it only records what was written; [`crate::compile()`] turns the
 //! records of all layers into a policy.
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use crate::rules::tool::ToolRule;
 use crate::rules::{Kind, Rule};
 use crate::settle::is_refused;
 
-/// Decides whether calls may run. Made by [`crate::compile`]; never changes.
+/// Decides whether calls may run. Made by [`crate::compile()`]; never changes.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) preset: Preset,

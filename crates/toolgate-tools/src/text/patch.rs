@@ -1,5 +1,5 @@
 //! Patches: unified diffs, with git's extensions, and the `*** Begin Patch` format. [`parse`] reads the text into one
-//! record per file; [`apply`] turns a file's old bytes into its new ones.
+//! record per file; [`apply()`] turns a file's old bytes into its new ones.
 //!
 //! Every hunk is matched against the old bytes, and reports how it had to be stretched. A hunk that could go to more
 //! than one place goes to none.
