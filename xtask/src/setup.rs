@@ -23,6 +23,8 @@ const PACKAGES: &[Package] = &[
     Package { command: "fdfind", apt: "fd-find", why: "the peer that finding files is compared with" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
+    // Debian keeps the server's own programs off the search path; this one comes along with them.
+    Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];
 
 /// Installs the packages whose commands are missing; without the right to, says what to install.

@@ -29,9 +29,12 @@ fn steps(full: bool) -> Vec<Step> {
         Step::command(
             "clippy",
             "no warnings from compiler and linter",
-            CommandLine::new("cargo clippy --workspace --all-targets --locked -- -D warnings"),
+            CommandLine::new("cargo clippy --workspace --all-targets --all-features --locked -- -D warnings"),
         ),
-        Step::new("nextest", "unit and integration tests", run_tests),
+        Step::new("nextest", "unit and integration tests", || run_tests("--workspace", "--tests")),
+        Step::new("postgres", "the store for many hosts, on servers of its own", || {
+            run_tests("--package toolgate-journal --features postgres --test postgres", "")
+        }),
         Step::command(
             "doctest",
             "the examples in the documentation",
@@ -40,7 +43,7 @@ fn steps(full: bool) -> Vec<Step> {
         Step::command(
             "doc",
             "the documentation has no broken links",
-            CommandLine::new("cargo doc --workspace --no-deps --locked --document-private-items")
+            CommandLine::new("cargo doc --workspace --all-features --no-deps --locked --document-private-items")
                 .environment("RUSTDOCFLAGS", "-Dwarnings"),
         ),
         Step::new("deny", "licences, versions and origins of dependencies", move || check_dependencies(full)),
@@ -64,13 +67,14 @@ fn step_names() -> PossibleValuesParser {
     steps(false).iter().map(|step| step.name).collect::<Vec<_>>().into()
 }
 
-/// nextest gives each test a process of its own and ends those that hang; plain `cargo test` does for want of it.
-fn run_tests() -> Result<Outcome> {
+/// nextest gives each test a process of its own and ends those that hang; plain `cargo test` does for want of it, and
+/// has to be told when to leave out the examples in the documentation, which are a step of their own.
+fn run_tests(selection: &str, without_doctests: &str) -> Result<Outcome> {
     if let Err(error) = setup::install_cargo_tool("nextest") {
-        CommandLine::new("cargo test --workspace --locked --no-fail-fast --tests").run()?;
+        CommandLine::new(&format!("cargo test --locked --no-fail-fast {selection} {without_doctests}")).run()?;
         return Ok(Outcome::PassedWith(format!("by `cargo test`, as cargo-nextest could not be installed: {error:#}")));
     }
-    CommandLine::new("cargo nextest run --workspace --locked").run()?;
+    CommandLine::new(&format!("cargo nextest run --locked {selection}")).run()?;
     Ok(Outcome::Passed)
 }
 

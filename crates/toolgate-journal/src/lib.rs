@@ -19,10 +19,14 @@ mod head;
 mod hex;
 mod indexer;
 mod journal;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod reading;
+mod rows;
 mod seal;
 mod sqlite;
 mod state;
+mod statements;
 mod store;
 mod tree;
 mod verify;
@@ -35,6 +39,8 @@ pub use fault::Fault;
 pub use grant::{Grant, Grants, LoadedGrants};
 pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::{Durability, Journal};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use reading::{Events, Recorded, list_runs, read_events};
 pub use seal::{SealKey, seal_key};
 pub use sqlite::SqliteStore;

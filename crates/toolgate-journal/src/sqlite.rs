@@ -1,18 +1,20 @@
 //! The embedded store, in one SQLite file. Several processes may use it at once. A file that turns out to be damaged is
 //! set aside and replaced by an empty one, because everything in it can be had from the journals again.
 
-mod rows;
 mod schema;
 
+use std::error::Error;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, ToSql, TransactionBehavior};
 
 use crate::folder::Lock;
-use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store};
+use crate::rows::{self, Cell, Columns, FromRow};
+use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, statements};
 
 /// How long one process waits for another one's write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,56 +61,79 @@ impl SqliteStore {
             other => other.map_err(store_error),
         }
     }
+
+    /// Asks a question, and reads each row of the answer.
+    fn query<T: FromRow>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
+        self.with(|connection| {
+            connection.prepare_cached(statement)?.query_map(parameters(values), |row| T::from_row(row))?.collect()
+        })
+    }
 }
 
 impl Store for SqliteStore {
     fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError> {
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for recorded in events {
-                rows::insert(&transaction, run, recorded)?;
-            }
+            rows::apply(run, events, |statement, values| {
+                transaction.prepare_cached(statement)?.execute(parameters(values)).map(|changed| changed > 0)
+            })?;
             transaction.commit()
         })
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError> {
-        let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-        self.with(|connection| {
-            connection
-                .prepare_cached(schema::RUNS)?
-                .query_map(params![filter.session, filter.workspace, limit], rows::run)?
-                .collect()
-        })
+        self.query(statements::RUNS, &rows::filter(filter))
     }
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
-        self.with(|connection| connection.prepare_cached(schema::RUN)?.query_row([id], rows::run).optional())
+        Ok(self.query(statements::RUN, &[Cell::text(id)])?.pop())
     }
 
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
-        self.with(|connection| connection.prepare_cached(schema::CALLS)?.query_map([run], rows::call)?.collect())
+        self.query(statements::CALLS, &[Cell::text(run)])
     }
 
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
-        let (after, limit) = (i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
-        self.with(|connection| {
-            connection.prepare_cached(schema::EVENTS)?.query_map(params![run, after, limit], rows::event)?.collect()
-        })
+        self.query(statements::EVENTS, &[Cell::text(run), Cell::number(after), Cell::number(limit)])
     }
 
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
-        self.with(|connection| connection.prepare_cached(schema::INDEXED_UP_TO)?.query_row([run], |row| row.get(0)))
+        Ok(self.query(statements::INDEXED_UP_TO, &[Cell::text(run)])?.pop().unwrap_or_default())
     }
 
     fn clear(&self, run: &str) -> Result<(), JournalError> {
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for statement in schema::CLEAR {
+            for statement in statements::CLEAR {
                 transaction.execute(statement, [run])?;
             }
             transaction.commit()
         })
+    }
+}
+
+fn parameters<'a>(values: &'a [Cell<'_>]) -> impl rusqlite::Params + 'a {
+    rusqlite::params_from_iter(values.iter().map(|cell| -> &dyn ToSql {
+        match cell {
+            Cell::Text(text) => text,
+            Cell::Number(number) => number,
+        }
+    }))
+}
+
+impl Columns for Row<'_> {
+    type Error = rusqlite::Error;
+
+    fn text(&self, column: usize) -> rusqlite::Result<Option<String>> {
+        self.get(column)
+    }
+
+    fn number(&self, column: usize) -> rusqlite::Result<Option<i64>> {
+        self.get(column)
+    }
+
+    fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     }
 }
 

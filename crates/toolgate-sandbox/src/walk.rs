@@ -69,16 +69,18 @@ impl Spot {
 
     /// What is called `name` in this folder.
     fn child(&self, name: &[u8], kind: EntryKind) -> Self {
-        let shown = readable(name);
-        let is_exact = self.exact.is_none() && shown.len() == name.len();
-        let path = if self.place.path.is_empty() { shown } else { format!("{}/{shown}", self.place.path) };
-        Self {
-            place: Place { root: self.place.root, path },
-            exact: (!is_exact).then(|| join(self.path(), name)),
-            kind,
-            depth: self.depth + 1,
-            left_out: self.left_out,
+        let folder = &self.place.path;
+        let mut path = String::with_capacity(folder.len() + 1 + name.len());
+        if !folder.is_empty() {
+            path.extend([folder, "/"]);
         }
+        let is_text = std::str::from_utf8(name).map(|name| path.push_str(name)).is_ok();
+        if !is_text {
+            path.push_str(&readable(name));
+        }
+        let exact = (!is_text || self.exact.is_some()).then(|| join(self.path(), name));
+        let place = Place { root: self.place.root, path };
+        Self { place, exact, kind, depth: self.depth + 1, left_out: self.left_out }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `grep` and `find` through the whole gate, beside `rg` and `fdfind` as processes that do the same in the same run, on a
-//! tree of 50,000 files and 500 MB that the benchmark makes; with `TOOLGATE_TREE=path`, on a copy of that folder.
+//! tree of 50,000 files and 500 MB that the benchmark makes; with `TOOLGATE_TREE=path`, on a copy of that folder. An
+//! argument chooses the comparisons whose names contain it.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark makes its tree and runs its peers")]
 
 #[allow(dead_code, reason = "only the dice are used here")]
@@ -36,7 +37,8 @@ fn main() {
         None => make(&folder),
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let bench = Bench { runtime, world };
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let bench = Bench { runtime, world, wanted };
     println!("medians of {ROUNDS} rounds; ratio of ours to the peer's, aim: at most 1.0");
     forget_peak();
     for (name, pattern) in [("rare", RARE), ("common", COMMON), ("no", ABSENT)] {
@@ -54,11 +56,15 @@ fn main() {
 struct Bench {
     runtime: Runtime,
     world: World,
+    wanted: String,
 }
 
 impl Bench {
     /// Both sides take turns, so that noise hits both. The first round only warms up.
     fn compare(&self, name: &str, tool: &str, mut args: Value, peer: &str, arguments: &[&str]) {
+        if !name.contains(&self.wanted) {
+            return;
+        }
         args["path"] = json!("tree");
         let session = self.world.session();
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());

@@ -4,8 +4,11 @@
 use std::cmp::Ordering;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use toolgate_contract::ToolError;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{Hands, ToolError};
+
+/// Bytes of one page as JSON, so that it needs no further cutting.
+const MOST_BYTES: usize = 40 * 1024;
 
 /// How answers are ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -60,6 +63,11 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// Goes on with the next file.
+    pub(crate) fn after(key: Key) -> Self {
+        Self { key, line: 0 }
+    }
+
     /// Reads what an earlier answer gave.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let parse = || {
@@ -79,6 +87,26 @@ impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", self.line, self.key.modified, self.key.path)
     }
+}
+
+/// One page of what was found, each item with the cursor that goes on after it: as many as are wanted and fit. If there
+/// are more, says so to the caller.
+pub(crate) fn page<T: Serialize>(
+    found: impl Iterator<Item = (Cursor, T)>,
+    limit: u32,
+    hands: &Hands,
+) -> (Vec<T>, bool) {
+    let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
+    for (cursor, item) in found {
+        bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
+        if page.len() == limit as usize || (bytes > MOST_BYTES && !page.is_empty()) {
+            hands.more(last.map_or_else(String::new, |last: Cursor| last.to_string()));
+            return (page, true);
+        }
+        page.push(item);
+        last = Some(cursor);
+    }
+    (page, false)
 }
 
 /// What comes after a cursor: everything, when there is none.

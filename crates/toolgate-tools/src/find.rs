@@ -1,13 +1,13 @@
 //! `find`: finds files and folders by their paths (C-44).
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Effect, EntryKind, Hands, Permission, Place, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
 };
 
-use crate::cursor::{After, Cursor, Key, Order};
+use crate::cursor::{After, Cursor, Key, Order, page};
 use crate::first::First;
 use crate::left_out::LeftOutMatches;
 
@@ -116,14 +116,13 @@ impl Tool for Find {
 }
 
 fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
-    let limit = args.limit as usize;
     let search = Search {
         pattern: Pattern::new(&args.pattern)?,
         kind: args.kind,
         order: args.order,
         start: hands.place(&args.path)?,
         after: After::new(args.cursor.as_deref(), args.order)?,
-        first: First::new(limit + 1),
+        first: First::new(args.limit as usize + 1),
         left_out: LeftOutMatches::default(),
     };
     let options = WalkOptions {
@@ -135,15 +134,10 @@ fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
     };
     let unreadable =
         hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(|walked| search.visit(walked)) })?;
-    let mut found: Vec<(Key, String)> = search.first.into_ordered().collect();
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    if let (true, Some((key, _))) = (has_more, found.last()) {
-        hands.more(Cursor { key: key.clone(), line: 0 }.to_string());
-    }
-    let note = if found.is_empty() { search.left_out.note() } else { None };
-    let place = |(key, end): (Key, String)| hands.shown(&Place { root: search.start.root, path: key.path }) + &end;
-    let paths = found.into_iter().map(place).collect();
+    let note = if search.first.is_empty() { search.left_out.note() } else { None };
+    let shown = |path: &str| hands.shown(&Place { root: search.start.root, path: path.to_owned() });
+    let found = search.first.into_ordered().map(|(key, end)| (shown(&key.path) + end, key));
+    let (paths, has_more) = page(found.map(|(path, key)| (Cursor::after(key), path)), args.limit, hands);
     Ok(Output { paths, has_more, unreadable: (unreadable > 0).then_some(unreadable), note })
 }
 
@@ -155,7 +149,7 @@ struct Search {
     start: Place,
     after: After,
     /// What was found, each with how its path ends when it is shown.
-    first: First<String>,
+    first: First<&'static str>,
     left_out: LeftOutMatches,
 }
 
@@ -174,9 +168,13 @@ impl Search {
         if self.matches(walked) {
             self.add(walked);
         }
-        let by_path = Key::by_path(&walked.place.path);
-        let is_too_late = self.order == Order::Path && !self.first.wants(&by_path);
-        if is_too_late || !self.after.reaches_into(&by_path.path) { Step::Past } else { Step::On }
+        if walked.kind == EntryKind::Folder && !self.may_hold_more(&walked.place.path) { Step::Past } else { Step::On }
+    }
+
+    /// Whether what lies beneath this folder can still be on the page.
+    fn may_hold_more(&self, folder: &str) -> bool {
+        let is_in_time = self.order == Order::Newest || self.first.wants(&Key::by_path(folder));
+        is_in_time && self.after.reaches_into(folder)
     }
 
     fn add(&self, walked: &Walked<'_>) {
@@ -187,7 +185,7 @@ impl Search {
         }
         if self.after.line(&key).is_some() && self.first.wants(&key) {
             let end = if walked.kind == EntryKind::Folder { "/" } else { "" };
-            self.first.add(key, 1, end.to_owned());
+            self.first.add(key, 1, end);
         }
     }
 
@@ -202,9 +200,9 @@ impl Search {
     }
 }
 
-/// A compiled pattern.
+/// A compiled pattern. It is a set of one, as only sets know short cuts for the usual patterns.
 struct Pattern {
-    glob: GlobMatcher,
+    glob: GlobSet,
     is_about_path: bool,
     is_about_folders: bool,
 }
@@ -221,15 +219,13 @@ impl Pattern {
         }
         let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
         let tidy = tidy.strip_suffix('/').unwrap_or(tidy);
-        let glob = GlobBuilder::new(tidy).literal_separator(true).backslash_escape(true).build().map_err(|fault| {
+        let is_about_path = tidy.contains('/') || pattern.starts_with("./");
+        let glob = GlobBuilder::new(tidy).literal_separator(is_about_path).backslash_escape(true).build();
+        let glob = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|fault| {
             ToolError::invalid_args(format!("The pattern `{pattern}` can't be read: {}.", fault.kind()))
                 .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character meant as it stands.")
         })?;
-        Ok(Self {
-            glob: glob.compile_matcher(),
-            is_about_path: tidy.contains('/') || pattern.starts_with("./"),
-            is_about_folders: pattern.ends_with('/'),
-        })
+        Ok(Self { glob, is_about_path, is_about_folders: pattern.ends_with('/') })
     }
 
     fn matches(&self, start: &Place, walked: &Walked<'_>) -> bool {

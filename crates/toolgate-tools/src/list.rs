@@ -6,7 +6,7 @@ use toolgate_contract::{
     Effect, EntryKind, Hands, Permission, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
 };
 
-use crate::cursor::{After, Cursor, Key, Order};
+use crate::cursor::{After, Cursor, Key, Order, page};
 use crate::first::First;
 
 /// Entries in one answer, unless the caller asks for fewer.
@@ -95,7 +95,7 @@ impl Tool for List {
 }
 
 fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
-    let limit = args.limit.unwrap_or(MOST_ENTRIES) as usize;
+    let limit = args.limit.unwrap_or(MOST_ENTRIES);
     let options = WalkOptions {
         gitignore: args.gitignore.unwrap_or(args.recursive),
         hidden: true,
@@ -104,16 +104,11 @@ fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
         ..WalkOptions::default()
     };
     let after = After::new(args.cursor.as_deref(), Order::Path)?;
-    let first = First::new(limit + 1);
+    let first = First::new(limit as usize + 1);
     let visit = |walked: &Walked<'_>| visit(walked, &after, &first, hands);
     let unreadable = hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(visit) })?;
-    let mut found: Vec<(Key, Item)> = first.into_ordered().collect();
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    if let (true, Some((key, _))) = (has_more, found.last()) {
-        hands.more(Cursor { key: key.clone(), line: 0 }.to_string());
-    }
-    let entries = found.into_iter().map(|(_, item)| item).collect();
+    let found = first.into_ordered().map(|(key, item)| (Cursor::after(key), item));
+    let (entries, has_more) = page(found, limit, hands);
     Ok(Output { entries, has_more, unreadable: (unreadable > 0).then_some(unreadable) })
 }
 

@@ -15,7 +15,7 @@ use toolgate_testkit::World;
 use tree::Tree;
 
 /// Trees that are tried, each different.
-const TREES: u64 = 6;
+const TREES: u64 = 4;
 /// Where the tree lies in the workspace, so that nothing else is in it.
 const FOLDER: &str = "tree";
 
@@ -150,7 +150,7 @@ async fn compare_grep(world: &World, folder: &Path) {
     let mut matches = 0;
     for case in grep_cases() {
         let expected = by_rg(folder, &case);
-        let found = joined(world, "grep", "matches", case.args("matches", 97)).await;
+        let found = joined(world, "grep", "matches", case.args("matches", 400)).await;
         let spots: BTreeSet<(String, u64)> =
             found.iter().map(|found| (path_in_tree(&found["path"]), found["line"].as_u64().unwrap())).collect();
         same(&case, &spots, &expected);
@@ -158,9 +158,9 @@ async fn compare_grep(world: &World, folder: &Path) {
         matches += found.len();
 
         let files: BTreeSet<String> =
-            joined(world, "grep", "files", case.args("files", 13)).await.iter().map(path_in_tree).collect();
+            joined(world, "grep", "files", case.args("files", 50)).await.iter().map(path_in_tree).collect();
         assert_eq!(files, expected.iter().map(|(path, _)| path.clone()).collect(), "{case:?}");
-        for count in joined(world, "grep", "counts", case.args("counts", 11)).await {
+        for count in joined(world, "grep", "counts", case.args("counts", 60)).await {
             let path = path_in_tree(&count["path"]);
             let lines = expected.iter().filter(|(file, _)| *file == path).count() as u64;
             assert_eq!(count["count"].as_u64().unwrap(), lines, "{case:?} {path}");
@@ -246,7 +246,7 @@ async fn compare_find(world: &World, folder: &Path) {
     let mut paths = 0;
     for case in find_cases() {
         let mut args = json!({
-            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": FOLDER, "limit": 23,
+            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": FOLDER, "limit": 70,
         });
         case.kind.into_iter().for_each(|kind| args["kind"] = json!(kind));
         case.max_depth.into_iter().for_each(|depth| args["max_depth"] = json!(depth));

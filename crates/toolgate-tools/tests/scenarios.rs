@@ -105,6 +105,10 @@ fn copy(from: &Path, to: &Path) {
         if path.file_name().is_some_and(|name| name == ".toolgate") {
             continue;
         }
-        if path.is_dir() { copy(&path, &target) } else { drop(fs::copy(&path, &target).unwrap()) }
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
     }
 }

@@ -20,10 +20,11 @@ pub(crate) const SUITE: &[Test] = &[
     ("of two beginnings the later one counts", of_two_beginnings_the_later_one_counts),
     ("runs are filtered, newest first", runs_are_filtered_newest_first),
     ("clearing forgets one run", clearing_forgets_one_run),
+    ("a caller may choose odd ids", a_caller_may_choose_odd_ids),
 ];
 
 /// A run of seven events: begun, three calls, ended.
-fn a_run() -> Vec<Recorded> {
+pub(crate) fn a_run() -> Vec<Recorded> {
     let of_run = |second, happening| Event { turn: None, tool_call_id: None, ..event(second, "", happening) };
     let mut events = vec![of_run(0, Happening::RunStarted(facts("session-1")))];
     events.extend(some_calls());
@@ -31,7 +32,7 @@ fn a_run() -> Vec<Recorded> {
     recorded(events)
 }
 
-fn recorded(events: Vec<Event>) -> Vec<Recorded> {
+pub(crate) fn recorded(events: Vec<Event>) -> Vec<Recorded> {
     let number = |(index, event): (usize, Event)| {
         let mut json = serde_json::to_value(&event).unwrap();
         json["seq"] = json!(index + 1);
@@ -185,4 +186,18 @@ fn clearing_forgets_one_run(store: &dyn Store) {
     assert_eq!((store.run(RUN).unwrap(), store.indexed_up_to(RUN).unwrap()), (None, 0));
     assert_eq!(store.calls(RUN).unwrap(), []);
     assert_eq!(store.indexed_up_to("other").unwrap(), 7);
+}
+
+/// An id with a zero byte, and two long ones that differ only at their ends.
+fn a_caller_may_choose_odd_ids(store: &dyn Store) {
+    let long: String = (0..2_000).map(|number| format!("{number} ü")).collect();
+    let ids = ["a\0b".to_owned(), format!("{long}1"), format!("{long}2")];
+    let calls = ids.iter().flat_map(|id| [started(1, id), completed(2, id)]);
+    let events = recorded(calls.collect());
+    store.apply(RUN, &events).unwrap();
+    assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
+    let calls = store.calls(RUN).unwrap();
+    assert_eq!(calls.iter().map(|call| call.ok).collect::<Vec<_>>(), [Some(true); 3]);
+    assert_eq!(calls[0].tool_call_id, "a\u{fffd}b");
+    assert!(calls[1].tool_call_id.starts_with(&long[..100]), "{}", calls[1].tool_call_id);
 }

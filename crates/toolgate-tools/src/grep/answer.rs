@@ -9,10 +9,8 @@ use toolgate_contract::{Hands, Place, ToolError};
 use super::collect::Hit;
 use super::search::{FileHits, Search, Tally};
 use super::{Args, Mode};
-use crate::cursor::{Cursor, Key};
+use crate::cursor::{Cursor, Key, page};
 
-/// Characters of text in one answer, so that it needs no further cutting.
-const MOST_CHARACTERS: usize = 40 * 1024;
 /// With so few matches, the lines around them are shown unasked.
 const FEW: usize = 3;
 
@@ -100,61 +98,40 @@ pub(super) fn answer(search: Search<'_>, args: &Args, unreadable: u64, hands: &H
     let is_start = search.after.is_start();
     let note = if search.first.is_empty() { search.left_out.note() } else { None };
     let tally = search.tally;
-    let found: Vec<(Key, FileHits)> = search.first.into_ordered().collect();
-    let limit = args.limit as usize;
+    let mut found: Vec<(Key, FileHits)> = search.first.into_ordered().collect();
     let mut output = Output { note, ..Output::default() };
-    let next = match args.mode {
+    match args.mode {
         Mode::Matches => {
-            let (mut page, next) = page_of_matches(found, limit);
-            let is_whole = is_start && next.is_none();
-            if args.asked_context().is_none() && !(is_whole && page.len() <= FEW) {
-                page.iter_mut().for_each(|(_, hit)| (hit.before, hit.after) = Default::default());
+            let hits: usize = found.iter().map(|(_, file)| file.hits.len()).sum();
+            if args.asked_context().is_none() && !(is_start && hits <= FEW) {
+                found.iter_mut().for_each(|(_, file)| file.hits.iter_mut().for_each(Hit::drop_context));
             }
-            output.matches = Some(page.into_iter().map(|(key, hit)| shown_match(shown(&key), hit)).collect());
-            next
+            let matches = found.into_iter().flat_map(|(key, file)| {
+                let path = shown(&key);
+                let cursor = move |hit: &Hit| Cursor { key: key.clone(), line: hit.line };
+                file.hits.into_iter().map(move |hit| (cursor(&hit), shown_match(path.clone(), hit)))
+            });
+            (output.matches, output.has_more) = some(page(matches, args.limit, hands));
         }
         Mode::Files => {
-            let next = next_file(&found, limit);
-            output.files = Some(found.iter().take(limit).map(|(key, _)| shown(key)).collect());
-            next
+            let files = found.into_iter().map(|(key, _)| (shown(&key), key));
+            let files = files.map(|(path, key)| (Cursor::after(key), path));
+            (output.files, output.has_more) = some(page(files, args.limit, hands));
         }
         Mode::Counts => {
-            let next = next_file(&found, limit);
-            let count = |(key, file): &(Key, FileHits)| Count { path: shown(key), count: file.count };
-            output.counts = Some(found.iter().take(limit).map(count).collect());
-            next
+            let counts = found.into_iter().map(|(key, file)| (Count { path: shown(&key), count: file.count }, key));
+            let counts = counts.map(|(count, key)| (Cursor::after(key), count));
+            (output.counts, output.has_more) = some(page(counts, args.limit, hands));
         }
-    };
-    output.has_more = next.is_some();
-    if is_start && (next.is_none() || args.mode == Mode::Counts) {
-        output.totals = Some(totals(&tally, args.mode, unreadable));
     }
-    if let Some(cursor) = next {
-        hands.more(cursor.to_string());
+    if is_start && (!output.has_more || args.mode == Mode::Counts) {
+        output.totals = Some(totals(&tally, args.mode, unreadable));
     }
     Ok(output)
 }
 
-/// As many matches as fit, and where the rest begins.
-fn page_of_matches(found: Vec<(Key, FileHits)>, limit: usize) -> (Vec<(Key, Hit)>, Option<Cursor>) {
-    let mut page: Vec<(Key, Hit)> = Vec::new();
-    let mut characters = 0;
-    for (key, hit) in found.into_iter().flat_map(|(key, file)| file.hits.into_iter().map(move |hit| (key.clone(), hit)))
-    {
-        let around = hit.before.iter().chain(&hit.after).map(String::len).sum::<usize>();
-        characters += key.path.len() + hit.text.shown.len() + around;
-        if page.len() == limit || (characters > MOST_CHARACTERS && !page.is_empty()) {
-            let next = page.last().map(|(key, hit)| Cursor { key: key.clone(), line: hit.line });
-            return (page, next);
-        }
-        page.push((key, hit));
-    }
-    (page, None)
-}
-
-fn next_file(found: &[(Key, FileHits)], limit: usize) -> Option<Cursor> {
-    let last = found.get(limit - 1).filter(|_| found.len() > limit);
-    last.map(|(key, _)| Cursor { key: key.clone(), line: 0 })
+fn some<T>((page, has_more): (Vec<T>, bool)) -> (Option<Vec<T>>, bool) {
+    (Some(page), has_more)
 }
 
 fn shown_match(path: String, hit: Hit) -> Match {

@@ -24,6 +24,13 @@ pub(super) struct Hit {
     pub(super) after: Vec<String>,
 }
 
+impl Hit {
+    pub(super) fn drop_context(&mut self) {
+        self.before.clear();
+        self.after.clear();
+    }
+}
+
 /// Text as it is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Text {

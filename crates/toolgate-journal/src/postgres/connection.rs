@@ -1,0 +1,79 @@
+//! One connection to the server, with the statements that it has prepared.
+
+use std::collections::HashMap;
+
+use postgres::types::ToSql;
+use postgres::{Client, Config, GenericClient, NoTls, Row, Statement};
+
+use super::{Failure, LOCKS, schema};
+use crate::rows::Cell;
+
+/// How long to wait for what other hosts have locked. Whoever waits in vain tries again later.
+const PATIENCE: &str = "SET lock_timeout = '10s'";
+
+/// Keeps every other writer away from a run until the transaction ends. Without it, two that bring the same events in
+/// another order would wait for each other.
+const LOCK_RUN: &str = "SELECT pg_advisory_xact_lock(?1, hashtext(?2))";
+
+pub(super) struct Connection {
+    client: Client,
+    prepared: HashMap<&'static str, Statement>,
+}
+
+impl Connection {
+    /// Connects, and brings the tables up to date.
+    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+        let mut client = config.connect(NoTls)?;
+        client.batch_execute(PATIENCE)?;
+        schema::migrate(&mut client)?;
+        Ok(Self { client, prepared: HashMap::new() })
+    }
+
+    /// Asks a question.
+    pub(super) fn query(&mut self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Row>, Failure> {
+        let Self { client, prepared } = self;
+        let statement = prepare(client, prepared, statement)?;
+        Ok(client.query(&statement, &parameters(values))?)
+    }
+
+    /// Changes a run, all or nothing. `work` gets the means to run a statement, which says whether it changed anything.
+    pub(super) fn change(
+        &mut self,
+        run: &str,
+        work: impl FnOnce(&mut dyn FnMut(&'static str, &[Cell<'_>]) -> Result<bool, Failure>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { client, prepared } = self;
+        let mut transaction = client.transaction()?;
+        let lock = prepare(&mut transaction, prepared, LOCK_RUN)?;
+        transaction.query(&lock, &[&LOCKS, &run])?;
+        work(&mut |statement, values| {
+            let statement = prepare(&mut transaction, prepared, statement)?;
+            Ok(transaction.execute(&statement, &parameters(values))? > 0)
+        })?;
+        Ok(transaction.commit()?)
+    }
+}
+
+/// A statement in PostgreSQL's writing, which has `$1` where SQLite has `?1`; the server reads it only once.
+fn prepare(
+    client: &mut impl GenericClient,
+    prepared: &mut HashMap<&'static str, Statement>,
+    statement: &'static str,
+) -> Result<Statement, Failure> {
+    if let Some(known) = prepared.get(statement) {
+        return Ok(known.clone());
+    }
+    let new = client.prepare(&statement.replace('?', "$"))?;
+    prepared.insert(statement, new.clone());
+    Ok(new)
+}
+
+fn parameters<'a>(values: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    let parameter = |cell: &'a Cell<'_>| -> &'a (dyn ToSql + Sync) {
+        match cell {
+            Cell::Text(text) => text,
+            Cell::Number(number) => number,
+        }
+    };
+    values.iter().map(parameter).collect()
+}

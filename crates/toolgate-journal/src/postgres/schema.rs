@@ -1,0 +1,55 @@
+//! The tables of the shared store: those of the embedded one, in PostgreSQL's words. Hosts may start at the same moment
+//! and be of different versions, so the tables are changed under a lock, and never by a program older than they are.
+
+use postgres::Client;
+
+use super::Failure;
+
+/// What brings a database from one version to the next, in order. Never change one; add another.
+/// Ids are compared byte by byte, as SQLite does, whatever language the database speaks.
+const MIGRATIONS: &[&str] = &[r#"
+    CREATE TABLE runs (
+        id TEXT COLLATE "C" PRIMARY KEY, started BIGINT, ended BIGINT,
+        workspace TEXT, session TEXT, preset TEXT, front_end TEXT
+    );
+    CREATE INDEX runs_by_time ON runs (started DESC NULLS LAST, id DESC);
+    CREATE TABLE events (
+        run TEXT COLLATE "C" NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT NULL, kind TEXT NOT NULL,
+        tool_call_id TEXT, json TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    );
+    CREATE TABLE calls (
+        run TEXT COLLATE "C" NOT NULL, tool_call_id TEXT COLLATE "C" NOT NULL, tool TEXT, version TEXT, risk TEXT,
+        decision TEXT, rule TEXT, layer TEXT, approval TEXT,
+        started BIGINT, ended BIGINT, ok BIGINT, error_code TEXT, error_class TEXT, exit_code BIGINT,
+        truncated BIGINT NOT NULL DEFAULT 0, redacted BIGINT NOT NULL DEFAULT 0, duration_ms BIGINT,
+        files_changed TEXT NOT NULL DEFAULT '[]', commands_run TEXT NOT NULL DEFAULT '[]', args TEXT,
+        started_seq BIGINT, ended_seq BIGINT,
+        PRIMARY KEY (run, tool_call_id)
+    );
+"#];
+
+/// Brings the tables up to date.
+pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
+    let mut transaction = client.transaction()?;
+    // Asked first, because even `IF NOT EXISTS` needs the right to make tables, which not every host must have.
+    let exists: bool = transaction.query_one("SELECT to_regclass('store_version') IS NOT NULL", &[])?.get(0);
+    if !exists {
+        transaction.batch_execute(
+            "CREATE TABLE store_version (version BIGINT NOT NULL); INSERT INTO store_version VALUES (0)",
+        )?;
+    }
+    let version: i64 = transaction.query_one("SELECT version FROM store_version", &[])?.get(0);
+    let missing = usize::try_from(version).ok().and_then(|version| MIGRATIONS.get(version..)).ok_or_else(|| {
+        let known = MIGRATIONS.len();
+        format!("its tables are of version {version}, and this program knows them up to {known}: update this program")
+    })?;
+    for migration in missing {
+        transaction.batch_execute(migration)?;
+    }
+    if !missing.is_empty() {
+        let version = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+        transaction.execute("UPDATE store_version SET version = $1", &[&version])?;
+    }
+    Ok(transaction.commit()?)
+}

@@ -1,0 +1,273 @@
+//! Events into rows, and rows back into values, for every store alike. A store brings only its own way to run a
+//! statement and to read a column.
+
+use std::borrow::Cow;
+use std::error::Error;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use toolgate_contract::{Ending, ErrorClass, ErrorCode, Event, Happening, Verdict};
+
+use crate::{CallRow, Recorded, RunFilter, RunRow, hex, statements};
+
+/// The longest id that is a key as it is. PostgreSQL refuses keys of some thousand bytes, and callers choose their ids.
+const LONGEST_KEY: usize = 200;
+
+/// A value to put into a statement.
+pub(crate) enum Cell<'a> {
+    Text(Option<Cow<'a, str>>),
+    Number(Option<i64>),
+}
+
+impl<'a> Cell<'a> {
+    /// PostgreSQL's text can't hold a zero byte, so no store gets one.
+    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        Self::Text(Some(if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text }))
+    }
+
+    fn optional_text(text: Option<impl Into<Cow<'a, str>>>) -> Self {
+        text.map_or(Self::Text(None), Self::text)
+    }
+
+    /// Numbers beyond what a column holds become the largest that it does.
+    pub(crate) fn number(number: impl TryInto<i64>) -> Self {
+        Self::Number(Some(number.try_into().unwrap_or(i64::MAX)))
+    }
+
+    fn flag(flag: bool) -> Self {
+        Self::Number(Some(flag.into()))
+    }
+
+    fn time(time: Timestamp) -> Self {
+        Self::number(time.as_nanosecond())
+    }
+
+    /// The id of a call, as the key of its row.
+    fn key(id: &'a str) -> Self {
+        if id.len() <= LONGEST_KEY {
+            return Self::text(id);
+        }
+        let beginning = &id[..id.floor_char_boundary(LONGEST_KEY - hex::LENGTH)];
+        Self::text(format!("{beginning}…{}", hex::string(&Sha256::digest(id).into())))
+    }
+}
+
+/// Takes in events of a run. `execute` runs a statement and says whether it changed anything.
+pub(crate) fn apply<E>(
+    run: &str,
+    events: &[Recorded],
+    mut execute: impl FnMut(&'static str, &[Cell<'_>]) -> Result<bool, E>,
+) -> Result<(), E> {
+    if !events.is_empty() {
+        execute(statements::INSERT_RUN, &[Cell::text(run)])?;
+    }
+    for Recorded { seq, event, line } in events {
+        let values = [
+            Cell::text(run),
+            Cell::number(*seq),
+            Cell::time(event.time),
+            Cell::text(kind(line)),
+            Cell::optional_text(event.tool_call_id.as_deref()),
+            Cell::text(line),
+        ];
+        let is_new = execute(statements::INSERT_EVENT, &values)?;
+        if let Some((statement, values)) = is_new.then(|| consequence(run, *seq, event)).flatten() {
+            execute(statement, &values)?;
+        }
+    }
+    Ok(())
+}
+
+/// What an event says about its run or its call, as a statement and its values.
+fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static str, Vec<Cell<'a>>)> {
+    match &event.happening {
+        Happening::RunStarted(facts) => {
+            let mut values = vec![Cell::text(run), Cell::time(event.time)];
+            values.extend([&facts.workspace, &facts.session, &facts.preset, &facts.front_end].map(Cell::text));
+            Some((statements::START_RUN, values))
+        }
+        Happening::RunEnded => Some((statements::END_RUN, vec![Cell::text(run), Cell::time(event.time)])),
+        Happening::CallStarted { .. } => Some((statements::START_CALL, call_started(run, seq, event)?)),
+        Happening::CallCompleted(ending) => Some((statements::END_CALL, call_ended(run, seq, event, ending, None)?)),
+        Happening::CallFailed { error, class, ending } => {
+            let failure = Some((error.code, *class));
+            Some((statements::END_CALL, call_ended(run, seq, event, ending, failure)?))
+        }
+        Happening::ApprovalRequired { .. }
+        | Happening::ApprovalGranted { .. }
+        | Happening::ApprovalDenied { .. }
+        | Happening::FilesChanging { .. }
+        | Happening::Display(_)
+        | Happening::JournalRecovered { .. } => None,
+    }
+}
+
+/// The values of `START_CALL`.
+fn call_started<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<Vec<Cell<'a>>> {
+    let (Some(call), Happening::CallStarted { tool, version, args, verdict, approval, risk, .. }) =
+        (&event.tool_call_id, &event.happening)
+    else {
+        return None;
+    };
+    let decided_by = verdict.as_ref().map(|Verdict { decided_by, .. }| &decided_by.name);
+    Some(vec![
+        Cell::text(run),
+        Cell::key(call),
+        Cell::number(seq),
+        Cell::time(event.time),
+        Cell::text(tool),
+        Cell::optional_text(version.as_deref()),
+        Cell::optional_text(risk.and_then(word)),
+        Cell::optional_text(verdict.as_ref().and_then(|verdict| word(verdict.decision))),
+        Cell::optional_text(decided_by.map(|name| &name.rule)),
+        Cell::optional_text(decided_by.and_then(|name| word(name.layer))),
+        Cell::optional_text(approval.and_then(word)),
+        Cell::text(args.to_string()),
+    ])
+}
+
+/// The values of `END_CALL`.
+fn call_ended<'a>(
+    run: &'a str,
+    seq: u64,
+    event: &'a Event,
+    ending: &Ending,
+    failure: Option<(ErrorCode, ErrorClass)>,
+) -> Option<Vec<Cell<'a>>> {
+    Some(vec![
+        Cell::text(run),
+        Cell::key(event.tool_call_id.as_ref()?),
+        Cell::number(seq),
+        Cell::time(event.time),
+        Cell::flag(failure.is_none()),
+        Cell::optional_text(failure.map(|(code, _)| code.as_str())),
+        Cell::optional_text(failure.and_then(|(_, class)| word(class))),
+        Cell::Number(ending.exit_code),
+        Cell::flag(ending.truncated.is_some()),
+        Cell::flag(ending.redacted),
+        Cell::number(ending.duration_ms),
+        Cell::text(Value::from(ending.files_changed.clone()).to_string()),
+        Cell::text(Value::from(ending.commands_run.clone()).to_string()),
+    ])
+}
+
+/// The values of `RUNS`.
+pub(crate) fn filter(filter: &RunFilter) -> [Cell<'_>; 3] {
+    let RunFilter { session, workspace, limit } = filter;
+    let text = |text: &'_ Option<String>| Cell::optional_text(text.clone());
+    [text(session), text(workspace), Cell::number(*limit)]
+}
+
+/// A row of an answer, read column by column.
+pub(crate) trait Columns {
+    type Error;
+
+    fn text(&self, column: usize) -> Result<Option<String>, Self::Error>;
+    fn number(&self, column: usize) -> Result<Option<i64>, Self::Error>;
+    /// The error for a column that doesn't hold what it should.
+    fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> Self::Error;
+}
+
+/// Something that a row of an answer holds.
+pub(crate) trait FromRow: Sized {
+    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error>;
+}
+
+/// By the columns of `RUN`.
+impl FromRow for RunRow {
+    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+        Ok(Self {
+            id: row.text(0)?.unwrap_or_default(),
+            started: timestamp(row, 1)?,
+            ended: timestamp(row, 2)?,
+            workspace: row.text(3)?,
+            session: row.text(4)?,
+            preset: row.text(5)?,
+            front_end: row.text(6)?,
+            events: count(row, 7)?.unwrap_or_default(),
+            calls: count(row, 8)?.unwrap_or_default(),
+            failed: count(row, 9)?.unwrap_or_default(),
+        })
+    }
+}
+
+/// By the columns of `CALLS`.
+impl FromRow for CallRow {
+    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+        Ok(Self {
+            run: row.text(0)?.unwrap_or_default(),
+            tool_call_id: row.text(1)?.unwrap_or_default(),
+            tool: row.text(2)?,
+            version: row.text(3)?,
+            risk: from_word(row, 4)?,
+            decision: from_word(row, 5)?,
+            rule: row.text(6)?,
+            layer: from_word(row, 7)?,
+            approval: from_word(row, 8)?,
+            started: timestamp(row, 9)?,
+            ended: timestamp(row, 10)?,
+            ok: row.number(11)?.map(|ok| ok != 0),
+            error_code: from_word(row, 12)?,
+            error_class: from_word(row, 13)?,
+            exit_code: row.number(14)?,
+            truncated: row.number(15)? == Some(1),
+            redacted: row.number(16)? == Some(1),
+            duration_ms: count(row, 17)?,
+            files_changed: json(row, 18)?.unwrap_or_default(),
+            commands_run: json(row, 19)?.unwrap_or_default(),
+            args: json(row, 20)?,
+        })
+    }
+}
+
+/// From the line that the event was.
+impl FromRow for Recorded {
+    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+        let line = row.text(0)?.unwrap_or_default();
+        Self::parse(line.as_bytes()).map_err(|error| C::unreadable(0, error))
+    }
+}
+
+/// By the one column of `INDEXED_UP_TO`.
+impl FromRow for u64 {
+    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+        Ok(count(row, 0)?.unwrap_or_default())
+    }
+}
+
+/// A number that is never below zero.
+fn count<C: Columns>(row: &C, column: usize) -> Result<Option<u64>, C::Error> {
+    row.number(column)?.map(|number| u64::try_from(number).map_err(|error| C::unreadable(column, error))).transpose()
+}
+
+/// The event's kind, as the line says it.
+fn kind(line: &str) -> String {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    serde_json::from_str(line).map(|Kind { kind }| kind).unwrap_or_default()
+}
+
+/// The one word that a plain enum is in JSON.
+fn word(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+fn from_word<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+    let value = row.text(column)?.map(|word| serde_json::from_value(Value::String(word)));
+    value.transpose().map_err(|error| C::unreadable(column, error))
+}
+
+fn json<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+    let value = row.text(column)?.map(|text| serde_json::from_str(&text));
+    value.transpose().map_err(|error| C::unreadable(column, error))
+}
+
+fn timestamp<C: Columns>(row: &C, column: usize) -> Result<Option<Timestamp>, C::Error> {
+    let time = row.number(column)?.map(|time| Timestamp::from_nanosecond(time.into()));
+    time.transpose().map_err(|error| C::unreadable(column, error))
+}

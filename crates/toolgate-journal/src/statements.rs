@@ -1,0 +1,74 @@
+//! Every statement that is asked of a store, in the words that SQLite and PostgreSQL share, so that both give the same
+//! answers. Values stand as `?1`, `?2`, …; flags are 0 or 1, and times are nanoseconds since 1970.
+
+pub(crate) const INSERT_EVENT: &str = "
+    INSERT INTO events (run, seq, time, kind, tool_call_id, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT DO NOTHING";
+
+pub(crate) const INSERT_RUN: &str = "INSERT INTO runs (id) VALUES (?1) ON CONFLICT DO NOTHING";
+
+pub(crate) const START_RUN: &str = "
+    UPDATE runs SET started = ?2, workspace = ?3, session = ?4, preset = ?5, front_end = ?6 WHERE id = ?1";
+
+pub(crate) const END_RUN: &str = "UPDATE runs SET ended = ?2 WHERE id = ?1 AND (ended IS NULL OR ended < ?2)";
+
+/// Events may come out of order, after a gap was filled: of two beginnings of a call, the later one counts.
+pub(crate) const START_CALL: &str = "
+    INSERT INTO calls (run, tool_call_id, started_seq, started, tool, version, risk, decision, rule, layer, approval, args)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+    ON CONFLICT (run, tool_call_id) DO UPDATE SET
+        started_seq = excluded.started_seq, started = excluded.started, tool = excluded.tool,
+        version = excluded.version, risk = excluded.risk, decision = excluded.decision, rule = excluded.rule,
+        layer = excluded.layer, approval = excluded.approval, args = excluded.args
+    WHERE calls.started_seq IS NULL OR calls.started_seq < excluded.started_seq";
+
+pub(crate) const END_CALL: &str = "
+    INSERT INTO calls (run, tool_call_id, ended_seq, ended, ok, error_code, error_class, exit_code, truncated, redacted,
+        duration_ms, files_changed, commands_run)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+    ON CONFLICT (run, tool_call_id) DO UPDATE SET
+        ended_seq = excluded.ended_seq, ended = excluded.ended, ok = excluded.ok, error_code = excluded.error_code,
+        error_class = excluded.error_class, exit_code = excluded.exit_code, truncated = excluded.truncated,
+        redacted = excluded.redacted, duration_ms = excluded.duration_ms, files_changed = excluded.files_changed,
+        commands_run = excluded.commands_run
+    WHERE calls.ended_seq IS NULL OR calls.ended_seq < excluded.ended_seq";
+
+/// Begins every question about runs; the columns are those of `rows::run`.
+macro_rules! select_runs {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, started, ended, workspace, session, preset, front_end,
+                (SELECT count(*) FROM events WHERE run = id),
+                (SELECT count(*) FROM calls WHERE run = id),
+                (SELECT count(*) FROM calls WHERE run = id AND ok = 0)
+             FROM runs ",
+            $rest
+        )
+    };
+}
+
+pub(crate) const RUN: &str = select_runs!("WHERE id = ?1");
+
+/// PostgreSQL takes a value's type from where it first stands, so the comparison comes before `IS NULL`.
+pub(crate) const RUNS: &str = select_runs!(
+    "WHERE (session = ?1 OR ?1 IS NULL) AND (workspace = ?2 OR ?2 IS NULL)
+     ORDER BY started DESC NULLS LAST, id DESC LIMIT ?3"
+);
+
+pub(crate) const CALLS: &str = "
+    SELECT run, tool_call_id, tool, version, risk, decision, rule, layer, approval, started, ended, ok, error_code,
+        error_class, exit_code, truncated, redacted, duration_ms, files_changed, commands_run, args
+    FROM calls WHERE run = ?1 ORDER BY coalesce(started_seq, ended_seq)";
+
+pub(crate) const EVENTS: &str = "SELECT json FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+
+/// The end of the first unbroken row of numbers, provided that it begins with 1.
+pub(crate) const INDEXED_UP_TO: &str = "
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = 1) THEN (
+        SELECT seq FROM events AS here
+        WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = here.seq + 1)
+        ORDER BY seq LIMIT 1
+    ) ELSE 0 END";
+
+pub(crate) const CLEAR: [&str; 3] =
+    ["DELETE FROM events WHERE run = ?1", "DELETE FROM calls WHERE run = ?1", "DELETE FROM runs WHERE id = ?1"];

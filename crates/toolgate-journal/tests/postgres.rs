@@ -1,0 +1,138 @@
+//! The store for many hosts, on a real server that is made for each test and gone after it: the suite that every store
+//! passes, several hosts at once, and a server that goes away.
+
+#![cfg(feature = "postgres")]
+// Tests start a server of their own.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+#[path = "postgres/cluster.rs"]
+mod cluster;
+#[path = "suite/store_suite.rs"]
+mod store_suite;
+#[allow(dead_code, reason = "the other tests of this crate use the rest")]
+#[path = "suite/world.rs"]
+mod world;
+
+use std::sync::{Arc, Barrier};
+
+use toolgate_journal::{Indexer, PostgresStore, Recorded, RunOptions, Store};
+
+use crate::cluster::Cluster;
+use crate::store_suite::{SUITE, a_run, recorded, rows};
+use crate::world::{RUN, World, completed, facts, failed, some_calls, started};
+
+/// Three events for each of many calls, of which every second one begins anew after it failed.
+fn many_events() -> Vec<Recorded> {
+    let call = |number: i64| {
+        let (id, second) = (format!("call-{}", number / 2), 3 * number);
+        let end = if number % 2 == 0 { failed(second + 1, &id) } else { completed(second + 1, &id) };
+        [started(second, &id), end, started(second + 2, &format!("open-{number}"))]
+    };
+    recorded((0..60).flat_map(call).collect())
+}
+
+#[test]
+fn it_does_what_every_store_must() {
+    let cluster = Cluster::start();
+    for (number, (name, test)) in SUITE.iter().enumerate() {
+        println!("{name}");
+        test(&PostgresStore::connect(&cluster.database(&format!("test_{number}"))).unwrap());
+    }
+}
+
+#[test]
+fn hosts_that_start_at_once_and_bring_the_same_events_give_the_same_rows() {
+    let (cluster, events) = (Cluster::start(), many_events());
+    let alone = PostgresStore::connect(&cluster.database("alone")).unwrap();
+    alone.apply(RUN, &events).unwrap();
+
+    let (url, together) = (cluster.database("together"), Barrier::new(4));
+    std::thread::scope(|scope| {
+        for host in 0..4 {
+            let (url, events, together) = (&url, &events, &together);
+            scope.spawn(move || {
+                together.wait();
+                let store = PostgresStore::connect(url).unwrap();
+                together.wait();
+                // Every second host goes backwards, so that they would wait for each other if they could.
+                let mut overlapping: Vec<Recorded> = events.windows(7).step_by(3).flatten().cloned().collect();
+                if host % 2 == 1 {
+                    overlapping.reverse();
+                }
+                for batch in overlapping.chunks(50 + host) {
+                    store.apply(RUN, batch).unwrap();
+                }
+                store.apply(RUN, events).unwrap();
+            });
+        }
+    });
+    assert_eq!(rows(&PostgresStore::connect(&url).unwrap(), RUN), rows(&alone, RUN));
+}
+
+#[test]
+fn it_connects_anew_when_the_server_was_gone() {
+    let (cluster, events) = (Cluster::start(), a_run());
+    let store = PostgresStore::connect(&cluster.database("toolgate")).unwrap();
+    store.apply(RUN, &events[..3]).unwrap();
+    cluster.kill();
+    cluster.run();
+    store.apply(RUN, &events[3..5]).unwrap();
+    cluster.kill();
+    let error = store.apply(RUN, &events[5..]).unwrap_err();
+    assert!(error.to_string().contains("error connecting to server"), "{error}");
+    assert!(store.events(RUN, 0, 100).is_err());
+    cluster.run();
+    assert_eq!(store.events(RUN, 0, 100).unwrap(), events[..5]);
+    store.apply(RUN, &events[5..]).unwrap();
+    assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
+}
+
+#[test]
+fn calls_go_on_without_the_server_and_it_has_them_once_it_is_back() {
+    let (cluster, world) = (Cluster::start(), World::new());
+    let store = Arc::new(PostgresStore::connect(&cluster.database("toolgate")).unwrap());
+    let indexer = Arc::new(Indexer::start(world.state.path(), Arc::clone(&store) as Arc<dyn Store>).unwrap());
+    let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..world.options.clone() };
+    let run = world.state.begin_run(RUN, facts("session-1"), &options).unwrap();
+    run.journal.append(&some_calls()[..2]).unwrap();
+    indexer.flush().unwrap();
+    cluster.kill();
+    run.journal.append(&some_calls()[2..]).unwrap();
+    assert!(indexer.flush().is_err());
+    cluster.run();
+    indexer.flush().unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 6);
+    assert_eq!(rows(&*store, RUN), rows(&world.state.index().unwrap(), RUN), "both stores say the same");
+}
+
+#[test]
+fn tables_of_a_newer_program_are_left_alone() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    PostgresStore::connect(&url).unwrap().apply(RUN, &a_run()).unwrap();
+    cluster.execute("toolgate", "UPDATE store_version SET version = 999");
+    let error = PostgresStore::connect(&url).unwrap_err().to_string();
+    assert!(error.contains("version 999") && error.contains("update this program"), "{error}");
+    cluster.execute("toolgate", "UPDATE store_version SET version = 1");
+    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
+}
+
+#[test]
+fn the_password_is_never_shown() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate").replace("toolgate@", "toolgate:hunter2@");
+    let store = PostgresStore::connect(&url).unwrap();
+    assert_eq!(format!("{store:?}"), r#"PostgresStore { database: Some("toolgate"), .. }"#);
+    let wrong = [
+        url.replace("/toolgate?", "/missing?"),
+        url.replace("host=", "host=/nowhere"),
+        "user=toolgate password=my hunter2".into(),
+        "postgres://toolgate:hunter2@host:port/toolgate".into(),
+        "postgres://toolgate@host/toolgate?hunter2=1".into(),
+        "postgres://toolgate:hunter2%ff@host/toolgate".into(),
+    ];
+    for url in wrong {
+        let error = PostgresStore::connect(&url).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! A PostgreSQL server that is a test's own: in a folder that goes away, reached through a socket in it, with no port.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use postgres::{Client, NoTls};
+use tempfile::TempDir;
+
+/// Whom the server runs as when the tests run as root, which it refuses: `nobody`.
+const NOBODY: u32 = 65534;
+
+/// Stopped and removed when it is dropped, also when the test fails.
+pub(crate) struct Cluster {
+    folder: TempDir,
+    programs: PathBuf,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Self {
+        let cluster = Self { folder: TempDir::new().unwrap(), programs: programs() };
+        if is_root() {
+            chown(cluster.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        fs::set_permissions(cluster.folder.path(), Permissions::from_mode(0o700)).unwrap();
+        let options = ["--username=toolgate", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];
+        cluster.call("initdb", &options);
+        cluster.run();
+        cluster
+    }
+
+    /// Starts the server, and waits until it answers.
+    pub(crate) fn run(&self) {
+        let folder = self.folder.path().display();
+        let settings = format!("-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off");
+        self.call("pg_ctl", &["start", "--wait", "--silent", &format!("--log={folder}/log"), "-o", &settings]);
+    }
+
+    /// Ends the server as a crash would, without a word to those connected.
+    pub(crate) fn kill(&self) {
+        self.call("pg_ctl", &["stop", "--wait", "--silent", "--mode=immediate"]);
+    }
+
+    /// Makes a database, and returns its address.
+    pub(crate) fn database(&self, name: &str) -> String {
+        self.execute("postgres", &format!("CREATE DATABASE {name}"));
+        self.address(name)
+    }
+
+    pub(crate) fn execute(&self, database: &str, statement: &str) {
+        Client::connect(&self.address(database), NoTls).unwrap().batch_execute(statement).unwrap();
+    }
+
+    fn address(&self, database: &str) -> String {
+        format!("postgres://toolgate@/{database}?host={}", self.folder.path().display())
+    }
+
+    /// Runs one of PostgreSQL's programs, and shows what it and the server said if it fails.
+    fn call(&self, program: &str, arguments: &[&str]) {
+        let log = self.folder.path().join("log");
+        let output = self.command(program).args(arguments).output().unwrap();
+        let (said, logged) = (String::from_utf8_lossy(&output.stderr), fs::read_to_string(log).unwrap_or_default());
+        assert!(output.status.success(), "`{program}` failed: {said}\n{logged}");
+    }
+
+    /// A program as an ordinary user, untouched by what the environment says about other servers.
+    fn command(&self, program: &str) -> Command {
+        let program = self.programs.join(program);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]);
+            command.arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("LC_ALL", "C").env("PGDATA", self.folder.path().join("data"));
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // It may be stopped already. Nothing is kept, so it may also end at once.
+        let _ = self.command("pg_ctl").args(["stop", "--wait", "--silent", "--mode=immediate"]).output();
+    }
+}
+
+/// The folder with `initdb` and `pg_ctl`. Debian keeps them off the search path, one folder for each version.
+fn programs() -> PathBuf {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    folders.extend(versions.map(|version| version.path().join("bin")));
+    let complete = |folder: &PathBuf| ["initdb", "pg_ctl"].iter().all(|program| folder.join(program).is_file());
+    folders.into_iter().find(complete).expect(
+        "PostgreSQL's `initdb` and `pg_ctl` are neither on the search path nor in /usr/lib/postgresql/*/bin; \
+         install the Debian package `postgresql` (`cargo xtask setup` does)",
+    )
+}
+
+/// The owner of this process's own entry in `/proc` is its effective user.
+fn is_root() -> bool {
+    Path::new("/proc/self").metadata().unwrap().uid() == 0
+}
