@@ -46,7 +46,7 @@ fn check(world: &World, before: u32) -> u32 {
     let contents: std::collections::BTreeSet<String> =
         entries.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     assert_eq!(contents.len(), 1, "a mixture: {contents:?}");
-    let strays: Vec<_> = entries.iter().filter(|path| !path.extension().is_some_and(|kind| kind == "txt")).collect();
+    let strays: Vec<_> = entries.iter().filter(|path| path.extension().is_none_or(|kind| kind != "txt")).collect();
     assert_eq!((entries.len(), strays.len()), (FILES, 0), "{strays:?}");
     let version: u32 = contents.first().unwrap().trim().parse().unwrap();
     assert!(version == before || version == before + 1, "{version} after {before}");

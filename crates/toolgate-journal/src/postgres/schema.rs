@@ -3,7 +3,7 @@
 
 use postgres::Client;
 
-use super::Failure;
+use super::{Failure, LOCKS};
 
 /// What brings a database from one version to the next, in order. Never change one; add another.
 /// Ids are compared byte by byte, as SQLite does, whatever language the database speaks.
@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[r#"
 /// Brings the tables up to date.
 pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
     let mut transaction = client.transaction()?;
+    transaction.query("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS])?;
     // Asked first, because even `IF NOT EXISTS` needs the right to make tables, which not every host must have.
     let exists: bool = transaction.query_one("SELECT to_regclass('store_version') IS NOT NULL", &[])?.get(0);
     if !exists {
