@@ -52,8 +52,9 @@ fn hosts_that_start_at_once_and_bring_the_same_events_give_the_same_rows() {
             let (url, events, together) = (&url, &events, &together);
             scope.spawn(move || {
                 together.wait();
-                let store = PostgresStore::connect(url).unwrap();
+                let store = PostgresStore::connect(url);
                 together.wait();
+                let store = store.unwrap();
                 // Every second host goes backwards, so that they would wait for each other if they could.
                 let mut overlapping: Vec<Recorded> = events.windows(7).step_by(3).flatten().cloned().collect();
                 if host % 2 == 1 {

@@ -151,7 +151,7 @@ fn folders_that_cannot_be_read_are_counted() {
     let folder = tree(&[("open/a", ""), ("closed/b", ""), ("closed2/c", "")]);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     for closed in ["closed", "closed2"] {
-        fs::set_permissions(folder.path().join(closed), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(folder.path().join(closed), Permissions::from_mode(0o000)).unwrap();
     }
     each_way(folder.path(), |roots| {
         let (seen, unreadable) = as_nobody(|| walked(roots, "", &WalkOptions::default()));

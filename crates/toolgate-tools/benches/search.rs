@@ -101,7 +101,7 @@ fn make(folder: &Path) {
             let number = at * FILES_IN_EACH + file;
             let from = dice.below(text.len() - 2 * AVERAGE_BYTES);
             let mut content = text[from..from + dice.below(2 * AVERAGE_BYTES)].to_owned();
-            content += if number % 3 == 0 { "\n    return the_result;\n" } else { "\n" };
+            content += if number.is_multiple_of(3) { "\n    return the_result;\n" } else { "\n" };
             content += if number % 10_000 == 77 { "// needle_in_a_haystack\n" } else { "" };
             let name = if number % 10_000 == 99 { "needle" } else { "file" };
             let ending = dice.one(&["rs", "py", "md", "c"]);
