@@ -269,6 +269,11 @@ fn world() -> (World, PathBuf) {
     (world, folder)
 }
 
+/// This fd honours `.gitignore` only where a repository is.
+fn make_repository(folder: &Path) {
+    std::fs::create_dir_all(folder.join(".git")).unwrap();
+}
+
 #[tokio::test]
 async fn generated_trees_give_the_same_lines_as_ripgrep() {
     for seed in 0..TREES {
@@ -283,8 +288,7 @@ async fn generated_trees_give_the_same_paths_as_fd() {
     for seed in 0..TREES {
         let (world, folder) = world();
         Tree::new(seed).make(&folder);
-        // This fd honours `.gitignore` only where a repository is.
-        std::fs::create_dir(folder.join(".git")).unwrap();
+        make_repository(&folder);
         compare_find(&world, &folder).await;
     }
 }
@@ -295,6 +299,7 @@ async fn a_real_tree_gives_the_same_as_both() {
     let (world, folder) = world();
     let copy = Command::new("cp").arg("-a").arg(&repository).arg(&folder).status().unwrap();
     assert!(copy.success(), "{} can be copied", repository.display());
+    make_repository(&folder);
     compare_grep(&world, &folder).await;
     compare_find(&world, &folder).await;
 }

@@ -47,6 +47,10 @@ async fn play(case: &Path) -> Result<(), String> {
         let _ = fs::remove_dir_all(case.join("after"));
         if after != tree(&case.join("before")) {
             copy(world.path(), &case.join("after"));
+            if after.is_empty() {
+                // Git keeps no empty folders.
+                fs::write(case.join("after/.gitkeep"), "").unwrap();
+            }
         }
         return Ok(());
     }
