@@ -8,9 +8,9 @@ use toolgate_sandbox::OpenWay;
 
 use crate::{SECRET, Scene};
 
-/// Long enough to see the naive way leak; `TOOLGATE_RACE_SECONDS` makes it longer.
+/// Long enough to see the naive way leak many times; `TOOLGATE_RACE_SECONDS` sets another time.
 fn time_to_race() -> Duration {
-    let seconds = std::env::var("TOOLGATE_RACE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds = std::env::var("TOOLGATE_RACE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(15);
     Duration::from_secs(seconds)
 }
 
