@@ -171,7 +171,9 @@ impl<'a> Worker<'a> {
                 match self.enter(&folder, &rules) {
                     // Gone, or swapped for something else, since its parent was read: then it isn't there.
                     Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-                    Err(_) => drop(self.walk.unreadable.fetch_add(1, Ordering::Relaxed)),
+                    Err(_) => {
+                        self.walk.unreadable.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
             }
         }
@@ -256,13 +258,13 @@ impl<'a> Worker<'a> {
 }
 
 /// What one thread leaves to others, in portions.
-fn portions(mut spots: Vec<Spot>) -> Vec<Work> {
-    let mut portions = Vec::with_capacity(spots.len() / PORTION + 1);
-    while !spots.is_empty() {
-        let rest = spots.split_off(spots.len().min(PORTION));
-        portions.push(Work::Visit(std::mem::replace(&mut spots, rest)));
-    }
-    portions
+fn portions(spots: Vec<Spot>) -> Vec<Work> {
+    let mut spots = spots.into_iter();
+    let portion = || {
+        let portion: Vec<Spot> = spots.by_ref().take(PORTION).collect();
+        (!portion.is_empty()).then_some(Work::Visit(portion))
+    };
+    std::iter::from_fn(portion).collect()
 }
 
 /// Touches a spot, starting from the root.

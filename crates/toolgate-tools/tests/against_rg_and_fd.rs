@@ -5,7 +5,7 @@
 #[path = "search/tree.rs"]
 mod tree;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +16,8 @@ use tree::Tree;
 
 /// Trees that are tried, each different.
 const TREES: u64 = 4;
+/// Searches that find more lines are compared by files and counts alone.
+const MOST_LINES: usize = 5_000;
 /// Where the tree lies in the workspace, so that nothing else is in it.
 const FOLDER: &str = "tree";
 
@@ -150,20 +152,20 @@ async fn compare_grep(world: &World, folder: &Path) {
     let mut matches = 0;
     for case in grep_cases() {
         let expected = by_rg(folder, &case);
-        let found = joined(world, "grep", "matches", case.args("matches", 400)).await;
-        let spots: BTreeSet<(String, u64)> =
-            found.iter().map(|found| (path_in_tree(&found["path"]), found["line"].as_u64().unwrap())).collect();
-        same(&case, &spots, &expected);
-        assert_eq!(found.len(), spots.len(), "{case:?}: nothing is told twice");
-        matches += found.len();
-
-        let files: BTreeSet<String> =
-            joined(world, "grep", "files", case.args("files", 50)).await.iter().map(path_in_tree).collect();
-        assert_eq!(files, expected.iter().map(|(path, _)| path.clone()).collect(), "{case:?}");
-        for count in joined(world, "grep", "counts", case.args("counts", 60)).await {
-            let path = path_in_tree(&count["path"]);
-            let lines = expected.iter().filter(|(file, _)| *file == path).count() as u64;
-            assert_eq!(count["count"].as_u64().unwrap(), lines, "{case:?} {path}");
+        matches += expected.len();
+        let mut by_file: BTreeMap<String, u64> = BTreeMap::new();
+        expected.iter().for_each(|(path, _)| *by_file.entry(path.clone()).or_default() += 1);
+        let counts = joined(world, "grep", "counts", case.args("counts", 60)).await;
+        let count = |count: &Value| (path_in_tree(&count["path"]), count["count"].as_u64().unwrap());
+        same(&case, &counts.iter().map(count).collect(), &by_file.clone().into_iter().collect());
+        let files = joined(world, "grep", "files", case.args("files", 50)).await;
+        same(&case, &files.iter().map(path_in_tree).collect(), &by_file.into_keys().collect());
+        // Pages without end are no better proof than some.
+        if expected.len() < MOST_LINES {
+            let found = joined(world, "grep", "matches", case.args("matches", 400)).await;
+            let spot = |found: &Value| (path_in_tree(&found["path"]), found["line"].as_u64().unwrap());
+            same(&case, &found.iter().map(spot).collect(), &expected);
+            assert_eq!(found.len(), expected.len(), "{case:?}: nothing is told twice");
         }
     }
     assert!(matches > 100, "a comparison of nothing with nothing shows nothing: {matches}");
@@ -246,7 +248,7 @@ async fn compare_find(world: &World, folder: &Path) {
     let mut paths = 0;
     for case in find_cases() {
         let mut args = json!({
-            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": FOLDER, "limit": 70,
+            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": FOLDER, "limit": 300,
         });
         case.kind.into_iter().for_each(|kind| args["kind"] = json!(kind));
         case.max_depth.into_iter().for_each(|depth| args["max_depth"] = json!(depth));

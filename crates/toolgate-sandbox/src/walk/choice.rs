@@ -104,13 +104,15 @@ fn types(names: &[String]) -> Result<Types, ToolError> {
     for name in names {
         builder.select(name);
     }
-    builder.build().map_err(|_| {
-        let known = builder.definitions();
-        let unknown = names.iter().find(|name| known.iter().all(|known| known.name() != name.as_str()));
-        let unknown = unknown.map_or("", String::as_str);
-        let similar = known.iter().map(|known| known.name()).filter(|name| unknown.starts_with(&name[..1]));
-        let similar: Vec<&str> = similar.take(30).collect();
-        ToolError::invalid_args(format!("There is no file type `{unknown}`."))
-            .with_hint(format!("Use a glob such as `*.{unknown}` instead, or one of: {}.", similar.join(", ")))
-    })
+    builder.build().map_err(|_| unknown_type(names, &builder))
+}
+
+fn unknown_type(names: &[String], builder: &TypesBuilder) -> ToolError {
+    let known = builder.definitions();
+    let is_known = |name: &&String| known.iter().any(|known| known.name() == name.as_str());
+    let unknown = names.iter().find(|name| !is_known(name)).map_or("", String::as_str);
+    let alike = known.iter().map(|known| known.name()).filter(|name| name.get(..1) == unknown.get(..1));
+    let alike: Vec<&str> = alike.take(30).collect();
+    ToolError::invalid_args(format!("There is no file type `{unknown}`."))
+        .with_hint(format!("Use a glob such as `*.{unknown}` instead. Types that begin alike: {}.", alike.join(", ")))
 }
