@@ -1,6 +1,9 @@
 //! `grep` and `find` through the whole gate, beside `rg` and `fdfind` as processes that do the same in the same run, on a
 //! tree of 50,000 files and 500 MB that the benchmark makes; with `TOOLGATE_TREE=path`, on a copy of that folder. An
 //! argument chooses the comparisons whose names contain it.
+//!
+//! A page of a common match is found without searching everything, which the peers can't know how to do; in mode `counts`
+//! both sides search the whole tree.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark makes its tree and runs its peers")]
 
 #[allow(dead_code, reason = "only the dice are used here")]

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, sha256};
+use toolgate_contract::{Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::file::Found;
 use crate::text::{Diff, Edited, Tier, edit_in, unified};
@@ -90,9 +90,9 @@ impl Tool for Edit {
             Some(what_happened) => return Err(found.stale(&what_happened)),
         };
         let Diff { text: diff, additions, deletions } = diff(&found, &content);
-        let hash = sha256(&content);
-        hands.change(vec![found.becoming(content, None)])?;
-        Ok(Output { path: args.path, replacements, tier, note, first_line, additions, deletions, diff, sha256: hash })
+        let changes = hands.change(vec![found.becoming(content, None)])?;
+        let sha256 = changes.into_iter().find_map(|change| change.after).map(|after| after.sha256).unwrap_or_default();
+        Ok(Output { path: args.path, replacements, tier, note, first_line, additions, deletions, diff, sha256 })
     }
 }
 

@@ -73,12 +73,15 @@ impl Found {
     /// Refuses when the caller expected another content. Otherwise says what happened to the file since the session
     /// last saw it, if anything did.
     pub(crate) fn check_version(&self, hands: &Hands, expected: Option<&str>) -> Result<Option<String>, ToolError> {
+        let seen = hands.seen(&self.place);
+        if expected.is_none() && seen.is_none() {
+            return Ok(None);
+        }
         let now = self.bytes.as_ref().map(sha256);
         if let Some(expected) = expected.filter(|expected| now.as_deref() != Some(*expected)) {
             let message = format!("`{}` is not the version {expected}: {}", self.path, self.what_happened(hands, &now));
             return Err(ToolError::new(ErrorCode::StaleFile, message));
         }
-        let seen = hands.seen(&self.place);
         let has_moved_on = seen.is_some_and(|seen| now.as_ref() != Some(&seen.sha256));
         Ok((expected.is_none() && has_moved_on).then(|| self.what_happened(hands, &now)))
     }
