@@ -29,6 +29,26 @@ pub(crate) struct PolicyFlags {
     /// Approve beforehand for this run, as KIND=PATTERN. Never lifts a deny.
     #[arg(long, global = true, value_name = "KIND=PATTERN", help_heading = "Policy")]
     pub(crate) allow: Vec<String>,
+    /// Commands to approve beforehand, by the words they begin with, separated by commas.
+    #[arg(
+        long,
+        global = true,
+        env = "TOOLGATE_COMMANDS_ALLOW",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Policy"
+    )]
+    pub(crate) commands_allow: Vec<String>,
+    /// Commands to deny, by the words they begin with, separated by commas.
+    #[arg(
+        long,
+        global = true,
+        env = "TOOLGATE_COMMANDS_DENY",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Policy"
+    )]
+    pub(crate) commands_deny: Vec<String>,
 }
 
 /// Where the files are.
@@ -80,7 +100,7 @@ impl Sources {
             let trusted = trust::is_trusted(&self.trusted(), workspace, &text);
             layers.push(input(Layer::Workspace, WORKSPACE_FILE, trusted, &text)?);
         }
-        layers.push(input(Layer::Flags, "the command line", true, &flags.to_toml()?)?);
+        layers.push(input(Layer::Flags, "the command line or the environment", true, &flags.to_toml()?)?);
         Ok(compile(layers)?)
     }
 }
@@ -113,6 +133,14 @@ impl PolicyFlags {
             }
         }
         table.insert("rules".into(), rules.into());
+        let commands = [("allow", &self.commands_allow), ("deny", &self.commands_deny)];
+        let commands: toml::Table = commands
+            .into_iter()
+            .map(|(name, lines)| {
+                (name.to_owned(), lines.iter().map(|line| line.trim().to_owned()).collect::<Vec<_>>().into())
+            })
+            .collect();
+        table.insert("commands".into(), commands.into());
         Ok(toml::to_string(&table)?)
     }
 
@@ -121,7 +149,9 @@ impl PolicyFlags {
         let preset = self.preset.iter().map(|preset| ("--preset", preset));
         let rules = [("--deny", &self.deny), ("--ask", &self.ask), ("--allow", &self.allow)];
         let rules = rules.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
-        preset.chain(rules).flat_map(|(flag, value)| [flag.to_owned(), value.clone()]).collect()
+        let lists = [("--commands-allow", &self.commands_allow), ("--commands-deny", &self.commands_deny)];
+        let lists = lists.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
+        preset.chain(rules).chain(lists).flat_map(|(flag, value)| [flag.to_owned(), value.clone()]).collect()
     }
 }
 

@@ -7,7 +7,7 @@ mod table;
 mod tree;
 
 use anstyle::{AnsiColor, Style};
-use toolgate_contract::{Decision, Level, Risk, ToolError};
+use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
 
 pub(crate) use approver::{ApproveOnce, TerminalApprover};
 pub(crate) use reply::show_reply;
@@ -83,6 +83,14 @@ pub(crate) fn decision(decision: Decision) -> String {
         Decision::Deny => RED,
     };
     paint(style.bold(), decision)
+}
+
+/// A verdict as one word in its colour: `allow-confined` is an allow that only a sandbox makes good.
+pub(crate) fn verdict_word(verdict: &Verdict) -> String {
+    match verdict.decision {
+        Decision::Allow if verdict.confined => paint(GREEN.bold(), "allow-confined"),
+        other => decision(other),
+    }
 }
 
 /// A risk in its colour.

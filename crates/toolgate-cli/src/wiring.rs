@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use toolgate_contract::{AnyTool, Clock, RunFacts, SystemClock};
 use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
-use toolgate_policy::{Compiled, RootAccess as ConfiguredAccess, Settings};
+use toolgate_policy::{Compiled, Ground, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::{RootAccess, Roots};
@@ -113,14 +113,14 @@ impl Desk {
         };
         let secrets = own_secrets(&compiled.settings);
         let files = Arc::new(roots(place, &compiled.settings)?);
+        let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?);
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
         let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
-        let gate =
-            Gate::new(registry, compiled.policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
-                .with_changes(place.state()?, contents)
-                .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
-                .with_replay(place.replay());
+        let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
+            .with_changes(place.state()?, contents)
+            .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
+            .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate, clock, facts, state, options })
     }
@@ -175,6 +175,14 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     secrets_of_environment(variables, &names)
+}
+
+/// The folders that commands stand on, by name.
+fn ground(place: &Place, settings: &Settings) -> Ground {
+    let workspace = place.workspace.display().to_string();
+    let home = std::env::home_dir().map_or_else(|| "/root".to_owned(), |home| home.display().to_string());
+    let others = settings.roots.iter().map(|root| root.path.clone());
+    Ground::new([workspace].into_iter().chain(others), &home)
 }
 
 fn roots(place: &Place, settings: &Settings) -> Result<Roots> {

@@ -72,6 +72,9 @@ pub struct Verdict {
     /// For `ask`: everything that has to be approved, the deciding finding included.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<Finding>,
+    /// The call runs only where a sandbox holds it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub confined: bool,
     /// The findings that lost.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lost: Vec<Finding>,

@@ -76,6 +76,16 @@ impl Effect {
         Self::Delete { path: path.into() }
     }
 
+    /// What is done to `path`.
+    pub fn at(access: Access, path: impl Into<String>) -> Self {
+        let path = path.into();
+        match access {
+            Access::Read => Self::Read { path },
+            Access::Write => Self::Write { path },
+            Access::Delete => Self::Delete { path },
+        }
+    }
+
     /// The path and what happens to it, for effects on files.
     pub fn path(&self) -> Option<(Access, &str)> {
         match self {

@@ -42,6 +42,7 @@ fn finding(decision: Decision) -> Finding {
 
 fn verdict() -> Verdict {
     Verdict {
+        confined: true,
         decision: Decision::Deny,
         decided_by: finding(Decision::Deny),
         asks: vec![],

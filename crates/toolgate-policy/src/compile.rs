@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 
 use toolgate_contract::{Decision, ErrorCode, Layer};
 
-use crate::command::plain_words;
+use crate::commands::plain_words;
 use crate::config::{Config, RuleConfig, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::path_glob::{Letters, PathGlob, escape};
 use crate::policy::{Parts, Policy, ToolSet};
 use crate::preset::Preset;
 use crate::rules::Rule;
+use crate::rules::command::CommandRule;
 use crate::rules::tool::ToolRule;
 use crate::settings::{Settings, merge};
 
@@ -60,8 +61,10 @@ pub fn compile(mut layers: Vec<LayerInput>) -> Result<Compiled, ConfigError> {
     let mut warnings = Vec::new();
     let preset = choose_preset(&layers, &mut warnings);
     let (mut rules, mut tool_sets, mut excepts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut danger_excepts = Vec::new();
     for input in &layers {
         let located = |fault: Fault| fault.at(&input.source, input.layer, None);
+        danger_excepts.extend(read_danger_excepts(input, &mut warnings).map_err(located)?);
         rules.extend(read_rules(input, &mut warnings)?);
         tool_sets.extend(read_tool_set(input).map_err(located)?);
         excepts.extend(read_excepts(input, &mut warnings).map_err(located)?);
@@ -75,6 +78,7 @@ pub fn compile(mut layers: Vec<LayerInput>) -> Result<Compiled, ConfigError> {
         rules,
         tool_sets,
         excepts,
+        danger_excepts,
     };
     let policy = Policy::new(parts).map_err(|fault| fault.at("the configuration as a whole", Layer::Builtin, None))?;
     Ok(Compiled { policy, settings, warnings })
@@ -137,17 +141,35 @@ fn listed_rules(config: &Config) -> Result<Vec<(RuleConfig, Option<ErrorCode>)>,
     let commands = [(Decision::Allow, &config.commands.allow), (Decision::Deny, &config.commands.deny)];
     for (decision, lines) in commands {
         for line in lines {
-            let words = plain_words(line).ok_or_else(|| {
-                Fault::new(
-                    format!("`{line}` in the list of commands isn't a plain command."),
-                    "Write the words it begins with, such as `git status`; for patterns, write a rule.",
-                )
-            })?;
-            let command = Some(words.iter().map(|word| escape(word)).collect());
+            let command = Some(listed_words(line)?);
             rules.push((RuleConfig { command, ..RuleConfig::new(decision) }, None));
         }
     }
     Ok(rules)
+}
+
+/// The words of one line in a list of commands, as patterns.
+fn listed_words(line: &str) -> Result<Vec<String>, Fault> {
+    let words = plain_words(line).ok_or_else(|| {
+        Fault::new(
+            format!("`{line}` in the list of commands isn't a plain command."),
+            "Write the words it begins with, such as `git status`; for patterns, write a rule.",
+        )
+    })?;
+    Ok(words.iter().map(|word| escape(word)).collect())
+}
+
+/// Exceptions from dangers, like those from sensitive places, come from files that someone stands for.
+fn read_danger_excepts(input: &LayerInput, warnings: &mut Vec<String>) -> Result<Vec<CommandRule>, Fault> {
+    let mut excepts = Vec::new();
+    for line in &input.config.commands.except {
+        let rule = CommandRule::new(&listed_words(line)?, &RuleConfig::new(Decision::Allow))?;
+        match input.may_loosen() && input.layer > Layer::Flags {
+            true => excepts.push(rule),
+            false => warnings.push(input.ignored(&format!("`{line}` in `commands.except`"), false)),
+        }
+    }
+    Ok(excepts)
 }
 
 fn read_tool_set(input: &LayerInput) -> Result<Option<ToolSet>, Fault> {
@@ -305,7 +327,7 @@ mod tests {
         let said = |text: &str| compile(vec![layer(User, text)]).unwrap_err().to_string();
         insta::assert_snapshot!(said("\n[[rules]]\ndecision = 'deny'\npath = 'docs/**'\nmatch = ['src/a']"), @"user.toml:2 (user): The rule `deny path docs/**` should match its example `src/a`, but it doesn't. Correct the rule or the example.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\nhost = '*'\nno_match = ['a.b']"), @"user.toml:1 (user): The rule `deny host *` should not match its example `a.b`, but it does. Correct the rule or the example.");
-        insta::assert_snapshot!(said("[[rules]]\ndecision = 'allow'\ncommand = ['ls']\nmatch = ['ls | sh']"), @"user.toml:1 (user): The rule `allow command ls` should match its example `ls | sh`, but it doesn't. Correct the rule or the example.");
+        insta::assert_snapshot!(said("[[rules]]\ndecision = 'allow'\ncommand = ['ls']\nmatch = ['lsof | sh']"), @"user.toml:1 (user): The rule `allow command ls` should match its example `lsof | sh`, but it doesn't. Correct the rule or the example.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\nrisk = 'low'\nmatch = ['huge']"), @"user.toml:1 (user): `huge` is not a risk. Use one of `low`, `medium`, `high`.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'"), @"user.toml:1 (user): The rule doesn't say what it is about. Add one of `tool`, `risk`, `permission`, `path`, `host` or `command`.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npath = 'a'\nhost = 'b'"), @"user.toml:1 (user): The rule is about several things at once: `path`, `host`. Write one rule for each.");

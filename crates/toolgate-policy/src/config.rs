@@ -63,6 +63,15 @@ pub struct RuleConfig {
     /// For `command`: no further words may follow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
+    /// For `command`: the options that it may have; each may be a pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flags: Option<Vec<String>>,
+    /// For `command`: a pattern over the folder it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// For `command`: patterns over all that it may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Vec<String>>,
     /// For `path`: the kinds of access; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
@@ -92,6 +101,9 @@ impl RuleConfig {
             host: None,
             command: None,
             exact: false,
+            flags: None,
+            workdir: None,
+            writes: None,
             access: None,
             reason: None,
             matches: Vec::new(),
@@ -140,6 +152,8 @@ pub struct Commands {
     pub allow: Vec<String>,
     /// These are refused.
     pub deny: Vec<String>,
+    /// These aren't dangerous after all, whatever the built-in list says.
+    pub except: Vec<String>,
     /// What becomes of a command that can't be understood.
     pub unknown: Option<Unknown>,
 }

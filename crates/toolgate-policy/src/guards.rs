@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use toolgate_contract::{Access, ErrorCode, Place};
 
+use crate::commands::OUTSIDE;
 use crate::error::Fault;
 use crate::path_glob::{Letters, PathGlob, PathSet, Sieve};
 use crate::rules::path::Accesses;
@@ -26,6 +27,8 @@ pub(crate) struct Guard {
     fixed: bool,
     #[serde(default)]
     top: bool,
+    #[serde(default)]
+    outside: bool,
     #[serde(default)]
     alone: bool,
     #[serde(rename = "match")]
@@ -75,6 +78,24 @@ pub(crate) fn guard_over(access: Access, place: &Place, lifted: &PathSet) -> Opt
     SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted)).flatten()
 }
 
+/// The guard over some file that a pattern stands for. A pattern that could stand for nearly anything hits none: what
+/// it finds is for the sandbox to hide.
+pub(crate) fn guard_over_pattern(access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
+    let (folder, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+    let at = |name: &str| {
+        let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        guard_over(access, &Place { root: place.root, path }, lifted)
+    };
+    let filled = |with: &str| name.replace('\\', "").replace(['*', '?', '[', ']'], with);
+    let plainly = ["", "x"].iter().find_map(|with| at(&filled(with)));
+    plainly.or_else(|| {
+        // Names with a dot in front are few, and most of them are of this kind.
+        let glob = globset::Glob::new(name).ok().filter(|_| name.starts_with('.'))?.compile_matcher();
+        let examples = LIST.iter().flat_map(|guard| guard.matches.iter()).filter_map(|path| path.rsplit('/').next());
+        examples.filter(|example| glob.is_match(example)).find_map(at)
+    })
+}
+
 impl Guards {
     fn new(guards: &'static [Guard]) -> Result<Self, Fault> {
         let (mut patterns, mut excepts) = (Vec::new(), Vec::new());
@@ -98,6 +119,7 @@ impl Guards {
             let guard = &self.guards[index];
             guard.access.contains(access)
                 && !(guard.top && place.root != 0)
+                && (!guard.outside || place.root == OUTSIDE)
                 && (guard.fixed || !is_lifted)
                 && !self.excepts[index].is_match(&place.path)
         };

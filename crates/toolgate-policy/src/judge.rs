@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
 
-use crate::command::plain_words;
-use crate::config::{RootAccess, Unknown};
+use crate::case::Case;
+use crate::config::RootAccess;
 use crate::guards::guard_over;
 use crate::host::Host;
 use crate::opinion::{Opinion, Topic, Voice};
@@ -38,14 +38,18 @@ impl Policy {
     /// Decides whether the call may run, and says why.
     pub fn judge(&self, question: &Question<'_>) -> Verdict {
         let (tool, effects) = (question.tool, question.effects);
-        let mut opinions = Vec::with_capacity(effects.len() + 2);
+        let case = Case::new(effects, &self.ground);
+        let mut opinions = Vec::with_capacity(case.effects.len() + 2);
         self.on_tool(tool, question.ceilings, &mut opinions);
         self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
         for (index, located) in effects.iter().enumerate() {
             self.on_effect(index, located, &mut opinions);
         }
-        self.on_many_files(effects, &mut opinions);
-        self.settle(&opinions, question)
+        for command in &case.commands {
+            self.on_command(command, &mut opinions);
+        }
+        self.on_many_files(&case.effects, &mut opinions);
+        self.settle(&opinions, question, &case)
     }
 
     /// Ceilings, lists of tools, and rules about tools and risks.
@@ -95,7 +99,7 @@ impl Policy {
         }
     }
 
-    fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
+    pub(crate) fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
         let topic = Topic::Permission(permission);
         let mut push = |decision, layer, voice| opinions.push(Opinion { decision, layer, effect, topic, voice });
         push(self.preset.baseline(permission), Layer::Builtin, Voice::Baseline(permission));
@@ -107,27 +111,37 @@ impl Policy {
     }
 
     fn on_effect(&self, index: usize, located: &Located, opinions: &mut Vec<Opinion>) {
-        let first = opinions.len();
+        if matches!(located.effect, Effect::Run { .. }) {
+            return;
+        }
         self.on_permission(located.effect.permission(), Some(index), opinions);
         match &located.effect {
             Effect::Read { .. } => self.on_path(index, Access::Read, located, opinions),
             Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
-            Effect::Run { command, .. } => match plain_words(command) {
-                Some(words) => self.on_command(index, &words, opinions),
-                None => self.on_unknown_command(index, first, opinions),
-            },
-            Effect::Speak | Effect::Recall { .. } => {}
+            // Commands are judged part by part.
+            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } => {}
         }
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.
     fn on_path(&self, index: usize, access: Access, located: &Located, opinions: &mut Vec<Opinion>) {
-        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         let Some((first, second)) = places(located) else {
-            return push(Decision::Deny, Layer::Builtin, Voice::Unlocated);
+            return opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Unlocated));
         };
+        self.on_place(index, access, first, second, opinions);
+    }
+
+    pub(crate) fn on_place(
+        &self,
+        index: usize,
+        access: Access,
+        first: &Place,
+        second: Option<&Place>,
+        opinions: &mut Vec<Opinion>,
+    ) {
+        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         let guarded = |place| guard_over(access, place, &self.excepts);
         if let Some(hit) = guarded(first).or_else(|| second.and_then(guarded)) {
             push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
@@ -136,6 +150,18 @@ impl Policy {
         if is_for_reading(first) || second.is_some_and(is_for_reading) {
             push(Decision::Deny, Layer::Builtin, Voice::ReadOnlyRoot);
         }
+        self.on_path_rules(index, access, first, second, opinions);
+    }
+
+    pub(crate) fn on_path_rules(
+        &self,
+        index: usize,
+        access: Access,
+        first: &Place,
+        second: Option<&Place>,
+        opinions: &mut Vec<Opinion>,
+    ) {
+        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         let strict = |place: &Place| self.strict_paths.matches(&place.path);
         let allowed = |place: &Place| self.allowed_paths.matches(&place.path);
         let (mut tighten, mut loosen) = (strict(first), allowed(first));
@@ -158,7 +184,7 @@ impl Policy {
         root.checked_sub(1).is_none_or(|extra| self.roots.get(extra) == Some(&RootAccess::Write))
     }
 
-    fn on_host(&self, index: usize, host: &str, opinions: &mut Vec<Opinion>) {
+    pub(crate) fn on_host(&self, index: usize, host: &str, opinions: &mut Vec<Opinion>) {
         let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         let host = match Host::read(host) {
             Ok(host) => host,
@@ -180,30 +206,6 @@ impl Policy {
         }
     }
 
-    fn on_command(&self, index: usize, words: &[String], opinions: &mut Vec<Opinion>) {
-        for (at, rule) in self.rules.iter().enumerate() {
-            if matches!(&rule.kind, Kind::Command(command) if command.matches(words)) {
-                opinions.push(about(index, rule.decision, rule.name.layer, Voice::Rule(at)));
-            }
-        }
-    }
-
-    /// Nothing answers what is asked about a command that can't be understood. So approvals of its permission, which
-    /// stand from `first` on, are dropped, and asks become asks about this very effect: only rules on commands could
-    /// answer those, and none matches.
-    fn on_unknown_command(&self, index: usize, first: usize, opinions: &mut Vec<Opinion>) {
-        let approves = |opinion: &mut Opinion| opinion.decision == Decision::Allow && !opinion.is_baseline();
-        opinions.extract_if(first.., approves).for_each(drop);
-        opinions[first..].iter_mut().for_each(|opinion| opinion.topic = Topic::Effect);
-        let (unknown, layer) = self.unknown;
-        let decision = match unknown {
-            Unknown::Confine => Decision::Allow,
-            Unknown::Ask => Decision::Ask,
-            Unknown::Deny => Decision::Deny,
-        };
-        opinions.push(about(index, decision, layer, Voice::Unknown));
-    }
-
     fn on_many_files(&self, effects: &[Located], opinions: &mut Vec<Opinion>) {
         if effects.len() <= MANY_FILES {
             return;
@@ -223,7 +225,7 @@ impl Policy {
     }
 }
 
-fn about(effect: usize, decision: Decision, layer: Layer, voice: Voice) -> Opinion {
+pub(crate) fn about(effect: usize, decision: Decision, layer: Layer, voice: Voice) -> Opinion {
     Opinion { decision, layer, effect: Some(effect), topic: Topic::Effect, voice }
 }
 
@@ -303,7 +305,7 @@ mod tests {
             ("path = 'docs'", Effect::read("DOCS/a/"), true),
             ("host = '*.example.com'", connect("www.Example.com."), true),
             ("host = '*.example.com'", connect("example.com"), false),
-            ("command = ['git', 'push']", run("git push --force"), true),
+            ("command = ['git', 'push']", run("git push origin"), true),
             ("command = ['git', 'push']", run("git pull"), false),
         ] {
             for decision in [Ask, Deny] {
@@ -475,9 +477,9 @@ mod tests {
         for (setting, plain, unknown) in [("confine", Allow, Ask), ("ask", Allow, Ask), ("deny", Allow, Deny)] {
             let policy = policy(&format!("{plenty}[commands]\nunknown = '{setting}'"));
             assert_eq!(judge(&policy, &[run("make all")]).decision, plain, "{setting}");
-            assert_eq!(judge(&policy, &[run("make; make")]).decision, unknown, "{setting}");
+            assert_eq!(judge(&policy, &[run("make $what")]).decision, unknown, "{setting}");
         }
-        let verdict = judge(&policy(""), &[run("make && make")]);
+        let verdict = judge(&policy(""), &[run("make $what")]);
         assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
     }
 

@@ -30,13 +30,16 @@
 //! durability, roots and unknown commands. A workspace that isn't trusted only ever tightens: what would loosen is
 //! ignored, with a warning each.
 
-mod command;
+mod case;
+mod commands;
 mod compile;
 mod config;
 mod error;
+mod explain;
 mod guards;
 mod host;
 mod judge;
+mod judge_command;
 mod opinion;
 mod path_glob;
 mod policy;
@@ -50,15 +53,16 @@ mod standing;
 #[cfg(test)]
 mod testing;
 
-pub use command::plain_words;
+pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
     Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
     Unknown,
 };
 pub use error::ConfigError;
+pub use explain::{Explained, ExplainedPart};
 pub use judge::{Ceiling, Question};
-pub use policy::{ExampleResult, Policy, RuleDescription};
+pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, Settings};
 pub use standing::{standing_rules, to_toml};

@@ -3,6 +3,7 @@
 
 use toolgate_contract::{Decision, Layer, Permission};
 
+use crate::case::Case;
 use crate::guards::Hit;
 use crate::host::HostFault;
 
@@ -45,6 +46,14 @@ pub(crate) enum Voice {
     Host(HostFault),
     /// A host in a reserved block of this kind.
     Reserved(&'static str),
+    /// All that a command does is known, and judged by itself.
+    Known,
+    /// A danger of a command, by its number.
+    Danger(usize),
+    /// More rights than the user has.
+    Privilege,
+    /// A change outside of all roots.
+    Outside,
     /// The setting for commands that can't be understood.
     Unknown,
     /// A layer's list of tools, by its number.
@@ -60,7 +69,7 @@ pub(crate) enum Voice {
 impl Opinion {
     /// Whether this is merely what the preset lets pass: not worth telling when something else spoke.
     pub(crate) fn is_baseline(&self) -> bool {
-        matches!(self.voice, Voice::Baseline(_) | Voice::Nothing)
+        matches!(self.voice, Voice::Baseline(_) | Voice::Nothing | Voice::Known)
     }
 
     /// Whether this is a standing approval: an allow rule, not merely the preset.
@@ -68,14 +77,18 @@ impl Opinion {
         self.decision == Decision::Allow && matches!(self.voice, Voice::Rule(_))
     }
 
-    /// Whether this is a standing approval that answers that ask.
-    pub(crate) fn answers(&self, ask: &Self) -> bool {
+    /// Whether this is a standing approval that answers that ask. A rule on a command also answers what the preset asks
+    /// about the things that the command touches.
+    pub(crate) fn answers(&self, ask: &Self, case: &Case<'_>) -> bool {
         self.is_approval()
             && self.layer >= ask.layer
             && match self.topic {
                 Topic::Call => ask.topic != Topic::Effect,
                 Topic::Permission(_) => ask.topic == self.topic,
-                Topic::Effect => ask.effect == self.effect,
+                Topic::Effect => {
+                    let owner = ask.effect.and_then(|effect| case.owner(effect));
+                    ask.effect == self.effect || owner == self.effect && ask.topic != Topic::Effect
+                }
             }
     }
 }

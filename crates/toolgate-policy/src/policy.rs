@@ -2,12 +2,14 @@
 
 use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
 
+use crate::commands::Ground;
 use crate::config::{RootAccess, Unknown};
 use crate::error::Fault;
 use crate::guards::{GUARDS, Guard, guard_over};
 use crate::judge::Ceiling;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 use crate::preset::Preset;
+use crate::rules::command::{CommandIndex, CommandRule};
 use crate::rules::path::PathRule;
 use crate::rules::tool::ToolRule;
 use crate::rules::{Kind, Rule};
@@ -30,6 +32,12 @@ pub struct Policy {
     pub(crate) strict_paths: PathSet,
     /// The path rules that allow, matched against paths as they are.
     pub(crate) allowed_paths: PathSet,
+    /// The rules on commands, by program.
+    pub(crate) command_rules: CommandIndex,
+    /// Commands that configuration takes out of the built-in dangers.
+    pub(crate) danger_excepts: Vec<CommandRule>,
+    /// Where commands run.
+    pub(crate) ground: Ground,
     /// Places that configuration takes out of the built-in sensitive ones.
     pub(crate) excepts: PathSet,
     /// For each kind of access, what rules deny.
@@ -45,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) rules: Vec<Rule>,
     pub(crate) tool_sets: Vec<ToolSet>,
     pub(crate) excepts: Vec<PathGlob>,
+    pub(crate) danger_excepts: Vec<CommandRule>,
 }
 
 /// One layer's list of the tools that there are.
@@ -93,11 +102,12 @@ pub struct ExampleResult {
     pub matched: bool,
 }
 
-const BUILT_IN: &str = "built in";
+/// The source of what comes with Toolgate.
+pub const BUILT_IN: &str = "built in";
 
 impl Policy {
     pub(crate) fn new(parts: Parts) -> Result<Self, Fault> {
-        let Parts { preset, unattended, unknown, roots, rules, tool_sets, excepts } = parts;
+        let Parts { preset, unattended, unknown, roots, rules, tool_sets, excepts, danger_excepts } = parts;
         let paths = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
             let found = rules.iter().enumerate().filter_map(|(index, rule)| match &rule.kind {
                 Kind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
@@ -116,9 +126,19 @@ impl Policy {
             allowed_paths: paths(Letters::Exact, &|rule, _| rule.decision == Decision::Allow)?,
             denied: [denies(Access::Read)?, denies(Access::Write)?, denies(Access::Delete)?],
             excepts: PathSet::new(Letters::Exact, excepts.iter().map(|glob| (0, glob)))?,
+            command_rules: CommandIndex::new(&rules),
+            danger_excepts,
+            ground: Ground::default(),
             rules,
             tool_sets,
         })
+    }
+
+    /// The same policy for commands that run on this ground.
+    #[must_use]
+    pub fn on(mut self, ground: Ground) -> Self {
+        self.ground = ground;
+        self
     }
 
     /// The preset that holds.
@@ -197,7 +217,14 @@ impl Policy {
                 matched: rule.kind.matches_example(example).unwrap_or(!expected),
             })
         });
-        guards.chain(written).collect()
+        let commands = crate::commands::examples().map(|tried| ExampleResult {
+            name: RuleName { rule: tried.rule, layer: Layer::Builtin },
+            source: BUILT_IN.into(),
+            example: tried.example,
+            expected: tried.expected,
+            matched: tried.matched,
+        });
+        guards.chain(commands).chain(written).collect()
     }
 }
 

@@ -63,6 +63,15 @@ impl Preset {
         BASELINES.iter().find(|(known, _)| *known == permission).map_or(Deny, |(_, row)| row[self as usize])
     }
 
+    /// What this preset says to a command that crosses a border: other rights, changes outside of the workspace.
+    pub(crate) fn on_crossing(self) -> Decision {
+        match self {
+            Self::Full => Allow,
+            Self::Workspace | Self::Autonomous => Ask,
+            Self::ReadOnly => Deny,
+        }
+    }
+
     /// What this preset says to a call that changes this many paths at once.
     pub(crate) fn for_changes(self, paths: usize) -> Decision {
         match self {
@@ -85,6 +94,9 @@ impl Preset {
         match (self.baseline(permission), permission) {
             (Deny, Permission::ProcExec) => {
                 format!("The preset `{self}` runs only commands known to be read-only, and this one isn't known.")
+            }
+            (Allow, Permission::ProcExec) if self != Self::Full => {
+                format!("The preset `{self}` runs commands that stay in the workspace, confined.")
             }
             (Allow, _) => format!("The preset `{self}` allows {what}."),
             (Ask, _) => format!("The preset `{self}` asks before {what}."),

@@ -3,6 +3,8 @@
 
 use toolgate_contract::{Decision, ErrorCode, Finding, Layer, RuleName, Verdict};
 
+use crate::case::Case;
+use crate::commands::Part;
 use crate::config::Unknown;
 use crate::guards::GUARDS;
 use crate::judge::Question;
@@ -19,26 +21,31 @@ const NOTHING: Opinion = Opinion {
 
 /// Whether these opinions alone come to a refusal.
 pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
-    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions)).map(|opinion| opinion.decision).max() {
+    let case = Case::default();
+    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions, &case)).map(|opinion| opinion.decision).max()
+    {
         Some(Decision::Deny) => true,
         Some(Decision::Ask) => unattended,
         _ => false,
     }
 }
 
-fn is_answered(opinion: &Opinion, approvals: &[Opinion]) -> bool {
-    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion))
+fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &Case<'_>) -> bool {
+    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, case))
 }
 
 impl Policy {
     /// Makes the verdict. Among equally strict opinions the one told is an approval that was needed, then a rule before
     /// the baseline, then the layer with most authority, then the first.
-    pub(crate) fn settle(&self, opinions: &[Opinion], question: &Question<'_>) -> Verdict {
+    pub(crate) fn settle(&self, opinions: &[Opinion], question: &Question<'_>, case: &Case<'_>) -> Verdict {
         let approvals: Vec<Opinion> = opinions.iter().filter(|opinion| opinion.is_approval()).copied().collect();
         let (answered, open): (Vec<&Opinion>, Vec<&Opinion>) =
-            opinions.iter().partition(|opinion| is_answered(opinion, &approvals));
-        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask));
-        let weight = |opinion: &Opinion| (opinion.decision, was_needed(opinion), !opinion.is_baseline(), opinion.layer);
+            opinions.iter().partition(|opinion| is_answered(opinion, &approvals, case));
+        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask, case));
+        let weight = |opinion: &Opinion| {
+            let tells = (!opinion.is_baseline(), opinion.voice != Voice::Known);
+            (opinion.decision, was_needed(opinion), tells, opinion.layer)
+        };
         // Of equals, `max_by_key` keeps the last, so it reads backwards.
         let winner = open.iter().rev().copied().max_by_key(|opinion| weight(opinion)).unwrap_or(&NOTHING);
         let is_ask = |opinion: &Opinion| winner.decision == Decision::Ask && opinion.decision == Decision::Ask;
@@ -50,21 +57,22 @@ impl Policy {
                 lost.push(opinion);
             }
         }
-        let words = |opinion: &&Opinion| self.finding(opinion, question);
+        let words = |opinion: &&Opinion| self.finding(opinion, question, case);
         let verdict = Verdict {
             decision: winner.decision,
             decided_by: words(&winner),
+            confined: self.confines(case),
             asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
             lost: lost.iter().map(words).collect(),
         };
         if self.unattended { refuse_asks(verdict) } else { verdict }
     }
 
-    fn finding(&self, opinion: &Opinion, question: &Question<'_>) -> Finding {
-        let (name, reason, code) = self.words(opinion, question);
+    fn finding(&self, opinion: &Opinion, question: &Question<'_>, case: &Case<'_>) -> Finding {
+        let (name, reason, code) = self.words(opinion, question, case);
         Finding {
             decision: opinion.decision,
-            effect: opinion.effect.map(|index| question.effects[index].effect.clone()),
+            effect: opinion.effect.map(|index| case.effects[index].effect.clone()),
             name,
             reason,
             code: (opinion.decision == Decision::Deny).then_some(code),
@@ -72,7 +80,7 @@ impl Policy {
     }
 
     /// The rule's name, the reason, and the code that a denial has.
-    fn words(&self, opinion: &Opinion, question: &Question<'_>) -> (RuleName, String, ErrorCode) {
+    fn words(&self, opinion: &Opinion, question: &Question<'_>, case: &Case<'_>) -> (RuleName, String, ErrorCode) {
         let name = |rule: String| RuleName { rule, layer: opinion.layer };
         let tool = &question.tool.name;
         match opinion.voice {
@@ -101,14 +109,25 @@ impl Policy {
                 let reason = format!("The host belongs to {kind}; only a rule that names it can allow it.");
                 (name("deny reserved hosts".into()), reason, ErrorCode::NetworkDenied)
             }
-            Voice::Unknown => {
-                let (setting, reason) = match self.unknown.0 {
-                    Unknown::Confine => ("confine", "The command isn't plain, so it runs only if it is confined."),
-                    Unknown::Ask => ("ask", "The command isn't plain, so what it does can't be told beforehand."),
-                    Unknown::Deny => ("deny", "The command isn't plain; use a program and its arguments alone."),
-                };
-                (name(format!("commands.unknown = {setting}")), reason.into(), ErrorCode::PolicyDenied)
+            Voice::Known => {
+                let reason = "All that the command does is known, and each of its effects is judged.".to_owned();
+                (name("known commands".into()), reason, ErrorCode::PolicyDenied)
             }
+            Voice::Danger(number) => {
+                let danger = opinion.effect.and_then(|effect| case.part_at(effect)?.dangers.get(number));
+                let (rule, reason) =
+                    danger.map(|danger| (danger.rule.clone(), danger.reason.clone())).unwrap_or_default();
+                (name(rule), reason, ErrorCode::PolicyDenied)
+            }
+            Voice::Privilege => {
+                let reason = "It runs with more rights than you have.".to_owned();
+                (name(format!("preset {}: other rights", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            Voice::Outside => {
+                let reason = "It changes something outside of the workspace.".to_owned();
+                (name(format!("preset {}: changes outside", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            Voice::Unknown => self.words_on_unknown(opinion, case),
             Voice::ToolSet(index) => {
                 let set = &self.tool_sets[index];
                 let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);
@@ -131,6 +150,27 @@ impl Policy {
     }
 }
 
+impl Policy {
+    fn words_on_unknown(&self, opinion: &Opinion, case: &Case<'_>) -> (RuleName, String, ErrorCode) {
+        let part: Option<&Part> = opinion.effect.and_then(|effect| case.part_at(effect));
+        let fault = || case.commands.iter().find(|command| Some(command.effect) == opinion.effect)?.fault.as_deref();
+        let why = part.and_then(|part| part.unclear.first().map(String::as_str)).or_else(fault);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let (setting, reason) = match self.unknown.0 {
+            Unknown::Confine => (
+                "confine",
+                format!("What the command does can't be told beforehand{why}. It runs only if it is confined."),
+            ),
+            Unknown::Ask => ("ask", format!("What the command does can't be told beforehand{why}.")),
+            Unknown::Deny => {
+                ("deny", format!("What the command does can't be told beforehand{why}. Write it plainly."))
+            }
+        };
+        let name = RuleName { rule: format!("commands.unknown = {setting}"), layer: opinion.layer };
+        (name, reason, ErrorCode::PolicyDenied)
+    }
+}
+
 /// With nobody to ask, what would be asked is refused; what would have been asked is kept.
 fn refuse_asks(verdict: Verdict) -> Verdict {
     if verdict.decision != Decision::Ask {
@@ -144,7 +184,7 @@ fn refuse_asks(verdict: Verdict) -> Verdict {
         code: Some(ErrorCode::PolicyDenied),
     };
     let lost = verdict.asks.into_iter().chain(verdict.lost).collect();
-    Verdict { decision: Decision::Deny, decided_by, asks: Vec::new(), lost }
+    Verdict { decision: Decision::Deny, decided_by, asks: Vec::new(), confined: verdict.confined, lost }
 }
 
 #[cfg(test)]
@@ -219,7 +259,7 @@ mod tests {
         insta::assert_snapshot!(said("", connect("10.0.0.1")), @"deny reserved hosts | The host belongs to a private network; only a rule that names it can allow it.");
         insta::assert_snapshot!(said("", connect("127.1")), @"deny unclear hosts | The host is an address in an unusual spelling; write it as four decimal numbers, such as `192.0.2.1`.");
         insta::assert_snapshot!(said("tools.allow = []", Effect::Speak), @"tools.allow | `probe` isn't on the list of tools in user.toml.");
-        insta::assert_snapshot!(said("preset = 'read-only'", crate::testing::run("ls")), @"preset read-only: deny proc.exec | The preset `read-only` runs only commands known to be read-only, and this one isn't known.");
+        insta::assert_snapshot!(said("preset = 'read-only'", crate::testing::run("make")), @"preset read-only: deny proc.exec | The preset `read-only` runs only commands known to be read-only, and this one isn't known.");
         insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a' }]", Effect::read("a")), @"deny path a | The user configuration forbids path a.");
         insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a', reason = 'Mine.' }]", Effect::read("a")), @"deny path a | Mine.");
     }

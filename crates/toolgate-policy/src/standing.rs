@@ -4,7 +4,7 @@
 use serde::Serialize;
 use toolgate_contract::{Access, Decision, Declaration, Effect, Finding, Layer};
 
-use crate::command::plain_words;
+use crate::commands::grant_pattern;
 use crate::config::RuleConfig;
 use crate::host::Host;
 use crate::path_glob::escape;
@@ -37,8 +37,9 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             Some(RuleConfig { host: Some(host), ..allow })
         }
         Some(Effect::Run { command, .. }) => {
-            let words = plain_words(command)?.iter().map(|word| escape(word)).collect();
-            Some(RuleConfig { command: Some(words), exact: true, ..allow })
+            let pattern = grant_pattern(command)?;
+            let words = pattern.words.iter().map(|word| escape(word)).collect();
+            Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
         Some(Effect::Speak | Effect::Recall { .. }) | None => {
             Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow })
@@ -133,8 +134,7 @@ mod tests {
 
         [[rules]]
         decision = "allow"
-        command = ["git", "commit", "-m", 'all \* done']
-        exact = true
+        command = ["git", "commit"]
         reason = "You allowed this always."
         "#);
 
@@ -146,7 +146,7 @@ mod tests {
             Effect::delete("sub/a.txt"),
             Effect::delete("x/c1.txt"),
             connect("www.example.com"),
-            run("git commit -m 'all * done' --amend"),
+            run("git tag x"),
             Effect::write("odd/a"),
         ] {
             let verdict = judge_tool(&answered, &tool("other", Risk::High, &[]), std::slice::from_ref(&other), &[]);
@@ -169,7 +169,7 @@ mod tests {
         let managed = |text: &str| -> LayerInput { layer(Layer::Managed, text) };
         for (text, effect) in [
             ("rules = [{ decision = 'ask', path = 'a' }]", Effect::read("a")),
-            ("commands.unknown = 'ask'", run("a | b")),
+            ("commands.unknown = 'ask'", run("a $b")),
             ("", Effect::delete("/abs")),
             ("", Effect::delete(".")),
         ] {
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn an_unknown_command_never_gets_a_standing_rule() {
         let probe = tool("probe", Risk::Low, &[]);
-        let verdict = judge_tool(&policy("commands.unknown = 'ask'"), &probe, &[run("a | b")], &[]);
+        let verdict = judge_tool(&policy("commands.unknown = 'ask'"), &probe, &[run("a $b")], &[]);
         assert_eq!(verdict.decision, Decision::Ask);
         assert_eq!(standing_rules(&probe, &verdict.asks), []);
     }

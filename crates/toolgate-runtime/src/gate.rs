@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Files, Located, Place, Reply, ToolError, Veil, Verdict,
+    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Reply, ToolError, Veil, Verdict,
 };
 use toolgate_journal::{Contents, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -38,6 +38,7 @@ pub struct Gate {
     veil: Arc<dyn Veil>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
+    confines: bool,
     workshop: Option<Arc<Workshop>>,
     versions: Arc<Versions>,
     locks: Locks,
@@ -74,6 +75,7 @@ impl Gate {
             veil,
             rulebook: None,
             replay: Replay::default(),
+            confines: false,
             workshop: None,
             versions: Arc::default(),
             locks: Locks::default(),
@@ -91,6 +93,13 @@ impl Gate {
     #[must_use]
     pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
         self.workshop = Some(Arc::new(Workshop::new(state, contents)));
+        self
+    }
+
+    /// Says that commands run in a sandbox whose guarantees hold. Without this, a call that has to be confined is refused.
+    #[must_use]
+    pub fn with_confinement(mut self) -> Self {
+        self.confines = true;
         self
     }
 
@@ -129,6 +138,13 @@ impl Gate {
         Ok(Judgement { effects, verdict })
     }
 
+    /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
+    pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
+        let tool = self.registry.find(tool).ok()?.declaration();
+        let judge = |effects: Vec<Located>| self.policy.judge(&Question { tool, effects: &effects, ceilings: &[] });
+        Some(self.locate(effects).map(judge))
+    }
+
     /// The tools that a session may use at all, by name.
     pub fn offered<'a>(&'a self, ceilings: &'a [Ceiling]) -> impl Iterator<Item = &'a Declaration> {
         self.registry.declarations().filter(move |tool| self.policy.offers(tool, ceilings))
@@ -144,7 +160,7 @@ impl Gate {
         &self.policy
     }
 
-    fn locate(&self, effects: Vec<toolgate_contract::Effect>) -> Result<Vec<Located>, ToolError> {
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
         effects.into_iter().map(|effect| self.files.locate(effect)).collect()
     }
 

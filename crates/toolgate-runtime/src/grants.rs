@@ -4,13 +4,34 @@
 use jiff::Timestamp;
 use toolgate_contract::{Effect, Located, Scope, Verdict};
 use toolgate_journal::Grant;
+use toolgate_policy::grant_pattern;
 
-/// The effects that a verdict wants approved, with their paths made comparable.
+/// The effects that a verdict wants approved, made comparable: paths as the workspace spells them, commands as the
+/// narrowest pattern that makes sense.
 pub(crate) fn asked_effects(verdict: &Verdict, effects: &[Located]) -> Vec<Effect> {
-    let whole_call = verdict.asks.iter().any(|ask| ask.effect.is_none());
-    let asked =
-        |located: &&Located| whole_call || verdict.asks.iter().any(|ask| ask.effect.as_ref() == Some(&located.effect));
-    effects.iter().filter(asked).map(comparable).collect()
+    if verdict.asks.iter().any(|ask| ask.effect.is_none()) {
+        return effects.iter().map(comparable).collect();
+    }
+    let mut asked: Vec<Effect> = Vec::new();
+    for effect in verdict.asks.iter().filter_map(|ask| ask.effect.as_ref()) {
+        let stated = effects.iter().find(|located| located.effect == *effect);
+        let effect = stated.map_or_else(|| general(effect), comparable);
+        if !asked.contains(&effect) {
+            asked.push(effect);
+        }
+    }
+    asked
+}
+
+/// A part of a command, wherever it runs and whatever is put behind it.
+fn general(effect: &Effect) -> Effect {
+    match effect {
+        Effect::Run { command, .. } => {
+            let command = grant_pattern(command).map_or_else(|| command.clone(), |pattern| pattern.to_string());
+            Effect::Run { command, workdir: String::new() }
+        }
+        other => other.clone(),
+    }
 }
 
 /// The effect with its path as the workspace spells it, so that `./a` and `a` are one.
@@ -42,6 +63,26 @@ pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Time
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolgate_contract::{Decision, Finding, Layer, RuleName};
+
+    fn asking(commands: &[&str]) -> Verdict {
+        let ask = |command: &&str| Finding {
+            decision: Decision::Ask,
+            effect: Some(Effect::Run { command: (*command).into(), workdir: "sub".into() }),
+            name: RuleName { rule: "preset".into(), layer: Layer::Builtin },
+            reason: String::new(),
+            code: None,
+        };
+        let asks: Vec<Finding> = commands.iter().map(ask).collect();
+        Verdict { decision: Decision::Ask, decided_by: asks[0].clone(), asks, confined: true, lost: vec![] }
+    }
+
+    #[test]
+    fn a_command_is_asked_for_by_its_pattern_wherever_it_runs() {
+        let asked = asked_effects(&asking(&["git commit -m a", "git commit --amend", "sudo ls"]), &[]);
+        let run = |command: &str| Effect::Run { command: command.into(), workdir: String::new() };
+        assert_eq!(asked, [run("git commit *"), run("sudo ls")]);
+    }
 
     fn grant(tool: &str, paths: &[&str], scope: Scope, expires: Option<Timestamp>) -> Grant {
         Grant {

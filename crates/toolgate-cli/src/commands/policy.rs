@@ -1,27 +1,34 @@
 //! `toolgate policy`: how a call would be judged, and why.
 
+mod check;
+mod examples;
+mod explain;
+mod replay;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde_json::json;
 use toolgate_contract::{
-    Call, Decision, Declaration, Effect, Finding, Form, Located, Permission, Risk, SideEffect, Verdict, schemars,
-    strict_json,
+    Call, Declaration, Effect, Form, Located, Permission, Risk, SideEffect, Verdict, schemars, strict_json,
 };
-use toolgate_policy::{ExampleResult, Question};
+use toolgate_policy::Question;
 use toolgate_runtime::Judgement;
 
 use super::Setting;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, decision, paint, plain};
 use crate::wiring::Desk;
+
+pub(super) use self::examples::holds;
 
 /// Judge without running.
 ///
 /// Examples:
-///   toolgate policy check 'git status'
+///   toolgate policy check 'git status && cargo test 2>&1 | tail -20'
+///   toolgate policy check --preset read-only 'find . -delete'
 ///   toolgate policy check --tool read '{"path":".env"}'
-///   toolgate policy explain --tool read '{"path":"src"}'
+///   printf 'ls\nrm -rf /\n' | toolgate policy check --batch
+///   toolgate policy explain 'sudo env X=1 sh -c "cat a > b"'
 ///   toolgate policy test
+///   toolgate policy replay --preset read-only
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Policy {
@@ -31,12 +38,14 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum PolicyVerb {
-    /// Print the decision as the first word. Exit code 0 for allow, 4 for ask, 3 for deny.
-    Check(Subject),
-    /// Show every part: effects, the rule that decided, the rules that lost.
+    /// Print the decision as the first word: allow, allow-confined, ask or deny. Exit code 0, 0, 4, 3.
+    Check(check::Check),
+    /// Draw every part: what it touches, the rule that decided, the rules that lost.
     Explain(Subject),
     /// Check the examples of every rule in every layer.
-    Test,
+    Test(examples::Test),
+    /// Judge past runs by the policy as it is now, and list what would be decided otherwise.
+    Replay(replay::Replay),
 }
 
 #[derive(Debug, Args)]
@@ -46,23 +55,19 @@ struct Subject {
     /// Judge a call of this tool instead of a command.
     #[arg(long)]
     tool: Option<String>,
+    /// The folder that the command runs in.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    workdir: String,
 }
 
 impl Policy {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let desk = Desk::open(&setting.place)?;
         match self.verb {
-            PolicyVerb::Check(subject) => {
-                let judgement = subject.judge(&desk)?;
-                print_short(&judgement.verdict, setting.json)?;
-                Ok(exit(judgement.verdict.decision))
-            }
-            PolicyVerb::Explain(subject) => {
-                let judgement = subject.judge(&desk)?;
-                print_long(&judgement, setting.json)?;
-                Ok(exit(judgement.verdict.decision))
-            }
-            PolicyVerb::Test => test(&desk, setting.json),
+            PolicyVerb::Check(check) => check.run(&desk, setting.json),
+            PolicyVerb::Explain(subject) => explain::run(&subject, &desk, setting.json),
+            PolicyVerb::Test(test) => test.run(&desk, setting.json),
+            PolicyVerb::Replay(replay) => replay.run(&desk, setting),
         }
     }
 }
@@ -74,16 +79,21 @@ impl Subject {
                 let args = strict_json::parse(self.input.as_bytes())?;
                 Ok(desk.gate.judge(&Call::new(tool, args, desk.clock.as_ref()), &[])?)
             }
-            None => Ok(judge_command(desk, &self.input)),
+            None => Ok(judge_command(desk, &self.input, &self.workdir)),
         }
     }
 }
 
-/// A command is judged as the shell would be asked to run it, in the workspace.
-fn judge_command(desk: &Desk, command: &str) -> Judgement {
-    let effect = Effect::Run { command: command.to_owned(), workdir: ".".into() };
+/// A command is judged as the shell would be asked to run it.
+fn judge_command(desk: &Desk, command: &str, workdir: &str) -> Judgement {
+    let effect = Effect::Run { command: command.to_owned(), workdir: workdir.to_owned() };
     let effects = vec![Located::nowhere(effect)];
-    let shell = Declaration {
+    let verdict = desk.gate.policy().judge(&Question { tool: &shell(), effects: &effects, ceilings: &[] });
+    Judgement { effects, verdict }
+}
+
+fn shell() -> Declaration {
+    Declaration {
         name: "shell".into(),
         version: semver::Version::new(1, 0, 0),
         description: "Runs a command.".into(),
@@ -94,103 +104,14 @@ fn judge_command(desk: &Desk, command: &str) -> Judgement {
         risk: Risk::Medium,
         parallel: false,
         form: Form::Function { strict: false },
-    };
-    let verdict = desk.gate.policy().judge(&Question { tool: &shell, effects: &effects, ceilings: &[] });
-    Judgement { effects, verdict }
+    }
 }
 
-fn exit(decision: Decision) -> Exit {
-    match decision {
+fn exit(verdict: &Verdict) -> Exit {
+    use toolgate_contract::Decision;
+    match verdict.decision {
         Decision::Allow => Exit::Ok,
         Decision::Ask => Exit::ApprovalNeeded,
         Decision::Deny => Exit::Denied,
     }
-}
-
-fn print_short(verdict: &Verdict, as_json: bool) -> Result<()> {
-    match as_json {
-        true => anstream::println!("{}", serde_json::to_string(verdict)?),
-        false => anstream::println!("{} {}", decision(verdict.decision), plain(&verdict.decided_by.reason)),
-    }
-    Ok(())
-}
-
-fn print_long(judgement: &Judgement, as_json: bool) -> Result<()> {
-    let verdict = &judgement.verdict;
-    if as_json {
-        let effects: Vec<&Effect> = judgement.effects.iter().map(|located| &located.effect).collect();
-        anstream::println!("{}", json!({ "effects": effects, "verdict": verdict }));
-        return Ok(());
-    }
-    anstream::println!("{}", decision(verdict.decision));
-    for located in &judgement.effects {
-        anstream::println!("├── {}{}", paint(BOLD, plain(&located.effect.to_string())), leads_to(located));
-    }
-    show_finding("└── decided by", &verdict.decided_by);
-    for ask in verdict.asks.iter().filter(|ask| **ask != verdict.decided_by) {
-        show_finding("    also asks", ask);
-    }
-    for lost in &verdict.lost {
-        show_finding("    lost", lost);
-    }
-    Ok(())
-}
-
-/// Where a link leads, when it leads elsewhere.
-fn leads_to(located: &Located) -> String {
-    match (&located.written, &located.real) {
-        (Some(written), Some(real)) if written != real => paint(DIM, format!(" → {}", plain(&real.path))),
-        _ => String::new(),
-    }
-}
-
-fn show_finding(label: &str, finding: &Finding) {
-    let about = finding.effect.as_ref().map(|effect| format!(" on {}", plain(&effect.to_string()))).unwrap_or_default();
-    anstream::println!(
-        "{label} {}: {}{} {}",
-        decision(finding.decision),
-        plain(&finding.name.rule),
-        paint(DIM, about),
-        paint(DIM, format!("({})", finding.name.layer)),
-    );
-    anstream::println!("    {}", plain(&finding.reason));
-}
-
-fn test(desk: &Desk, as_json: bool) -> Result<Exit> {
-    let examples = desk.gate.policy().examples();
-    let failed = examples.iter().filter(|example| !holds(example)).count();
-    for example in &examples {
-        match as_json {
-            true => anstream::println!("{}", example_json(example)),
-            false => show_example(example),
-        }
-    }
-    if !as_json {
-        anstream::println!("{} examples, {failed} failed", examples.len());
-    }
-    Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
-}
-
-/// Whether a rule does with its example what it says.
-pub(super) fn holds(example: &ExampleResult) -> bool {
-    example.matched == example.expected
-}
-
-fn example_json(example: &ExampleResult) -> serde_json::Value {
-    json!({
-        "ok": holds(example),
-        "rule": example.name.rule,
-        "layer": example.name.layer,
-        "source": example.source,
-        "example": example.example,
-        "expected": example.expected,
-        "matched": example.matched,
-    })
-}
-
-fn show_example(example: &ExampleResult) {
-    let mark = if holds(example) { paint(GREEN, "✓") } else { paint(RED, "✗") };
-    let verb = if example.expected { "matches" } else { "doesn't match" };
-    let origin = paint(DIM, format!("({}, {})", example.name.layer, example.source));
-    anstream::println!("{mark} {} {verb} {} {origin}", plain(&example.name.rule), paint(BOLD, plain(&example.example)));
 }

@@ -12,12 +12,67 @@ fn check_prints_the_decision_first() {
         (&["policy", "check", "--tool", "read", r#"{"path":".ssh/id_rsa"}"#], 3, "deny "),
         (&["--deny", "command=git push", "policy", "check", "git push origin main"], 3, "deny "),
         (&["--preset", "read-only", "policy", "check", "rm hello.txt"], 3, "deny "),
-        (&["policy", "check", "cargo test"], 0, "allow "),
+        (&["policy", "check", "cargo test"], 0, "allow-confined "),
+        (&["policy", "check", "git log --oneline | head -3 2>&1 || true"], 0, "allow "),
+        (&["policy", "check", "git status && git commit -m x"], 4, "ask "),
+        (&["policy", "check", "ls; sudo env X=1 sh -c 'rm -rf /'"], 3, "deny "),
+        (&["--preset", "read-only", "policy", "check", "cd src && cat a.rs > b"], 3, "deny "),
+        (&["--commands-deny", "cargo test,npm", "policy", "check", "timeout 5 npm ci"], 3, "deny "),
     ] {
         let said = world.run(args);
         assert_eq!(said.code, code, "{args:?}: {said:?}");
         assert!(said.out.starts_with(word), "{args:?}: {said:?}");
     }
+}
+
+#[test]
+fn a_batch_is_answered_line_by_line() {
+    let world = World::new();
+    let said = world.shell(r#"printf 'ls\nrm -rf /\n\ngit push\nmake $what\n' | "$toolgate" policy check --batch"#);
+    let words: Vec<&str> = said.out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!((said.code, words), (0, vec!["allow", "deny", "allow", "ask", "allow-confined"]), "{said:?}");
+}
+
+#[test]
+fn a_list_of_commands_that_makes_no_sense_is_refused_at_once() {
+    let world = World::new();
+    let said = world.run(&["--commands-deny", "ls | sort", "policy", "check", "ls"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("`ls | sort`") && said.err.contains("environment"), "{said:?}");
+}
+
+#[test]
+fn explain_draws_each_part_with_what_it_touches() {
+    let world = World::new();
+    let said =
+        world.run(&["policy", "explain", "cd src && sudo sh -c 'cat a > b; curl https://example.com' | tee $log"]);
+    assert_eq!(said.code, 4);
+    for words in [
+        "sudo sh -c",
+        "needs other rights",
+        "cat a in src",
+        "write src/b",
+        "connect to example.com:443",
+        "unknown: which file",
+    ] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+    let said = world.run(&["--json", "policy", "explain", "cat a > b"]);
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["parts"][0]["effects"], json!([{ "kind": "write", "path": "b" }, { "kind": "read", "path": "a" }]));
+    assert_eq!(told["verdict"]["confined"], json!(true));
+}
+
+#[test]
+fn replay_tells_what_would_be_decided_otherwise() {
+    let world = World::new();
+    world.run(&["call", "read", r#"{"path":"hello.txt"}"#]);
+    world.run(&["call", "list"]);
+    let same = world.run(&["policy", "replay"]);
+    assert!(same.out.contains("2 calls judged again, 0 would be decided otherwise"), "{same:?}");
+    let changed = world.run(&["--deny", "path=hello.txt", "policy", "replay"]);
+    assert!(changed.out.contains("allow → deny  read read hello.txt"), "{changed:?}");
+    assert!(changed.out.contains("1 would be decided otherwise"), "{changed:?}");
 }
 
 #[test]

@@ -101,8 +101,13 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
         reason: "The user wants to see changes.".into(),
         code: None,
     };
-    let verdict =
-        Verdict { decision: Decision::Ask, decided_by: finding.clone(), asks: vec![finding], lost: Vec::new() };
+    let verdict = Verdict {
+        decision: Decision::Ask,
+        decided_by: finding.clone(),
+        asks: vec![finding],
+        confined: false,
+        lost: Vec::new(),
+    };
     event(
         second,
         call,

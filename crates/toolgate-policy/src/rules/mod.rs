@@ -100,6 +100,9 @@ impl Kind {
         }
         refuse_stray("access", config.access.is_some(), "path", kinds[0])?;
         refuse_stray("exact", config.exact, "command", kinds[0])?;
+        refuse_stray("flags", config.flags.is_some(), "command", kinds[0])?;
+        refuse_stray("workdir", config.workdir.is_some(), "command", kinds[0])?;
+        refuse_stray("writes", config.writes.is_some(), "command", kinds[0])?;
         if let Some(pattern) = &config.tool {
             return tool::ToolRule::new(pattern).map(Self::Tool);
         }
@@ -113,7 +116,7 @@ impl Kind {
             return host::HostRule::new(pattern).map(Self::Host);
         }
         if let Some(words) = &config.command {
-            return command::CommandRule::new(words, config.exact, config.decision).map(Self::Command);
+            return command::CommandRule::new(words, config).map(Self::Command);
         }
         let permission = config.permission.expect("exactly one kind is set, and it is none of the others");
         Ok(Self::Permission(permission::PermissionRule::new(permission)))

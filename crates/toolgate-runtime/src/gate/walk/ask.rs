@@ -5,7 +5,7 @@ use toolgate_journal::Grant;
 use toolgate_policy::{standing_rules, to_toml};
 
 use super::Walk;
-use super::refusals::{denied, readable, refused, unanswered};
+use super::refusals::{denied, readable, refused, unanswered, unconfined};
 use crate::approval::{Answer, ApprovalRequest, Offer};
 use crate::gate::cleared::Approved;
 use crate::grants::{asked_effects, covering};
@@ -14,10 +14,14 @@ impl Walk<'_> {
     /// A deny ends here. An ask needs a grant from before, or a person now.
     pub(super) async fn approve(&mut self, prepared: &dyn Prepared) -> Result<Approved, ToolError> {
         let verdict = self.verdict.as_ref().ok_or_else(|| ToolError::internal("The call wasn't judged."))?;
-        match verdict.decision {
-            Decision::Allow => return Ok(Approved(())),
-            Decision::Deny => return Err(denied(verdict)),
-            Decision::Ask => {}
+        if verdict.decision == Decision::Deny {
+            return Err(denied(verdict));
+        }
+        if verdict.confined && !self.gate.confines {
+            return Err(unconfined(&self.call.name));
+        }
+        if verdict.decision == Decision::Allow {
+            return Ok(Approved(()));
         }
         let asked = asked_effects(verdict, &self.effects);
         let known = covering(&self.session.grants(), &self.call.name, &asked, self.gate.clock.now());
@@ -80,7 +84,7 @@ impl Walk<'_> {
 
     /// What each answer would grant, narrowest first. "Always" is offered where it can be written down.
     fn offers(&self, verdict: &Verdict, asked: &[Effect]) -> Vec<Offer> {
-        let what: Vec<String> = asked.iter().map(ToString::to_string).collect();
+        let what: Vec<String> = asked.iter().map(in_words).collect();
         let what = if what.is_empty() { "any call".into() } else { what.join(", ") };
         let name = &self.call.name;
         let mut offers = vec![
@@ -121,5 +125,16 @@ impl Walk<'_> {
         self.session.recorder.remember(&grant)?;
         self.session.grants().push(grant);
         Ok(())
+    }
+}
+
+/// What would be granted; of a pattern, what else it covers.
+fn in_words(effect: &Effect) -> String {
+    match effect {
+        Effect::Run { command, .. } => match command.strip_suffix(" *") {
+            Some(start) => format!("run `{command}` (whatever begins with `{start}`)"),
+            None => format!("run `{command}` (exactly this)"),
+        },
+        other => other.to_string(),
     }
 }

@@ -13,6 +13,12 @@ pub(super) fn denied(verdict: &Verdict) -> ToolError {
         .with_details(json!({ "rule": finding.name.rule, "layer": finding.name.layer, "effect": finding.effect }))
 }
 
+/// Nothing here could hold the call.
+pub(super) fn unconfined(tool: &str) -> ToolError {
+    let message = format!("This call of `{tool}` may only run in a sandbox, and there is none that holds here.");
+    ToolError::new(ErrorCode::SandboxUnavailable, message)
+}
+
 /// A person said no.
 pub(super) fn refused(tool: &str, by: &str, reason: Option<String>) -> ToolError {
     let words = reason.map(|reason| format!(" Their words: {reason}")).unwrap_or_default();

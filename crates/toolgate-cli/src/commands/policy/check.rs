@@ -1,0 +1,60 @@
+//! `toolgate policy check`: the decision, for one command or for many.
+
+use std::io::BufRead;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use toolgate_contract::Verdict;
+
+use super::{Subject, exit, judge_command};
+use crate::exit::Exit;
+use crate::terminal::{plain, verdict_word};
+use crate::wiring::Desk;
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// A command line; with --tool, the tool's arguments as JSON.
+    #[arg(required_unless_present = "batch")]
+    input: Option<String>,
+    /// Judge a call of this tool instead of a command.
+    #[arg(long, conflicts_with = "batch")]
+    tool: Option<String>,
+    /// Read commands from standard input, one a line, and answer each on a line of its own.
+    #[arg(long, conflicts_with = "input")]
+    batch: bool,
+    /// The folder that the command runs in.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    workdir: String,
+}
+
+impl Check {
+    pub(super) fn run(self, desk: &Desk, as_json: bool) -> Result<Exit> {
+        if self.batch {
+            return self.run_batch(desk, as_json);
+        }
+        let Some(input) = self.input else { bail!("There is no command to judge.") };
+        let subject = Subject { input, tool: self.tool, workdir: self.workdir };
+        let verdict = subject.judge(desk)?.verdict;
+        print(&verdict, as_json)?;
+        Ok(exit(&verdict))
+    }
+
+    /// A line that isn't UTF-8 is answered like any other; the answers stay in step with the questions.
+    fn run_batch(self, desk: &Desk, as_json: bool) -> Result<Exit> {
+        for line in std::io::stdin().lock().split(b'\n') {
+            let line = line.context("standard input can't be read")?;
+            let command = String::from_utf8_lossy(&line);
+            print(&judge_command(desk, &command, &self.workdir).verdict, as_json)?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn print(verdict: &Verdict, as_json: bool) -> Result<()> {
+    let reason = plain(&verdict.decided_by.reason).replace('\n', " ");
+    match as_json {
+        true => anstream::println!("{}", serde_json::to_string(verdict)?),
+        false => anstream::println!("{} {reason}", verdict_word(verdict)),
+    }
+    Ok(())
+}

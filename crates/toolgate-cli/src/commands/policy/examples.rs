@@ -1,0 +1,61 @@
+//! `toolgate policy test`: does every rule do with its examples what it says?
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use toolgate_policy::ExampleResult;
+
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, GREEN, RED, paint, plain};
+use crate::wiring::Desk;
+
+/// What comes with Toolgate is tried too, and told only where it fails.
+#[derive(Debug, Args)]
+pub(super) struct Test {
+    /// Show the built-in examples that hold as well.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Test {
+    pub(super) fn run(self, desk: &Desk, as_json: bool) -> Result<Exit> {
+        let examples = desk.gate.policy().examples();
+        let failed = examples.iter().filter(|example| !holds(example)).count();
+        let is_own = |example: &&ExampleResult| example.source != toolgate_policy::BUILT_IN;
+        for example in examples.iter().filter(|example| self.all || is_own(example) || !holds(example)) {
+            match as_json {
+                true => anstream::println!("{}", as_value(example)),
+                false => show(example),
+            }
+        }
+        if !as_json {
+            let own = examples.iter().filter(is_own).count();
+            anstream::println!("{own} examples of yours, {} built in, {failed} failed", examples.len() - own);
+        }
+        Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
+    }
+}
+
+/// Whether a rule does with its example what it says.
+pub(in crate::commands) fn holds(example: &ExampleResult) -> bool {
+    example.matched == example.expected
+}
+
+fn as_value(example: &ExampleResult) -> serde_json::Value {
+    json!({
+        "ok": holds(example),
+        "rule": example.name.rule,
+        "layer": example.name.layer,
+        "source": example.source,
+        "example": example.example,
+        "expected": example.expected,
+        "matched": example.matched,
+    })
+}
+
+fn show(example: &ExampleResult) {
+    let mark = if holds(example) { paint(GREEN, "✓") } else { paint(RED, "✗") };
+    let verb = if example.expected { "matches" } else { "doesn't match" };
+    let origin = paint(DIM, format!("({}, {})", example.name.layer, example.source));
+    anstream::println!("{mark} {} {verb} {} {origin}", plain(&example.name.rule), paint(BOLD, plain(&example.example)));
+}

@@ -1,0 +1,119 @@
+//! `toolgate policy explain`: a tree of what would happen, with what was decided about each part.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolgate_contract::{Effect, Finding, Located};
+use toolgate_policy::{Explained, ExplainedPart};
+use toolgate_runtime::Judgement;
+
+use super::{Subject, exit};
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, YELLOW, decision, paint, plain, verdict_word};
+use crate::wiring::Desk;
+
+pub(super) fn run(subject: &Subject, desk: &Desk, as_json: bool) -> Result<Exit> {
+    let judgement = subject.judge(desk)?;
+    let read = match subject.tool {
+        Some(_) => None,
+        None => Some(desk.gate.policy().explain(&subject.input, &subject.workdir)),
+    };
+    match as_json {
+        true => anstream::println!("{}", as_value(&judgement, read.as_ref())),
+        false => draw(&judgement, read.as_ref()),
+    }
+    Ok(exit(&judgement.verdict))
+}
+
+fn as_value(judgement: &Judgement, read: Option<&Explained>) -> Value {
+    let effects: Vec<&Effect> = judgement.effects.iter().map(|located| &located.effect).collect();
+    let part = |part: &ExplainedPart| {
+        json!({
+            "command": part.text, "level": part.level, "workdir": part.workdir, "wraps": part.wraps, "runs_code": part.runs,
+            "effects": part.effects, "needs": part.needs, "unclear": part.unclear,
+        })
+    };
+    let parts: Option<Vec<Value>> = read.map(|read| read.parts.iter().map(part).collect());
+    json!({ "effects": effects, "parts": parts, "fault": read.and_then(|read| read.fault.as_deref()), "verdict": judgement.verdict })
+}
+
+fn draw(judgement: &Judgement, read: Option<&Explained>) {
+    let verdict = &judgement.verdict;
+    anstream::println!("{}", verdict_word(verdict));
+    for located in &judgement.effects {
+        anstream::println!("├── {}{}", paint(BOLD, one_line(&located.effect.to_string())), leads_to(located));
+    }
+    if let Some(read) = read {
+        if let Some(fault) = &read.fault {
+            anstream::println!("│   {}", paint(YELLOW, format!("it can't be read: {}", plain(fault))));
+        }
+        read.parts.iter().for_each(|part| draw_part(part, judgement));
+    }
+    show_finding("└── decided by", &verdict.decided_by);
+    for ask in verdict.asks.iter().filter(|ask| **ask != verdict.decided_by) {
+        show_finding("    also asks", ask);
+    }
+    for lost in &verdict.lost {
+        show_finding("    lost", lost);
+    }
+}
+
+/// One simple command: what it is, what it touches, and what was found about those.
+fn draw_part(part: &ExplainedPart, judgement: &Judgement) {
+    let indent = format!("│   {}", "    ".repeat(part.level));
+    let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
+    let folder = part.workdir.as_deref().filter(|folder| *folder != ".");
+    let folder = folder.map(|folder| paint(DIM, format!(" in {}", plain(folder)))).unwrap_or_default();
+    let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_else(|| "?".into()) };
+    anstream::println!("{indent}├── {}{folder}{}", paint(BOLD, text), found(judgement, &own));
+    let detail = |words: String| anstream::println!("{indent}│     {words}");
+    for effect in &part.effects {
+        detail(format!("{}{}", one_line(&effect.to_string()), found(judgement, effect)));
+    }
+    for need in &part.needs {
+        detail(format!("needs {need}"));
+    }
+    if part.runs {
+        detail("runs code that can't be seen beforehand".to_owned());
+    }
+    for unclear in &part.unclear {
+        detail(paint(YELLOW, format!("unknown: {}", plain(unclear))));
+    }
+}
+
+/// What the verdict says about one effect, if it says anything.
+fn found(judgement: &Judgement, effect: &Effect) -> String {
+    let verdict = &judgement.verdict;
+    let findings = [&verdict.decided_by].into_iter().chain(&verdict.asks).chain(&verdict.lost);
+    let about = findings.filter(|finding| finding.effect.as_ref() == Some(effect));
+    match about.max_by_key(|finding| finding.decision) {
+        Some(finding) => {
+            format!("  {} {}", decision(finding.decision), paint(DIM, format!("by {}", plain(&finding.name.rule))))
+        }
+        None => String::new(),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    plain(text).replace('\n', "\\n")
+}
+
+/// Where a link leads, when it leads elsewhere.
+fn leads_to(located: &Located) -> String {
+    match (&located.written, &located.real) {
+        (Some(written), Some(real)) if written != real => paint(DIM, format!(" → {}", plain(&real.path))),
+        _ => String::new(),
+    }
+}
+
+fn show_finding(label: &str, finding: &Finding) {
+    let about =
+        finding.effect.as_ref().map(|effect| format!(" on {}", one_line(&effect.to_string()))).unwrap_or_default();
+    anstream::println!(
+        "{label} {}: {}{} {}",
+        decision(finding.decision),
+        plain(&finding.name.rule),
+        paint(DIM, about),
+        paint(DIM, format!("({})", finding.name.layer)),
+    );
+    anstream::println!("    {}", plain(&finding.reason));
+}

@@ -1,0 +1,92 @@
+//! A question with all that it comes to: the effects that the tool states, and those that are read out of its commands.
+
+use std::borrow::Cow;
+
+use toolgate_contract::{Effect, Located};
+
+use crate::commands::{Ground, Part, Touch, read};
+
+/// Every effect in question, with where it came from.
+#[derive(Debug, Default)]
+pub(crate) struct Case<'a> {
+    /// The tool's effects first, in their order; then those of commands.
+    pub(crate) effects: Cow<'a, [Located]>,
+    /// For each effect of a command: the part that has it, by the part's number; a part has itself.
+    owners: Vec<usize>,
+    /// How many effects the tool states.
+    stated: usize,
+    pub(crate) commands: Vec<CommandCase>,
+}
+
+/// One command of the question, read.
+#[derive(Debug)]
+pub(crate) struct CommandCase {
+    /// Its number among the effects.
+    pub(crate) effect: usize,
+    /// Its parts, each with its number and those of what it touches.
+    pub(crate) parts: Vec<PartCase>,
+    /// Why it can't be read.
+    pub(crate) fault: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PartCase {
+    pub(crate) effect: usize,
+    pub(crate) part: Part,
+    /// The numbers of what it touches, in the order of `part.touches`.
+    pub(crate) touches: std::ops::Range<usize>,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(stated: &'a [Located], ground: &Ground) -> Self {
+        let mut case = Self { effects: stated.into(), owners: Vec::new(), stated: stated.len(), commands: Vec::new() };
+        for (index, located) in stated.iter().enumerate() {
+            if let Effect::Run { command, workdir } = &located.effect {
+                case.read(index, command, workdir, ground);
+            }
+        }
+        case
+    }
+
+    fn read(&mut self, effect: usize, command: &str, workdir: &str, ground: &Ground) {
+        let reading = read(command, workdir, ground);
+        let parts = reading.parts.into_iter().map(|part| self.part(part, ground)).collect();
+        self.commands.push(CommandCase { effect, parts, fault: reading.fault });
+    }
+
+    fn part(&mut self, part: Part, ground: &Ground) -> PartCase {
+        let workdir = part.folder.as_deref().map_or_else(|| "?".to_owned(), |folder| ground.shown(folder));
+        let number = self.push(Located::nowhere(Effect::Run { command: part.text(), workdir }), self.effects.len());
+        let first = self.effects.len();
+        for touch in &part.touches {
+            self.push(located(touch, ground), number);
+        }
+        PartCase { effect: number, touches: first..self.effects.len(), part }
+    }
+
+    fn push(&mut self, located: Located, owner: usize) -> usize {
+        self.effects.to_mut().push(located);
+        self.owners.push(owner);
+        self.effects.len() - 1
+    }
+
+    /// The part of a command that an effect belongs to.
+    pub(crate) fn owner(&self, effect: usize) -> Option<usize> {
+        self.owners.get(effect.checked_sub(self.stated)?).copied()
+    }
+
+    pub(crate) fn part_at(&self, effect: usize) -> Option<&Part> {
+        let parts = self.commands.iter().flat_map(|command| &command.parts);
+        parts.filter(|part| part.effect == effect).map(|part| &part.part).next()
+    }
+}
+
+fn located(touch: &Touch, ground: &Ground) -> Located {
+    match touch {
+        Touch::Host { name, port } => Located::nowhere(Effect::Connect { host: name.clone(), port: *port }),
+        Touch::Path { access, path, .. } => {
+            let place = Some(ground.place(path));
+            Located { effect: Effect::at(*access, ground.shown(path)), written: place.clone(), real: place }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Tells flags, their values and operands apart, by what a form says of them.
+
+use super::forms::{Flags, Form};
+use super::part::{Argument, Certainty};
+use super::roles::{FlagRole, Role};
+
+/// The arguments of one command, sorted.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    pub(super) flags: Vec<Flag>,
+    pub(super) operands: Vec<Argument>,
+    /// The words of another command, with how it begins.
+    pub(super) rest: Option<(Role, Vec<Argument>)>,
+    /// Commands that flags run.
+    pub(super) commands: Vec<Vec<Argument>>,
+    /// Why flags and operands can't be told apart, or what isn't known of them.
+    pub(super) unclear: Vec<String>,
+}
+
+/// A flag that is there.
+#[derive(Debug)]
+pub(super) struct Flag {
+    pub(super) name: String,
+    pub(super) role: FlagRole,
+    pub(super) value: Option<Argument>,
+}
+
+/// Sorts the arguments after the words that name the form.
+pub(super) fn sort(form: &Form, arguments: &[Argument]) -> Sorted {
+    let mut sorter = Sorter { form, sorted: Sorted::default(), coming: arguments.iter(), only_operands: false };
+    sorter.run();
+    sorter.sorted
+}
+
+struct Sorter<'a> {
+    form: &'a Form,
+    sorted: Sorted,
+    coming: std::slice::Iter<'a, Argument>,
+    only_operands: bool,
+}
+
+impl Sorter<'_> {
+    fn run(&mut self) {
+        while let Some(argument) = self.coming.next() {
+            let begins = self.form.operands.command_at().filter(|(at, _)| *at == self.sorted.operands.len());
+            match argument.known() {
+                Some(text) if self.form.numbers && is_number(text, '+') => {}
+                Some("--") if !self.only_operands => {
+                    self.only_operands = !begins.is_some_and(|(_, role)| role == Role::Environment)
+                }
+                Some(text) if !self.only_operands && text.starts_with("--") => self.long(text),
+                Some(text) if !self.only_operands && text.len() > 1 && text.starts_with('-') => self.short(text),
+                _ => {
+                    if let Some((_, role)) = begins {
+                        let rest = [argument].into_iter().chain(self.coming.by_ref()).cloned().collect();
+                        self.sorted.rest = Some((role, rest));
+                        return;
+                    }
+                    self.operand(argument);
+                }
+            }
+        }
+    }
+
+    /// An argument whose beginning isn't known may be a flag.
+    fn operand(&mut self, argument: &Argument) {
+        let may_be_flag = match argument.certainty {
+            Certainty::Literal => false,
+            Certainty::Pattern => argument.text.starts_with(['*', '?', '[', '-']),
+            Certainty::Names | Certainty::Unclear => true,
+        };
+        if may_be_flag && !self.only_operands && !self.form.quiet && self.form.is_risky() {
+            self.sorted.unclear.push(format!("`{}` could be an option", argument.text));
+        }
+        let role = self.form.operands.role(self.sorted.operands.len(), usize::MAX);
+        self.only_operands |= role.ends_flags() || self.form.options_first;
+        self.sorted.operands.push(argument.clone());
+    }
+
+    /// `--name`, `--name=value`; the name may be shortened.
+    fn long(&mut self, text: &str) {
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let flags = &self.form.flags;
+        let found = flags.role(name).map(|role| (name, role)).or_else(|| flags.abbreviated(name));
+        match found {
+            Some((name, role)) => self.found(name, role, attached.map(str::to_owned)),
+            None => self.unlisted(name),
+        }
+    }
+
+    /// `-abc`, `-ovalue`, or `-name` where names have one dash.
+    fn short(&mut self, text: &str) {
+        if self.form.numbers && is_number(text, '-') {
+            return;
+        }
+        if let Some(role) = self.form.flags.role(text) {
+            return self.found(text, role, None);
+        }
+        if self.form.long {
+            return match text.split_once('=') {
+                Some((name, value)) => match self.form.flags.role(name) {
+                    Some(role) => self.found(name, role, Some(value.to_owned())),
+                    None => self.unlisted(name),
+                },
+                None => self.unlisted(text),
+            };
+        }
+        for (at, letter) in text.char_indices().skip(1) {
+            let name = format!("-{letter}");
+            match self.form.flags.role(&name) {
+                Some(role) if role.takes_value() && (!role.optional || !text[at + letter.len_utf8()..].is_empty()) => {
+                    let attached = &text[at + letter.len_utf8()..];
+                    let attached = (!attached.is_empty()).then(|| attached.to_owned());
+                    return self.found(&name, role, attached);
+                }
+                Some(role) => self.found(&name, role, None),
+                None => self.unlisted(&name),
+            }
+        }
+    }
+
+    fn found(&mut self, name: &str, role: FlagRole, attached: Option<String>) {
+        if role.value == Some(Role::Command) {
+            return self.nested_command(name, role, attached);
+        }
+        let value = match (role.takes_value() && !role.optional, attached) {
+            (true, None) => self.coming.next().cloned(),
+            (_, attached) => attached.map(Argument::literal),
+        };
+        let second = role.second.and_then(|second| Some((second, self.coming.next()?.clone())));
+        let role = self.unless_harmless(name, role, value.as_ref());
+        self.sorted.flags.push(Flag { name: name.to_owned(), role, value });
+        if let Some((second, value)) = second {
+            let role = FlagRole { value: Some(second), ..FlagRole::default() };
+            self.sorted.flags.push(Flag { name: name.to_owned(), role, value: Some(value) });
+        }
+    }
+
+    /// A flag whose value is a whole command: up to `;` or `+` where flags have one dash, else all that is left.
+    fn nested_command(&mut self, name: &str, role: FlagRole, attached: Option<String>) {
+        let mut words: Vec<Argument> = attached.map(Argument::literal).into_iter().collect();
+        for word in self.coming.by_ref() {
+            let ends = word.known() == Some(";") || word.known() == Some("+") && !words.is_empty();
+            if self.form.long && ends {
+                break;
+            }
+            words.push(word.clone());
+        }
+        self.sorted.commands.push(words);
+        self.sorted.flags.push(Flag { name: name.to_owned(), role: FlagRole { value: None, ..role }, value: None });
+    }
+
+    fn unless_harmless(&self, name: &str, role: FlagRole, value: Option<&Argument>) -> FlagRole {
+        match is_harmless(&self.form.harmless, name, value) {
+            true => FlagRole::default(),
+            false => role,
+        }
+    }
+
+    fn unlisted(&mut self, name: &str) {
+        if self.form.strict {
+            self.sorted.unclear.push(format!("the option `{name}` isn't known"));
+        }
+        self.sorted.flags.push(Flag { name: name.to_owned(), role: FlagRole::default(), value: None });
+    }
+}
+
+/// `-5` or `+5`.
+fn is_number(text: &str, sign: char) -> bool {
+    text.strip_prefix(sign).is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a table calls this flag with this value harmless: `"-c color.*"`.
+fn is_harmless(patterns: &[String], name: &str, value: Option<&Argument>) -> bool {
+    let Some(value) = value.and_then(Argument::known) else { return false };
+    patterns.iter().filter_map(|pattern| pattern.split_once(' ')).any(|(flag, pattern)| {
+        flag == name
+            && match pattern.strip_suffix('*') {
+                Some(beginning) => value.starts_with(beginning),
+                None => value == pattern,
+            }
+    })
+}
+
+/// Flags before a subcommand: takes them off, and gives what they are.
+pub(super) fn sort_globals(flags: &Flags, harmless: &[String], arguments: &[Argument]) -> (Vec<Flag>, usize) {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(text) = arguments.get(at).and_then(Argument::known) {
+        if text.len() > 1 && text.starts_with('+') {
+            at += 1;
+            continue;
+        }
+        if text.len() < 2 || !text.starts_with('-') || text == "--" {
+            break;
+        }
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) if text.starts_with("--") => (name, Some(value)),
+            _ => (text, None),
+        };
+        let short = |flag: &str| flag.get(..2).filter(|_| !flag.starts_with("--")).map(str::to_owned);
+        let (name, role, attached) = match flags.role(name) {
+            Some(role) => (name.to_owned(), role, attached.map(str::to_owned)),
+            // `-Cdir`: a short flag with its value attached.
+            None => match short(name).and_then(|short| flags.role(&short).map(|role| (short, role))) {
+                Some((short, role)) if role.takes_value() => (short, role, Some(text[2..].to_owned())),
+                _ => break,
+            },
+        };
+        at += 1;
+        let value = match (role.takes_value() && !role.optional, attached) {
+            (true, None) => {
+                at += 1;
+                arguments.get(at - 1).cloned()
+            }
+            (_, attached) => attached.map(Argument::literal),
+        };
+        let role = if is_harmless(harmless, &name, value.as_ref()) { FlagRole::default() } else { role };
+        found.push(Flag { name, role, value });
+    }
+    (found, at.min(arguments.len()))
+}

@@ -1,0 +1,111 @@
+//! `a{b,c}d` and `{1..3}`: one word that stands for several.
+
+use super::syntax::Piece;
+
+/// More words than this and it isn't worth telling.
+const MOST: usize = 256;
+
+/// Nor if there are more groups than this.
+const MOST_GROUPS: usize = 16;
+
+/// The words that these pieces stand for; none if there are too many.
+pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
+    if pieces.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_GROUPS {
+        return None;
+    }
+    let Some((open, close, commas)) = group(pieces) else { return Some(vec![pieces.to_vec()]) };
+    let (before, inside, after) = (&pieces[..open], &pieces[open + 1..close], &pieces[close + 1..]);
+    let options: Vec<Vec<Piece>> = if commas.is_empty() {
+        sequence(inside)?.into_iter().map(|text| vec![Piece::Text(text)]).collect()
+    } else {
+        let mut options = Vec::new();
+        let mut start = open + 1;
+        for end in commas.into_iter().chain([close]) {
+            options.extend(alternatives(&pieces[start..end])?);
+            start = end + 1;
+        }
+        options
+    };
+    let tails = alternatives(after)?;
+    if options.len() * tails.len() > MOST {
+        return None;
+    }
+    let join = |option: &Vec<Piece>, tail: &Vec<Piece>| [before, option.as_slice(), tail.as_slice()].concat();
+    Some(options.iter().flat_map(|option| tails.iter().map(move |tail| join(option, tail))).collect())
+}
+
+/// The first braces that stand for several words: where they open and close, and the commas between.
+fn group(pieces: &[Piece]) -> Option<(usize, usize, Vec<usize>)> {
+    let mut from = 0;
+    while let Some(open) = (from..pieces.len()).find(|at| pieces[*at] == Piece::Brace('{')) {
+        if let Some((close, commas)) = closing(pieces, open)
+            && (!commas.is_empty() || sequence(&pieces[open + 1..close]).is_some())
+        {
+            return Some((open, close, commas));
+        }
+        from = open + 1;
+    }
+    None
+}
+
+fn closing(pieces: &[Piece], open: usize) -> Option<(usize, Vec<usize>)> {
+    let (mut depth, mut commas) = (0_usize, Vec::new());
+    for (at, piece) in pieces.iter().enumerate().skip(open) {
+        match piece {
+            Piece::Brace('{') => depth += 1,
+            Piece::Brace('}') if depth == 1 => return Some((at, commas)),
+            Piece::Brace('}') => depth -= 1,
+            Piece::Brace(',') if depth == 1 => commas.push(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `1..5` or `a..e`.
+fn sequence(inside: &[Piece]) -> Option<Vec<String>> {
+    let [Piece::Text(text)] = inside else { return None };
+    let (first, last) = text.split_once("..")?;
+    if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        let count = first.abs_diff(last);
+        let (low, high) = (first.min(last), first.max(last));
+        return (count < MOST as u64).then(|| (low..=high).map(|number| number.to_string()).collect());
+    }
+    let letter = |text: &str| text.parse::<char>().ok().filter(char::is_ascii_alphabetic);
+    let (first, last) = (letter(first)?, letter(last)?);
+    Some((first.min(last)..=first.max(last)).map(String::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::syntax::{Shape, parse};
+    use super::*;
+
+    fn expanded(word: &str) -> Vec<String> {
+        let script = parse(word).unwrap();
+        let Shape::Simple { words, .. } = &script.list.0[0].first.0[0].shape else { panic!("{word}") };
+        let text =
+            |pieces: Vec<Piece>| super::super::syntax::Word { pieces, written: String::new() }.literal().unwrap();
+        alternatives(&words[0].pieces).unwrap().into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn braces_stand_for_what_bash_makes_of_them() {
+        for (word, expected) in [
+            ("a{b,c}d", &["abd", "acd"][..]),
+            ("{a,b}{1,2}", &["a1", "a2", "b1", "b2"]),
+            ("{a,{b,c}}", &["a", "b", "c"]),
+            ("x{1..3}", &["x1", "x2", "x3"]),
+            ("{a..c}", &["a", "b", "c"]),
+            ("{}", &["{}"]),
+            ("{a}", &["{a}"]),
+            ("a,b", &["a,b"]),
+            ("{a,b", &["{a,b"]),
+            ("{,x}y", &["y", "xy"]),
+            ("'{a,b}'", &["{a,b}"]),
+            ("{a}{b,c}", &["{a}b", "{a}c"]),
+        ] {
+            assert_eq!(expanded(word), expected, "{word}");
+        }
+    }
+}

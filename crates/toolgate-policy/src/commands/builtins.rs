@@ -1,0 +1,298 @@
+//! Simple commands, as far as the shell itself is concerned: assignments, redirections, and the commands that change
+//! what the shell knows.
+
+use toolgate_contract::{Access, Permission};
+
+use super::Ground;
+use super::environment::is_decisive;
+use super::part::{Argument, Certainty, Danger, Need, Part, Touch};
+use super::program::Context;
+use super::syntax::{Assigned, Assignment, Flow, Redirection, Target, Word};
+use super::walk::Walk;
+
+/// Files that take what is written and keep nothing.
+pub(super) const SINKS: &[&str] =
+    &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/full", "/dev/zero"];
+
+/// How deep functions may call each other.
+const MOST_CALLS: usize = 16;
+
+impl<'t> Walk<'t> {
+    pub(super) fn part(&self, words: Vec<Argument>) -> Part {
+        let folder = self.only_folder().map(str::to_owned);
+        Part { words, level: self.level, folder, ..Part::default() }
+    }
+
+    pub(super) fn simple(&mut self, assignments: &'t [Assignment], words: &'t [Word], redirections: &'t [Redirection]) {
+        let first = self.parts.len();
+        let arguments = self.expand_all(words);
+        let values: Vec<_> = assignments.iter().map(|assignment| (assignment, self.assigned(assignment))).collect();
+        let mut outer = self.part(Vec::new());
+        let input = self.redirect(redirections, &mut outer);
+        let wild = self.wild.take();
+        if let Some(why) = &wild {
+            outer.doubt(why);
+        }
+        let mut context = Context {
+            inner: first..self.parts.len(),
+            input: input.or_else(|| self.input.clone()),
+            ..Context::default()
+        };
+        if matches!(&arguments[..], [only] if only.known() == Some("cat")) {
+            self.copied_input = context.input.clone();
+        }
+        if arguments.is_empty() {
+            // Words that came to nothing: what would have run is the output of a substitution.
+            if !words.is_empty() && wild.is_none() {
+                outer.doubt("what runs isn't written here");
+            }
+            values.into_iter().for_each(|(assignment, value)| self.assign(&assignment.name, value));
+            return self.push_outer(outer, &context);
+        }
+        let is_read = arguments[0].known() == Some("read");
+        let decisive = |name: &str| is_decisive(name) && !(is_read && name == "IFS");
+        if let Some((assignment, _)) = values.iter().find(|(assignment, _)| decisive(&assignment.name)) {
+            outer.doubt(format!("`{}` decides what it does", assignment.name));
+        }
+        context.outer = Some(outer);
+        self.invoke(arguments, context);
+    }
+
+    /// Effects of redirections without a command.
+    fn push_outer(&mut self, outer: Part, context: &Context) {
+        if !outer.touches.is_empty() || !outer.unclear.is_empty() || !outer.dangers.is_empty() {
+            let mut outer = outer;
+            self.check_sources(&mut outer, context);
+            self.push(outer);
+        }
+    }
+
+    /// A value that is one plain word is known.
+    fn assigned(&mut self, assignment: &'t Assignment) -> Option<String> {
+        match &assignment.value {
+            Assigned::Word(word) => {
+                let argument = self.expand_whole(word);
+                let known = matches!(argument.certainty, Certainty::Literal);
+                (known && !assignment.appends).then_some(argument.text)
+            }
+            Assigned::Array(words) => {
+                self.expand_all(words);
+                None
+            }
+        }
+    }
+
+    fn assign(&mut self, name: &str, value: Option<String>) {
+        if is_decisive(name) {
+            self.shell.disturb(format!("`{name}` was set before"));
+        }
+        self.shell.set(name, value);
+    }
+
+    /// What redirections touch. Gives the text that comes in, if it is written here.
+    pub(super) fn redirect(&mut self, redirections: &'t [Redirection], part: &mut Part) -> Option<String> {
+        let mut input = None;
+        for redirection in redirections {
+            match &redirection.target {
+                Target::Text(word) => input = self.expand_whole(word).known().map(str::to_owned).or(input),
+                Target::Document(number) => {
+                    let documents = self.documents;
+                    input = documents.get(*number).and_then(|body| self.expand_whole(body).known().map(str::to_owned));
+                }
+                Target::File(word) => {
+                    for argument in self.expand(word) {
+                        self.redirect_file(redirection.flow, &argument, part);
+                    }
+                }
+            }
+        }
+        input
+    }
+
+    fn redirect_file(&mut self, flow: Flow, file: &Argument, part: &mut Part) {
+        let is_descriptor =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        match (flow, file.known()) {
+            (_, None) => part.doubt(format!("where `{}` leads isn't known", file.text)),
+            (Flow::Duplicate, Some(text)) if is_descriptor(text) => {}
+            (_, Some(text)) if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => {
+                let mut names = text.split('/').skip(3);
+                let name = names.next().unwrap_or_default().to_owned();
+                let port = names.next().and_then(|port| port.parse().ok()).unwrap_or(0);
+                part.touch(Touch::Host { name, port });
+            }
+            (Flow::In, Some(_)) => self.path(part, Access::Read, file),
+            (Flow::InOut, Some(_)) => {
+                self.path(part, Access::Read, file);
+                self.path(part, Access::Write, file);
+            }
+            (Flow::Out | Flow::Duplicate, Some(_)) => self.path(part, Access::Write, file),
+        }
+    }
+
+    /// A path that a part touches, wherever the shell may stand.
+    pub(super) fn path(&self, part: &mut Part, access: Access, argument: &Argument) {
+        let pattern = match argument.certainty {
+            Certainty::Unclear => {
+                if access == Access::Delete {
+                    part.need(Need::Permission(Permission::FsDelete));
+                }
+                return part.doubt(format!("which file `{}` is isn't known", argument.text));
+            }
+            // Names from elsewhere lie who knows where: read, the sandbox decides; changed, a person.
+            Certainty::Names if access == Access::Read => return part.names = true,
+            Certainty::Names => {
+                if access == Access::Delete {
+                    part.need(Need::Permission(Permission::FsDelete));
+                }
+                return part.doubt(format!("which files it would {} isn't known", verb(access)));
+            }
+            Certainty::Pattern => true,
+            Certainty::Literal => false,
+        };
+        if argument.text == "-" && !pattern || argument.text.is_empty() {
+            return;
+        }
+        let folders = match (&part.folder, &self.shell.folders) {
+            _ if argument.text.starts_with('/') => vec!["/".to_owned()],
+            (Some(folder), _) => vec![folder.clone()],
+            (None, Some(folders)) => folders.clone(),
+            (None, None) => return part.doubt("which folder it runs in isn't known"),
+        };
+        for folder in folders {
+            let path = Ground::resolve(&folder, &argument.text);
+            // A way through another process's eyes is judged by where it leads, and for itself.
+            let written = Ground::written(&folder, &argument.text);
+            if written != path {
+                part.touch(Touch::Path { access, path: written, pattern });
+            }
+            let is_descriptor = path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+            if access != Access::Read && (SINKS.contains(&path.as_str()) || is_descriptor) {
+                continue;
+            }
+            part.touch(Touch::Path { access, path, pattern });
+        }
+    }
+
+    /// Runs a command by its arguments: a function, something of the shell's own, or a program.
+    pub(super) fn invoke(&mut self, arguments: Vec<Argument>, context: Context) {
+        let name = arguments[0].known().unwrap_or_default().to_owned();
+        if let Some((body, certain)) = self.shell.functions.get(&name).copied() {
+            self.call(&name, body);
+            if certain {
+                return self.push_outer(context.outer.clone().unwrap_or_default(), &context);
+            }
+        }
+        self.program(arguments.clone(), context);
+        self.change_shell(&name, &arguments[1..]);
+    }
+
+    fn call(&mut self, name: &str, body: &'t super::syntax::Command) {
+        if self.calls.iter().any(|called| std::ptr::eq(*called, body)) {
+            let mut part = self.part(vec![Argument::literal(name)]);
+            match self.beside {
+                true => part.dangers.push(Danger {
+                    rule: "deny fork bombs".into(),
+                    reason: "It starts itself over and over until the machine stands still.".into(),
+                    fixed: true,
+                }),
+                false => part.doubt("it calls itself"),
+            }
+            return self.push(part);
+        }
+        if self.calls.len() >= MOST_CALLS {
+            self.overflow = true;
+            return;
+        }
+        self.calls.push(body);
+        self.level += 1;
+        self.run_command(body);
+        self.level -= 1;
+        self.calls.pop();
+    }
+
+    /// What the shell's own commands change in it. What they touch is in the tables, as for any program.
+    fn change_shell(&mut self, name: &str, arguments: &[Argument]) {
+        match name {
+            "cd" | "chdir" => self.change_folder(arguments),
+            "pushd" | "popd" => self.shell.folders = None,
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments),
+            "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" | "printf" => {
+                self.forget_variables(name, arguments)
+            }
+            "alias" if !arguments.is_empty() => self.shell.disturb("`alias` changed what names mean"),
+            "shopt"
+                if arguments.iter().any(|word| {
+                    !matches!(
+                        word.known(),
+                        Some("-s" | "-u" | "-q" | "globstar" | "nullglob" | "failglob" | "pipefail")
+                    )
+                }) =>
+            {
+                self.shell.disturb("`shopt` changed how words are read");
+            }
+            "enable" | "bind" | "complete" | "hash" if arguments.iter().any(|word| word.known() != Some("-r")) => {
+                self.shell.disturb(format!("`{name}` changed what names mean"));
+            }
+            "source" | "." => self.shell.disturb(format!("`{name}` ran what can't be seen")),
+            _ => {}
+        }
+    }
+
+    fn change_folder(&mut self, arguments: &[Argument]) {
+        let operands: Vec<_> =
+            arguments.iter().filter(|word| !matches!(word.known(), Some("-P" | "-L" | "-e" | "--"))).collect();
+        let target = match operands[..] {
+            [] => Some(self.ground.home().to_owned()),
+            [target] => target.known().filter(|text| !text.starts_with('-')).map(str::to_owned),
+            _ => None,
+        };
+        self.shell.folders = match (target, &self.shell.folders) {
+            (Some(target), _) if target.starts_with('/') => Some(vec![Ground::resolve("/", &target)]),
+            (Some(target), Some(folders)) => {
+                Some(folders.iter().map(|folder| Ground::resolve(folder, &target)).collect())
+            }
+            _ => None,
+        };
+    }
+
+    fn declare(&mut self, arguments: &[Argument]) {
+        for argument in arguments {
+            let text = argument.text.as_str();
+            match text.split_once('=') {
+                _ if text.starts_with(['-', '+']) && text.contains(['n', 'i', 'A', 'a', 'u', 'l']) => {
+                    self.shell.disturb("a variable was given a special meaning");
+                }
+                _ if text.starts_with(['-', '+']) => {}
+                Some((name, value)) => {
+                    let value = argument.known().map(|_| value.to_owned());
+                    self.assign(name.trim_end_matches('+'), value);
+                }
+                None if argument.is_unclear() => self.shell.disturb("a variable that isn't known was set"),
+                None => {}
+            }
+        }
+    }
+
+    fn forget_variables(&mut self, command: &str, arguments: &[Argument]) {
+        for argument in arguments {
+            match argument.known() {
+                Some(name) if command == "unset" && is_decisive(name) => self.assign(name, None),
+                Some(name) => self.shell.set(name.split(['=', '+', '[']).next().unwrap_or_default(), None),
+                None if command == "printf" => {}
+                None => self.shell.disturb("a variable that isn't known was set"),
+            }
+        }
+        if matches!(command, "read" | "mapfile" | "readarray") {
+            ["REPLY", "MAPFILE"].iter().for_each(|name| self.shell.set(name, None));
+        }
+    }
+}
+
+fn verb(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::Delete => "delete",
+    }
+}

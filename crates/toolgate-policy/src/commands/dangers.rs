@@ -1,0 +1,229 @@
+//! What no preset lets pass: the table of dangers, and those that only show when a command is read.
+
+use std::sync::LazyLock;
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::Deserialize;
+use toolgate_contract::{Access, Place};
+
+use super::Ground;
+use super::arguments::{Flag, Sorted};
+use super::part::{Argument, Danger, Part, Touch};
+use crate::guards::guard_over;
+use crate::path_glob::PathSet;
+
+/// One entry of the table, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    reason: String,
+    command: String,
+    #[serde(default)]
+    flags: Vec<String>,
+    #[serde(default)]
+    operands: Vec<String>,
+    /// With one of these words it is harmless after all.
+    #[serde(default)]
+    unless: Vec<String>,
+    #[serde(default)]
+    fixed: bool,
+    #[serde(default)]
+    examples: Vec<String>,
+    #[serde(default)]
+    harmless: Vec<String>,
+}
+
+struct Known {
+    entry: Entry,
+    words: Vec<GlobMatcher>,
+    /// Flags, each with the pattern that its value must fit, if any.
+    flags: Vec<(String, Option<GlobMatcher>)>,
+    operands: Vec<GlobMatcher>,
+}
+
+static TABLE: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Table {
+        danger: Vec<Entry>,
+    }
+    let table: Table = toml::from_str(include_str!("knowledge/dangers.toml")).expect("the built-in table is tested");
+    table.danger.into_iter().map(Known::new).collect()
+});
+
+/// A pattern of the table; letters count whatever their case.
+fn glob(text: &str) -> GlobMatcher {
+    GlobBuilder::new(text).case_insensitive(true).build().expect("the built-in table is tested").compile_matcher()
+}
+
+/// Programs that turn text into something else before it is run.
+const DECODERS: &[&str] = &[
+    "base64", "base32", "basenc", "xxd", "openssl", "gpg", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2",
+    "xz", "unxz", "zstd", "od",
+];
+
+/// Places that may be read without a thought: the system's own.
+pub(super) fn is_sensitive(place: &Place) -> bool {
+    guard_over(Access::Read, place, &PathSet::default()).is_some()
+}
+
+/// Every example of the table: its rule, the command, and whether it is dangerous.
+pub(super) fn examples() -> impl Iterator<Item = (String, &'static str, bool)> {
+    TABLE.iter().flat_map(|known| {
+        let dangerous = known.entry.examples.iter().map(|example| (example, true));
+        let all = dangerous.chain(known.entry.harmless.iter().map(|example| (example, false)));
+        all.map(|(example, dangerous)| (known.rule(), example.as_str(), dangerous))
+    })
+}
+
+/// Holds a command against the table. `sorted` are its arguments, if a form of it is known.
+pub(super) fn from_table(part: &mut Part, name: &str, arguments: &[Argument], sorted: Option<&Sorted>) {
+    for known in TABLE.iter().filter(|known| known.matches(name, arguments, sorted)) {
+        let danger = Danger { rule: known.rule(), reason: known.entry.reason.clone(), fixed: known.entry.fixed };
+        if !part.dangers.contains(&danger) {
+            part.dangers.push(danger);
+        }
+    }
+}
+
+impl Known {
+    fn new(entry: Entry) -> Self {
+        let flag = |flag: &String| match flag.split_once(' ') {
+            Some((name, value)) => (name.to_owned(), Some(glob(value))),
+            None => (flag.clone(), None),
+        };
+        Self {
+            words: entry.command.split_whitespace().map(glob).collect(),
+            flags: entry.flags.iter().map(flag).collect(),
+            operands: entry.operands.iter().map(|operand| glob(operand)).collect(),
+            entry,
+        }
+    }
+
+    fn rule(&self) -> String {
+        format!("deny dangerous command {}", self.entry.command)
+    }
+
+    fn matches(&self, name: &str, arguments: &[Argument], sorted: Option<&Sorted>) -> bool {
+        let Some((program, rest)) = self.words.split_first() else { return false };
+        if !program.is_match(name) {
+            return false;
+        }
+        // Flags may stand between the words that name a command.
+        let mut plain = arguments.iter().filter(|argument| !argument.text.starts_with('-') || argument.text == "-");
+        let is_word =
+            |word: &GlobMatcher, argument: &Argument| argument.known().is_some_and(|text| word.is_match(text));
+        if !rest.iter().all(|word| plain.next().is_some_and(|argument| is_word(word, argument))) {
+            return false;
+        }
+        let has_word = |word: &String| arguments.iter().any(|argument| argument.text == *word);
+        if self.entry.unless.iter().any(has_word) {
+            return false;
+        }
+        if self.flags.is_empty() && self.operands.is_empty() {
+            return true;
+        }
+        let is_operand = |argument: &Argument| self.operands.iter().any(|pattern| pattern.is_match(&argument.text));
+        let operands = match sorted {
+            Some(sorted) => sorted.operands.iter().any(is_operand),
+            None => plain.any(is_operand),
+        };
+        // A process may be named by a number with a dash, which isn't the first argument.
+        let dashed = arguments
+            .iter()
+            .skip(1)
+            .any(|argument| argument.text.starts_with('-') && self.entry.operands.contains(&argument.text));
+        operands || dashed || self.has_flag(arguments, sorted)
+    }
+
+    fn has_flag(&self, arguments: &[Argument], sorted: Option<&Sorted>) -> bool {
+        let fits = |pattern: &Option<GlobMatcher>, value: Option<&str>| match (pattern, value) {
+            (None, _) => true,
+            (Some(pattern), Some(value)) => pattern.is_match(value),
+            (Some(_), None) => false,
+        };
+        let by_form = sorted.is_some_and(|sorted| {
+            let is_flag = |(flag, pattern): &(String, Option<GlobMatcher>), given: &Flag| {
+                is_named(&given.name, flag) && fits(pattern, given.value.as_ref().map(|value| value.text.as_str()))
+            };
+            sorted.flags.iter().any(|given| self.flags.iter().any(|flag| is_flag(flag, given)))
+        });
+        let by_text = |index: usize, text: &str| {
+            let next = arguments.get(index + 1).map(|argument| argument.text.as_str());
+            self.flags.iter().any(|(flag, pattern)| {
+                let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+                let short = text.strip_prefix(flag.as_str()).filter(|rest| flag.len() == 2 && !rest.is_empty());
+                match (is_named(name, flag), short) {
+                    (true, _) => fits(pattern, attached.or(next)),
+                    (false, Some(rest)) => pattern.is_some() && fits(pattern, Some(rest)),
+                    // Among others in a bundle; a form would have told them apart.
+                    (false, None) => sorted.is_none() && pattern.is_none() && is_bundled(text, flag),
+                }
+            })
+        };
+        let texts = arguments.iter().map(|argument| argument.text.as_str()).take_while(|text| *text != "--");
+        by_form || texts.enumerate().any(|(index, text)| text.starts_with('-') && by_text(index, text))
+    }
+}
+
+/// Whether a name is this flag, whole or shortened.
+fn is_named(name: &str, flag: &str) -> bool {
+    name == flag || name.starts_with("--") && name.len() > 4 && flag.starts_with(name)
+}
+
+fn is_bundled(text: &str, flag: &str) -> bool {
+    flag.len() == 2 && !text.starts_with("--") && text[1..].contains(&flag[1..])
+}
+
+/// Dangers that lie in what is touched.
+pub(super) fn of_touches(part: &mut Part, ground: &Ground, moves: bool, recursive: bool) {
+    for touch in part.touches.clone() {
+        let Touch::Path { access, path, pattern } = touch else { continue };
+        if access != Access::Read && is_device(&path) {
+            part.dangers
+                .push(danger("deny writing to devices", "It overwrites a device, and all that is stored on it."));
+        }
+        let takes_away = access == Access::Delete || access == Access::Write && recursive;
+        let folder = if pattern && !moves { all_of(&path) } else { (!pattern).then_some(path.as_str()) };
+        if takes_away && folder.is_some_and(|folder| ground.is_vital(folder)) {
+            let what = if access == Access::Delete { "deletes or moves away" } else { "changes everything in" };
+            part.dangers.push(danger(
+                "deny taking away roots and home",
+                &format!("It {what} `{}`, which too much depends on.", ground.shown(&path)),
+            ));
+        }
+    }
+}
+
+fn danger(rule: &str, reason: &str) -> Danger {
+    Danger { rule: rule.to_owned(), reason: reason.to_owned(), fixed: true }
+}
+
+/// The folder of which a pattern names everything: `/etc` for `/etc/*`.
+fn all_of(path: &str) -> Option<&str> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let is_all = !name.is_empty() && name.chars().all(|letter| matches!(letter, '*' | '?' | '.' | '[' | ']' | '!'));
+    is_all.then_some(if folder.is_empty() { "/" } else { folder })
+}
+
+fn is_device(path: &str) -> bool {
+    let Some(name) = path.strip_prefix("/dev/") else { return false };
+    !super::builtins::SINKS.contains(&path)
+        && !["shm/", "fd/", "pts/", "mqueue/"].iter().any(|start| name.starts_with(start))
+        && !matches!(name, "random" | "urandom" | "ptmx" | "tcp" | "udp")
+}
+
+/// Code from elsewhere that is run at once.
+pub(super) fn of_sources<'a>(part: &mut Part, mut sources: impl Iterator<Item = &'a Part>) {
+    let is_decoder = |source: &Part| {
+        let name = source.words.first().and_then(Argument::known).unwrap_or_default();
+        DECODERS.contains(&name.rsplit('/').next().unwrap_or(name))
+    };
+    if let Some(source) = sources.find(|source| source.reaches_out() || is_decoder(source)) {
+        let reason = match source.reaches_out() {
+            true => "It runs what comes from the network, unseen.",
+            false => "It decodes text and runs it, unseen.",
+        };
+        part.dangers.push(danger("deny running code from elsewhere", reason));
+    }
+}

@@ -1,0 +1,56 @@
+//! `find`: where it starts, what it deletes, what it runs on what it finds.
+
+use toolgate_contract::Access;
+
+use super::arguments::Sorted;
+use super::part::{Argument, Certainty, Part};
+use super::program::Nested;
+use super::roles::Mark;
+use super::walk::Walk;
+
+impl Walk<'_> {
+    pub(super) fn find(&mut self, part: &mut Part, sorted: &Sorted, nested: &mut Nested) {
+        let is_sign = |word: &&Argument| matches!(word.known(), Some("(" | ")" | "!" | "," | "+" | ";" | "{}"));
+        let mut starts: Vec<Argument> = sorted.operands.iter().filter(|word| !is_sign(word)).cloned().collect();
+        starts.iter().for_each(|start| self.path(part, Access::Read, start));
+        if starts.is_empty() {
+            starts.push(Argument::literal("."));
+        }
+        let found: Vec<Argument> = starts.iter().map(|start| what_is_found(start, sorted)).collect();
+        if sorted.flags.iter().any(|flag| flag.role.has(Mark::Delete)) {
+            nested.recursive = true;
+            found.iter().for_each(|found| self.path(part, Access::Delete, found));
+        }
+        let is_within = |word: &Argument| word.text.contains("{}") && word.text != "{}";
+        if sorted.commands.iter().flatten().any(is_within) {
+            nested.doubt = Some("what comes in for `{}` isn't known".to_owned());
+        }
+        for words in &sorted.commands {
+            nested.commands.push(words.iter().flat_map(|word| filled_in(word, &found)).collect());
+        }
+    }
+}
+
+/// With a test on names, only files named so; without one, everything from the start on.
+fn what_is_found(start: &Argument, sorted: &Sorted) -> Argument {
+    let named = |name: &&super::arguments::Flag| matches!(name.name.as_str(), "-name" | "-iname");
+    let names: Vec<&Argument> = sorted.flags.iter().filter(named).filter_map(|flag| flag.value.as_ref()).collect();
+    let negates = sorted.operands.iter().any(|word| word.known() == Some("!"))
+        || sorted.flags.iter().any(|flag| matches!(flag.name.as_str(), "-not" | "-o" | "-or"));
+    match names[..] {
+        [name] if !negates && name.known().is_some_and(|name| !matches!(name, "*" | ".*" | "*.*" | "?*")) => {
+            let text = format!("{}/{}", start.text.trim_end_matches('/'), name.text);
+            let certainty = if start.is_unclear() { Certainty::Unclear } else { Certainty::Pattern };
+            Argument { text, certainty }
+        }
+        _ => start.clone(),
+    }
+}
+
+/// `{}` stands for what was found.
+fn filled_in(word: &Argument, found: &[Argument]) -> Vec<Argument> {
+    match word.known() {
+        Some("{}") => found.to_vec(),
+        _ => vec![word.clone()],
+    }
+}

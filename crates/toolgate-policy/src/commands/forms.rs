@@ -1,0 +1,229 @@
+//! What is known of programs: the tables in `knowledge/`, read once. A form says what its operands and flags are; how
+//! they are told apart is in [`super::arguments`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::part::Need;
+use super::roles::{FlagRole, Operands, Role};
+use toolgate_contract::Permission;
+
+/// The tables, by name.
+const TABLES: &[(&str, &str)] = &[
+    ("files", include_str!("knowledge/files.toml")),
+    ("text", include_str!("knowledge/text.toml")),
+    ("search", include_str!("knowledge/search.toml")),
+    ("git", include_str!("knowledge/git.toml")),
+    ("build", include_str!("knowledge/build.toml")),
+    ("network", include_str!("knowledge/network.toml")),
+    ("system", include_str!("knowledge/system.toml")),
+    ("shell", include_str!("knowledge/shell.toml")),
+    ("interpreters", include_str!("knowledge/interpreters.toml")),
+    ("wrappers", include_str!("knowledge/wrappers.toml")),
+];
+
+/// One form of a program, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Form {
+    programs: Vec<String>,
+    pub(super) kind: FormKind,
+    #[serde(default)]
+    pub(super) operands: Operands,
+    #[serde(default)]
+    pub(super) flags: Flags,
+    #[serde(default)]
+    pub(super) needs: Vec<NeedName>,
+    #[serde(default)]
+    pub(super) hosts: Vec<String>,
+    pub(super) when: Option<When>,
+    #[serde(default)]
+    pub(super) with: Vec<String>,
+    #[serde(default)]
+    pub(super) without: Vec<String>,
+    #[serde(default)]
+    pub(super) strict: bool,
+    #[serde(default)]
+    pub(super) long: bool,
+    #[serde(default)]
+    pub(super) numbers: bool,
+    /// What is done to the folder it runs in.
+    pub(super) here: Option<Role>,
+    /// An argument that isn't known is never an option.
+    #[serde(default)]
+    pub(super) quiet: bool,
+    /// Options come only before operands.
+    #[serde(default)]
+    pub(super) options_first: bool,
+    pub(super) reads_stdin_as: Option<StdinRole>,
+    #[serde(default)]
+    pub(super) harmless: Vec<String>,
+    #[serde(default)]
+    examples: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FormKind {
+    /// All that it does is in its effects.
+    Known,
+    /// It runs code that can't be seen from here.
+    Run,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum When {
+    /// Only without operands.
+    Bare,
+    /// Only with operands.
+    Operands,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StdinRole {
+    /// A shell's: it can be read.
+    Script,
+    /// Another language's.
+    Code,
+}
+
+/// A need by its name in the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum NeedName {
+    #[serde(rename = "git.write")]
+    GitWrite,
+    #[serde(rename = "net.connect")]
+    NetConnect,
+    #[serde(rename = "fs.write")]
+    FsWrite,
+    #[serde(rename = "fs.delete")]
+    FsDelete,
+    #[serde(rename = "privilege")]
+    Privilege,
+}
+
+impl NeedName {
+    pub(super) fn need(self) -> Need {
+        match self {
+            Self::GitWrite => Need::Permission(Permission::GitWrite),
+            Self::NetConnect => Need::Permission(Permission::NetConnect),
+            Self::FsWrite => Need::Permission(Permission::FsWrite),
+            Self::FsDelete => Need::Permission(Permission::FsDelete),
+            Self::Privilege => Need::Privilege,
+        }
+    }
+}
+
+/// Flags with what they mean. In the tables, names that mean the same stand together: `"-o --output" = "write"`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "BTreeMap<String, FlagRole>")]
+pub(super) struct Flags(BTreeMap<String, FlagRole>);
+
+impl From<BTreeMap<String, FlagRole>> for Flags {
+    fn from(written: BTreeMap<String, FlagRole>) -> Self {
+        let single = |(names, role): (String, FlagRole)| {
+            names.split_whitespace().map(|name| (name.to_owned(), role)).collect::<Vec<_>>()
+        };
+        Self(written.into_iter().flat_map(single).collect())
+    }
+}
+
+impl Flags {
+    pub(super) fn role(&self, name: &str) -> Option<FlagRole> {
+        self.0.get(name).copied()
+    }
+
+    /// The risky flag that a shortened long name may stand for. Harmless ones aren't looked for: a real flag that
+    /// merely begins like one would take the next operand for its value.
+    pub(super) fn abbreviated(&self, name: &str) -> Option<(&str, FlagRole)> {
+        let longer = self.0.range(name.to_owned()..).take_while(|(known, _)| known.starts_with(name));
+        longer.map(|(known, role)| (known.as_str(), *role)).find(|(_, role)| role.is_risky())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = FlagRole> + '_ {
+        self.0.values().copied()
+    }
+}
+
+impl Form {
+    /// Whether some argument could make it do more than its operands say.
+    pub(super) fn is_risky(&self) -> bool {
+        self.strict || self.flags.iter().any(FlagRole::is_risky) || self.operands.is_risky()
+    }
+}
+
+/// Flags before a subcommand.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Globals {
+    program: String,
+    pub(super) flags: Flags,
+    #[serde(default)]
+    pub(super) harmless: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    form: Vec<Form>,
+    #[serde(default)]
+    globals: Vec<Globals>,
+}
+
+/// Everything that is known, by program.
+pub(super) struct Knowledge {
+    programs: HashMap<&'static str, Vec<(Vec<&'static str>, &'static Form)>>,
+    globals: HashMap<&'static str, &'static Globals>,
+}
+
+static TABLES_READ: LazyLock<Vec<Table>> = LazyLock::new(|| {
+    let read = |(name, text): &(&str, &str)| {
+        toml::from_str(text).unwrap_or_else(|fault| panic!("the built-in table `{name}` is tested: {fault}"))
+    };
+    TABLES.iter().map(read).collect()
+});
+
+pub(super) static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::new(&TABLES_READ));
+
+impl Knowledge {
+    fn new(tables: &'static [Table]) -> Self {
+        let mut programs: HashMap<_, Vec<(Vec<_>, &'static Form)>> = HashMap::new();
+        for form in tables.iter().flat_map(|table| &table.form) {
+            for name in &form.programs {
+                let mut words = name.split_whitespace();
+                let program = words.next().unwrap_or_default();
+                programs.entry(program).or_default().push((words.collect(), form));
+            }
+        }
+        // The more words, the more is known; a stable sort keeps the tables' order among equals.
+        programs.values_mut().for_each(|forms| forms.sort_by_key(|(words, _)| std::cmp::Reverse(words.len())));
+        let globals = tables.iter().flat_map(|table| &table.globals);
+        Self { programs, globals: globals.map(|globals| (globals.program.as_str(), globals)).collect() }
+    }
+
+    pub(super) fn globals(&self, program: &str) -> Option<&'static Globals> {
+        self.globals.get(program).copied()
+    }
+
+    /// The forms of a program, the longest first, each with its words after the program.
+    pub(super) fn forms(&self, program: &str) -> &[(Vec<&'static str>, &'static Form)] {
+        self.programs.get(program).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Every example of the tables: a command and what it should come to.
+pub(super) fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let forms = TABLES_READ.iter().flat_map(|table| &table.form);
+    forms.flat_map(|form| form.examples.iter().map(|(command, expected)| (command.as_str(), expected.as_str())))
+}
+
+/// How many forms there are: each program or subcommand counts.
+#[cfg(test)]
+pub(super) fn count() -> usize {
+    TABLES_READ.iter().flat_map(|table| &table.form).map(|form| form.programs.len()).sum()
+}

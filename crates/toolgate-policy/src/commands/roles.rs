@@ -1,0 +1,247 @@
+//! The words of the tables: what an operand is, what a flag does.
+
+use serde::Deserialize;
+
+/// What an operand, or the value of a flag, is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Role {
+    /// Nothing that is touched.
+    #[serde(alias = "signal")]
+    Text,
+    /// A file or folder that is looked at.
+    #[serde(alias = "list")]
+    Read,
+    Write,
+    Delete,
+    /// An address whose host is reached.
+    Url,
+    /// `[user@]host[:…]`.
+    Host,
+    /// A repository: a name that configuration explains, a URL, or `host:path`.
+    Remote,
+    /// A revision; `REV:PATH` reads a path.
+    Rev,
+    /// A revision or a path.
+    Revpath,
+    /// The folder to work in.
+    Workdir,
+    /// The first word of another command; the rest belongs to it.
+    Command,
+    /// The text of a shell command.
+    Script,
+    /// Code in another language.
+    Code,
+    /// A file whose code is run.
+    Program,
+    /// A program of `sed`.
+    Sed,
+    /// A program of `awk`.
+    Awk,
+    /// The expression of `find`.
+    Exec,
+    /// `name=value` words of `dd`.
+    Dd,
+    /// `NAME` and `NAME=value` words.
+    Assignments,
+    /// `NAME=value` words, then a command.
+    #[serde(rename = "assignments-then-command")]
+    Environment,
+    /// A program of `jq`, which may load files.
+    Filter,
+    /// Text to send; `@file` sends a file.
+    Data,
+    /// A local file that is read, or `host:path`.
+    Copy,
+    /// A local file that is written, or `host:path`.
+    CopyTo,
+    /// A local file, or an address in a cloud.
+    Cloud,
+    /// Each is a shell command of its own.
+    Scripts,
+    /// A reference of a repository, which changes.
+    GitRef,
+    /// It decides what happens in a way that can't be told.
+    Unclear,
+}
+
+impl Role {
+    fn read(word: &str) -> Result<Self, String> {
+        let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(word);
+        Self::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))
+    }
+
+    /// Whether an argument in this role may do more than look or talk.
+    pub(super) fn is_risky(self) -> bool {
+        !matches!(self, Self::Text | Self::Read | Self::Rev | Self::Revpath | Self::Workdir | Self::Assignments)
+    }
+
+    /// Whether it is a file to begin with, which a flag may change or take away as well.
+    pub(super) fn is_source(self) -> bool {
+        matches!(self, Self::Read | Self::Revpath | Self::Copy)
+    }
+
+    /// Whether what follows isn't the program's own any more: the parameters of a script.
+    pub(super) fn ends_flags(self) -> bool {
+        matches!(self, Self::Program | Self::Script)
+    }
+
+    /// Whether the rest of the words belongs to another command.
+    pub(super) fn takes_the_rest(self) -> bool {
+        matches!(self, Self::Command | Self::Environment)
+    }
+}
+
+/// The roles of all operands, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Operands {
+    /// Roles of the first operands.
+    first: Vec<Role>,
+    /// The role of all in between: what is written with a star, or the last.
+    middle: Option<Role>,
+    /// The role of the last operand, where it differs.
+    last: Option<Role>,
+}
+
+impl TryFrom<String> for Operands {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        let mut roles = Self::default();
+        let words: Vec<&str> = written.split_whitespace().collect();
+        for (index, word) in words.iter().enumerate() {
+            match word.strip_suffix('*') {
+                Some(starred) => {
+                    roles.middle = Some(Role::read(starred)?);
+                    roles.last = words.get(index + 1).map(|last| Role::read(last)).transpose()?;
+                    break;
+                }
+                None => roles.first.push(Role::read(word)?),
+            }
+        }
+        if roles.middle.is_none() {
+            roles.middle = roles.first.pop();
+        }
+        Ok(roles)
+    }
+}
+
+impl Operands {
+    /// The role of the operand at `index` of `count`.
+    pub(super) fn role(&self, index: usize, count: usize) -> Role {
+        match self.last {
+            Some(last) if index + 1 == count && index >= self.first.len() && count > self.first.len() => last,
+            _ => self.first.get(index).copied().or(self.middle).unwrap_or(Role::Text),
+        }
+    }
+
+    /// Where another command begins, if one does.
+    pub(super) fn command_at(&self) -> Option<(usize, Role)> {
+        let at = self.first.iter().position(|role| role.takes_the_rest());
+        let middle = self.middle.filter(|role| role.takes_the_rest());
+        at.map(|at| (at, self.first[at])).or(middle.map(|role| (self.first.len(), role)))
+    }
+
+    /// The same without the first role: a flag has said what that operand would have said.
+    pub(super) fn shifted(&self) -> Self {
+        let mut shifted = self.clone();
+        if !shifted.first.is_empty() {
+            shifted.first.remove(0);
+        }
+        shifted
+    }
+
+    /// Whether what is deleted comes back under the name that is written.
+    pub(super) fn moves(&self) -> bool {
+        let roles = [self.first.first().copied(), self.middle, self.last];
+        roles.contains(&Some(Role::Delete)) && roles.contains(&Some(Role::Write))
+    }
+
+    pub(super) fn is_risky(&self) -> bool {
+        self.first.iter().chain(&self.middle).chain(&self.last).any(|role| role.is_risky())
+    }
+}
+
+/// What a flag without a value, or beside its value, changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mark {
+    /// Operands are written as well.
+    Write,
+    /// Operands are deleted as well.
+    Delete,
+    /// Operands are read as well.
+    Read,
+    /// Operands are plain text.
+    Text,
+    /// The first operand's role is taken.
+    Shift,
+    Unclear,
+    Run,
+    Net,
+    #[serde(rename = "git.write")]
+    GitWrite,
+    /// It writes where isn't said.
+    #[serde(rename = "fs.write")]
+    FsWrite,
+    /// It deletes what isn't said.
+    #[serde(rename = "fs.delete")]
+    FsDelete,
+    Recursive,
+    /// It prints help or a version and does nothing else.
+    Help,
+}
+
+/// A flag: the role of its value, if it takes one, and what else it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct FlagRole {
+    pub(super) value: Option<Role>,
+    /// `find -fprintf FILE FORMAT` takes two.
+    pub(super) second: Option<Role>,
+    /// `[text]`: the value can be left out, and is attached if it is there.
+    pub(super) optional: bool,
+    pub(super) marks: [Option<Mark>; 2],
+}
+
+impl TryFrom<String> for FlagRole {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        let mut role = Self::default();
+        for word in written.split_whitespace().filter(|word| *word != "switch") {
+            match word.strip_prefix('!') {
+                None if role.value.is_some() => role.second = Some(Role::read(word)?),
+                None => {
+                    let inner = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+                    role.optional = inner.is_some();
+                    role.value = Some(Role::read(inner.unwrap_or(word))?);
+                }
+                Some(name) => {
+                    let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
+                    let mark = Mark::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))?;
+                    let slot = role.marks.iter_mut().find(|slot| slot.is_none());
+                    *slot.ok_or_else(|| format!("`{written}` says too much"))? = Some(mark);
+                }
+            }
+        }
+        Ok(role)
+    }
+}
+
+impl FlagRole {
+    pub(super) fn takes_value(self) -> bool {
+        self.value.is_some()
+    }
+
+    pub(super) fn has(self, mark: Mark) -> bool {
+        self.marks.contains(&Some(mark))
+    }
+
+    pub(super) fn is_risky(self) -> bool {
+        let harmless =
+            |mark: Mark| matches!(mark, Mark::Read | Mark::Text | Mark::Shift | Mark::Recursive | Mark::Help);
+        self.value.is_some_and(Role::is_risky) || self.marks.into_iter().flatten().any(|mark| !harmless(mark))
+    }
+}

@@ -1,0 +1,70 @@
+//! What a shell knows at one point of a command: its variables, where it stands, its functions. Where two ways meet,
+//! only what holds on both is still known.
+
+use std::collections::BTreeMap;
+
+use super::syntax::Command;
+
+/// More possible folders than this and it isn't known where the shell stands.
+const MOST_FOLDERS: usize = 4;
+
+#[derive(Debug, Clone)]
+pub(super) struct Shell<'t> {
+    /// Values of variables that were set here; none if it can't be told which.
+    pub(super) variables: BTreeMap<String, Option<String>>,
+    /// Where it may stand, absolute; none if that can't be told.
+    pub(super) folders: Option<Vec<String>>,
+    /// Functions, and whether it is certain that they are defined.
+    pub(super) functions: BTreeMap<String, (&'t Command, bool)>,
+    /// Why nothing that follows is certain any more: what names mean has changed.
+    pub(super) trouble: Option<String>,
+}
+
+impl<'t> Shell<'t> {
+    pub(super) fn in_folders(folders: Option<Vec<String>>) -> Self {
+        Self { variables: BTreeMap::new(), folders, functions: BTreeMap::new(), trouble: None }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Option<String>) {
+        self.variables.insert(name.to_owned(), value);
+    }
+
+    /// What is known whichever of the two ways was taken.
+    pub(super) fn meet(&mut self, other: Self) {
+        for (name, value) in &other.variables {
+            if self.variables.get(name) != Some(value) {
+                self.variables.insert(name.clone(), None);
+            }
+        }
+        for (name, value) in &mut self.variables {
+            if !other.variables.contains_key(name) {
+                *value = None;
+            }
+        }
+        for (_, certain) in self.functions.values_mut() {
+            *certain = false;
+        }
+        self.functions.extend(other.functions.into_iter().map(|(name, (body, _))| (name, (body, false))));
+        self.trouble = self.trouble.take().or(other.trouble);
+        self.stand_in_either(other.folders);
+    }
+
+    pub(super) fn stand_in_either(&mut self, others: Option<Vec<String>>) {
+        self.folders = match (self.folders.take(), others) {
+            (Some(mut folders), Some(others)) => {
+                for other in others {
+                    if !folders.contains(&other) {
+                        folders.push(other);
+                    }
+                }
+                (folders.len() <= MOST_FOLDERS).then_some(folders)
+            }
+            _ => None,
+        };
+    }
+
+    /// From here on nothing is certain.
+    pub(super) fn disturb(&mut self, why: impl Into<String>) {
+        self.trouble.get_or_insert(why.into());
+    }
+}

@@ -1,0 +1,197 @@
+//! Words: quotes, escapes, and everything that a shell expands.
+
+use super::source::{Reader, ends_word, is_name, is_name_start};
+use super::{Piece, SyntaxFault, Word};
+
+type Result<T> = std::result::Result<T, SyntaxFault>;
+
+impl Reader<'_> {
+    /// One word. The caller has seen that one begins here.
+    pub(super) fn word(&mut self) -> Result<Word> {
+        let start = self.at;
+        let mut pieces = Pieces::default();
+        if self.peek() == Some(b'~') {
+            self.tilde(&mut pieces);
+        }
+        while let Some(byte) = self.peek() {
+            if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
+                self.at += 2;
+                pieces.push(Piece::Process(self.nested_list()?));
+            } else if ends_word(byte) {
+                break;
+            } else {
+                self.word_piece(byte, &mut pieces)?;
+            }
+        }
+        if self.peek() == Some(b'(')
+            && self.at > start
+            && matches!(self.text.as_bytes()[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!')
+        {
+            return Err(SyntaxFault::Unsupported("an extended pattern"));
+        }
+        Ok(Word { pieces: pieces.0, written: self.text[start..self.at].to_owned() })
+    }
+
+    fn word_piece(&mut self, byte: u8, pieces: &mut Pieces) -> Result<()> {
+        match byte {
+            b'\'' => self.single_quoted(pieces)?,
+            b'"' => self.double_quoted(pieces)?,
+            b'\\' => self.escaped(pieces)?,
+            b'$' => self.dollar(false, pieces)?,
+            b'`' => self.backquoted(false, pieces)?,
+            b'*' | b'?' => {
+                self.at += 1;
+                pieces.push(Piece::Glob(char::from(byte).to_string()));
+            }
+            b'[' => self.bracket(pieces),
+            b'{' | b'}' | b',' => {
+                self.at += 1;
+                pieces.push(Piece::Brace(char::from(byte)));
+            }
+            _ => {
+                let letter = self.take().ok_or(SyntaxFault::Unfinished("a word"))?;
+                pieces.letter(letter);
+            }
+        }
+        Ok(())
+    }
+
+    fn tilde(&mut self, pieces: &mut Pieces) {
+        let name =
+            self.rest()[1..].bytes().take_while(|byte| is_name(*byte) || matches!(byte, b'.' | b'-' | b'+')).count();
+        match self.peek_at(1 + name) {
+            None | Some(b'/') => {}
+            Some(byte) if ends_word(byte) => {}
+            _ => return,
+        }
+        pieces.push(Piece::Tilde(self.rest()[1..=name].to_owned()));
+        self.at += 1 + name;
+    }
+
+    fn single_quoted(&mut self, pieces: &mut Pieces) -> Result<()> {
+        self.at += 1;
+        let length = self.rest().find('\'').ok_or(SyntaxFault::Unfinished("a closing quote"))?;
+        pieces.text(&self.rest()[..length]);
+        self.at += length + 1;
+        Ok(())
+    }
+
+    pub(super) fn double_quoted(&mut self, pieces: &mut Pieces) -> Result<()> {
+        self.at += 1;
+        pieces.text("");
+        while let Some(byte) = self.peek() {
+            if byte == b'"' {
+                self.at += 1;
+                return Ok(());
+            }
+            self.quoted_piece(byte, b'"', pieces)?;
+        }
+        Err(SyntaxFault::Unfinished("a closing quote"))
+    }
+
+    /// What stands between double quotes, or in a here-document, where the quote itself is nothing special.
+    fn quoted_piece(&mut self, byte: u8, quote: u8, pieces: &mut Pieces) -> Result<()> {
+        match byte {
+            b'$' => self.dollar(true, pieces),
+            b'`' => self.backquoted(true, pieces),
+            b'\\' => {
+                self.at += 1;
+                match self.peek() {
+                    Some(b'\n') => self.at += 1,
+                    Some(next) if matches!(next, b'$' | b'`' | b'\\') || next == quote => {
+                        self.at += 1;
+                        pieces.letter(char::from(next));
+                    }
+                    _ => pieces.letter('\\'),
+                }
+                Ok(())
+            }
+            _ => {
+                let letter = self.take().ok_or(SyntaxFault::Unfinished("a closing quote"))?;
+                pieces.letter(letter);
+                Ok(())
+            }
+        }
+    }
+
+    /// The body of a here-document whose delimiter isn't quoted.
+    pub(super) fn document_word(&mut self, body: &str) -> Result<Word> {
+        let mut reader = Reader::new(body, self.depth)?;
+        let mut pieces = Pieces::default();
+        while let Some(byte) = reader.peek() {
+            reader.quoted_piece(byte, b'$', &mut pieces)?;
+        }
+        Ok(Word { pieces: pieces.0, written: String::new() })
+    }
+
+    fn escaped(&mut self, pieces: &mut Pieces) -> Result<()> {
+        self.at += 1;
+        match self.take() {
+            Some('\n') => {}
+            Some(letter) => pieces.letter(letter),
+            None => return Err(SyntaxFault::Unfinished("the character after a backslash")),
+        }
+        Ok(())
+    }
+
+    /// `[` begins a set if it is closed within the word; otherwise it is just itself.
+    fn bracket(&mut self, pieces: &mut Pieces) {
+        let rest = self.rest();
+        if self.at < self.no_set_before {
+            self.at += 1;
+            return pieces.letter('[');
+        }
+        let inner = rest[1..].bytes().take_while(|byte| !ends_word(*byte) && !b"]'\"\\$`".contains(byte)).count();
+        if inner > 0 && rest.as_bytes().get(1 + inner) == Some(&b']') {
+            pieces.push(Piece::Glob(rest[..inner + 2].to_owned()));
+            self.at += inner + 2;
+        } else {
+            // Whatever opens before that place isn't closed either; a word of brackets is not looked through again and again.
+            self.no_set_before = self.at + 1 + inner;
+            self.at += 1;
+            pieces.letter('[');
+        }
+    }
+
+    /// Whether an assignment begins here: how long its name is, and whether it appends.
+    pub(super) fn assignment_ahead(&self) -> Result<Option<(usize, bool)>> {
+        let rest = self.rest().as_bytes();
+        if !rest.first().is_some_and(|byte| is_name_start(*byte)) {
+            return Ok(None);
+        }
+        let name = rest.iter().take_while(|byte| is_name(**byte)).count();
+        match (rest.get(name), rest.get(name + 1)) {
+            (Some(b'='), _) => Ok(Some((name, false))),
+            (Some(b'+'), Some(b'=')) => Ok(Some((name, true))),
+            (Some(b'['), _) => {
+                let word = rest.iter().take_while(|byte| !ends_word(**byte) || **byte == b'(').collect::<Vec<_>>();
+                match word.windows(2).any(|pair| *pair[0] == b']' && matches!(pair[1], b'=' | b'+')) {
+                    true => Err(SyntaxFault::Unsupported("an array element")),
+                    false => Ok(None),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Pieces of a word, with neighbouring text joined.
+#[derive(Default)]
+pub(super) struct Pieces(pub(super) Vec<Piece>);
+
+impl Pieces {
+    pub(super) fn push(&mut self, piece: Piece) {
+        self.0.push(piece);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.0.push(Piece::Text(text.to_owned())),
+        }
+    }
+
+    pub(super) fn letter(&mut self, letter: char) {
+        self.text(letter.encode_utf8(&mut [0; 4]));
+    }
+}

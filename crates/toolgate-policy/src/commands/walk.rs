@@ -1,0 +1,437 @@
+//! Goes through a command's tree the way a shell would, along every way that it might take, and gathers the simple
+//! commands.
+
+use std::ops::Range;
+
+use super::part::Part;
+use super::shell::Shell;
+use super::syntax::{Command, Join, List, Pipeline, Redirection, Shape, Statement, Word};
+use super::{Ground, Reading};
+
+/// A command with more parts than this is unknown.
+const MOST_PARTS: usize = 2_000;
+
+/// A loop is followed for as many words as this.
+const MOST_ROUNDS: usize = 64;
+
+pub(super) struct Walk<'t> {
+    pub(super) ground: &'t Ground,
+    pub(super) documents: &'t [Word],
+    pub(super) parts: Vec<Part>,
+    pub(super) shell: Shell<'t>,
+    pub(super) level: usize,
+    /// How many commands given as text stand around this one.
+    pub(super) depth: usize,
+    /// The functions that are being called.
+    pub(super) calls: Vec<&'t Command>,
+    /// What runs here may run many times at once: in a pipeline or in the background.
+    pub(super) beside: bool,
+    /// The parts whose output is the input here.
+    pub(super) feeding: Range<usize>,
+    /// The input here, if all of it is written in the command.
+    pub(super) input: Option<String>,
+    /// What a bare `cat` hands on.
+    pub(super) copied_input: Option<String>,
+    /// Something in the words at hand may run code that can't be seen.
+    pub(super) wild: Option<String>,
+    pub(super) overflow: bool,
+}
+
+impl<'t> Walk<'t> {
+    pub(super) fn new(ground: &'t Ground, documents: &'t [Word], folders: Option<Vec<String>>) -> Self {
+        Self {
+            ground,
+            documents,
+            parts: Vec::new(),
+            shell: Shell::in_folders(folders),
+            level: 0,
+            depth: 0,
+            calls: Vec::new(),
+            beside: false,
+            feeding: 0..0,
+            input: None,
+            copied_input: None,
+            wild: None,
+            overflow: false,
+        }
+    }
+
+    pub(super) fn finish(self) -> Reading {
+        let fault = self.overflow.then(|| "it has too many parts, or they are nested too deep".to_owned());
+        Reading { parts: self.parts, fault }
+    }
+
+    pub(super) fn push(&mut self, part: Part) {
+        if self.parts.len() >= MOST_PARTS {
+            self.overflow = true;
+        } else {
+            self.parts.push(part);
+        }
+    }
+
+    pub(super) fn list(&mut self, list: &'t List) {
+        for statement in &list.0 {
+            if self.overflow {
+                return;
+            }
+            match statement.background {
+                true => self.apart(true, |walk| walk.statement(statement)),
+                false => self.statement(statement),
+            }
+        }
+    }
+
+    /// In a shell of its own: what changes there is forgotten.
+    pub(super) fn apart(&mut self, beside: bool, read: impl FnOnce(&mut Self)) {
+        let (shell, was_beside) = (self.shell.clone(), self.beside);
+        self.beside |= beside;
+        read(self);
+        self.shell = shell;
+        self.beside = was_beside;
+    }
+
+    fn statement(&mut self, statement: &'t Statement) {
+        let before = self.shell.folders.clone();
+        self.pipeline(&statement.first);
+        for (join, pipeline) in &statement.rest {
+            let skipped = self.shell.clone();
+            match join {
+                Join::And => {}
+                Join::Or => self.shell.stand_in_either(before.clone()),
+            }
+            self.pipeline(pipeline);
+            match (join, leaves(pipeline)) {
+                // `cd x || exit`: whoever comes past it stands where `cd` led.
+                (Join::Or, true) => self.shell = skipped,
+                (Join::Or, false) => self.shell.meet(skipped),
+                // What follows in an `&&` chain runs only if this did.
+                (Join::And, _) => self.forget_what_changed(&skipped),
+            }
+        }
+        // A `cd` may have failed.
+        if self.shell.folders != before
+            && !statement.rest.iter().any(|(join, pipeline)| *join == Join::Or && leaves(pipeline))
+        {
+            self.shell.stand_in_either(before);
+        }
+    }
+
+    /// Variables that changed on a way that may not be taken aren't known afterwards.
+    fn forget_what_changed(&mut self, before: &Shell<'t>) {
+        for (name, value) in &mut self.shell.variables {
+            if before.variables.get(name) != Some(value) {
+                *value = None;
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &'t Pipeline) {
+        let (feeding, input) = (self.feeding.clone(), self.input.clone());
+        let start = self.parts.len();
+        if let [only] = &pipeline.0[..] {
+            self.run_command(only);
+        } else {
+            for (index, stage) in pipeline.0.iter().enumerate() {
+                if self.overflow {
+                    break;
+                }
+                let first = self.parts.len();
+                self.copied_input = None;
+                self.apart(true, |walk| walk.run_command(stage));
+                self.input = self.printed(first);
+                self.feeding = if index == 0 && feeding.is_empty() {
+                    start..self.parts.len()
+                } else {
+                    feeding.start.min(start)..self.parts.len()
+                };
+            }
+        }
+        (self.feeding, self.input) = (feeding, input);
+    }
+
+    /// What a stage prints, if it is a lone `echo` or `printf` of plain words.
+    fn printed(&self, first: usize) -> Option<String> {
+        let [part] = self.parts.get(first..)? else { return None };
+        let words: Option<Vec<&str>> = part.words.iter().map(|word| word.known()).collect();
+        let words = words?;
+        match words.split_first()? {
+            (&"cat", []) => self.copied_input.clone(),
+            (&"echo", rest) => {
+                let rest = if rest.first() == Some(&"-n") { &rest[1..] } else { rest };
+                (!rest.first().is_some_and(|word| word.starts_with('-'))).then(|| rest.join(" "))
+            }
+            (&"printf", [text]) if !text.contains(['%', '\\']) => Some((*text).to_owned()),
+            (&"printf", [form, text]) if matches!(*form, "%s" | "%s\\n") => Some((*text).to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn run_command(&mut self, command: &'t Command) {
+        let redirections = &command.redirections;
+        match &command.shape {
+            Shape::Simple { assignments, words } => self.simple(assignments, words, redirections),
+            Shape::Function { name, body } => {
+                self.shell.functions.insert(name.clone(), (body, !self.beside));
+            }
+            shape => {
+                let input = self.redirect_apart(redirections);
+                let outer = self.input.clone();
+                self.input = input.or_else(|| outer.clone());
+                self.compound(shape);
+                self.input = outer;
+            }
+        }
+    }
+
+    /// Redirections of a compound command are a part of their own. Gives what it reads, if that is written here.
+    fn redirect_apart(&mut self, redirections: &'t [Redirection]) -> Option<String> {
+        let mut part = self.part(Vec::new());
+        let input = self.redirect(redirections, &mut part);
+        if let Some(why) = self.wild.take() {
+            part.doubt(why);
+        }
+        if !part.touches.is_empty() || !part.unclear.is_empty() || !part.dangers.is_empty() {
+            self.push(part);
+        }
+        input
+    }
+
+    fn compound(&mut self, shape: &'t Shape) {
+        match shape {
+            Shape::Group(list) => self.list(list),
+            Shape::Subshell(list) => self.apart(false, |walk| walk.list(list)),
+            Shape::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
+            Shape::Loop { condition, arithmetic, body } => self.repeat(condition, arithmetic.as_deref(), body),
+            Shape::If { branches, otherwise } => self.choose(branches, otherwise),
+            Shape::Case { subject, arms } => {
+                self.look_at(std::slice::from_ref(subject));
+                let before = self.shell.clone();
+                let mut after = self.shell.clone();
+                for (patterns, body) in arms {
+                    self.look_at(patterns);
+                    self.list(body);
+                    after.meet(std::mem::replace(&mut self.shell, before.clone()));
+                }
+                self.shell = after;
+            }
+            Shape::Test(words) => self.test(words),
+            Shape::Arithmetic(expression, nested) => {
+                nested.iter().for_each(|list| self.apart(false, |walk| walk.list(list)));
+                self.calculate(expression);
+            }
+            Shape::Simple { .. } | Shape::Function { .. } => {}
+        }
+    }
+
+    fn choose(&mut self, branches: &'t [(List, List)], otherwise: &'t List) {
+        let mut ends: Option<Shell<'t>> = None;
+        for (condition, body) in branches {
+            self.list(condition);
+            let skipped = self.shell.clone();
+            self.list(body);
+            let taken = std::mem::replace(&mut self.shell, skipped);
+            match &mut ends {
+                Some(ends) => ends.meet(taken),
+                None => ends = Some(taken),
+            }
+        }
+        self.list(otherwise);
+        if let Some(ends) = ends {
+            self.shell.meet(ends);
+        }
+    }
+
+    fn repeat(&mut self, condition: &'t List, arithmetic: Option<&str>, body: &'t List) {
+        if let Some(expression) = arithmetic {
+            expression.split(';').for_each(|expression| self.forget_names(expression));
+        }
+        let folders = self.shell.folders.clone();
+        let moves = self.forget_what_a_round_changes(condition) | self.forget_what_a_round_changes(body);
+        let skipped = self.shell.clone();
+        for folders in rounds(folders, moves) {
+            self.shell.folders = folders;
+            self.list(condition);
+            self.list(body);
+        }
+        self.shell.meet(skipped);
+    }
+
+    /// Goes through the body once for each word that is certain; if one isn't, once with any value.
+    fn for_each(&mut self, variable: &str, words: Option<&'t [Word]>, body: &'t List) {
+        let folders = self.shell.folders.clone();
+        let moves = self.forget_what_a_round_changes(body);
+        let arguments = words.map(|words| self.expand_all(words));
+        self.note_wild();
+        let values: Option<Vec<String>> = arguments.and_then(|arguments| {
+            let known = |argument: &super::Argument| argument.known().map(str::to_owned);
+            arguments.iter().map(known).collect::<Option<Vec<_>>>().filter(|values| values.len() <= MOST_ROUNDS)
+        });
+        let skipped = self.shell.clone();
+        let values: Vec<Option<String>> = values.map_or(vec![None], |values| values.into_iter().map(Some).collect());
+        for folders in rounds(folders, moves) {
+            for value in &values {
+                self.shell.folders.clone_from(&folders);
+                self.shell.set(variable, value.clone());
+                self.list(body);
+                if self.overflow {
+                    return;
+                }
+            }
+        }
+        self.shell.meet(skipped);
+        self.shell.set(variable, None);
+    }
+
+    /// A later round sees what an earlier one did, so whatever a round may change isn't known from the start.
+    /// Says whether a round may move elsewhere.
+    fn forget_what_a_round_changes(&mut self, list: &List) -> bool {
+        let mut changed = Changed::default();
+        changed.by_list(list);
+        for name in changed.variables {
+            self.shell.set(&name, None);
+        }
+        if changed.folder {
+            self.shell.folders = None;
+        }
+        changed.folder
+    }
+
+    /// Words that nothing is done with but to look what they say.
+    fn look_at(&mut self, words: &'t [Word]) {
+        self.expand_all(words);
+        self.note_wild();
+    }
+
+    /// Says of words without a command that they may run code.
+    pub(super) fn note_wild(&mut self) {
+        if let Some(why) = self.wild.take() {
+            let mut part = self.part(Vec::new());
+            part.doubt(why);
+            self.push(part);
+        }
+    }
+
+    /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
+    fn test(&mut self, words: &'t [Word]) {
+        let compares =
+            |word: &Word| matches!(word.written.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v");
+        let counts = words.iter().any(compares);
+        let arguments = self.expand_all(words);
+        if counts && arguments.iter().any(super::Argument::is_unclear) {
+            self.wild.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
+        }
+        self.note_wild();
+    }
+
+    fn calculate(&mut self, expression: &str) {
+        self.forget_names(expression);
+        if !self.is_plain_arithmetic(expression) {
+            self.wild
+                .get_or_insert_with(|| "it calculates with variables that aren't known, which can run code".into());
+        }
+        self.note_wild();
+    }
+
+    fn forget_names(&mut self, expression: &str) {
+        if expression.contains('=') || expression.contains("++") || expression.contains("--") {
+            for name in expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
+                if name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
+                    && !self.shell.variables.contains_key(name)
+                {
+                    self.shell.set(name, None);
+                }
+            }
+        }
+    }
+
+    /// Only numbers, signs, and variables that hold numbers.
+    pub(super) fn is_plain_arithmetic(&self, expression: &str) -> bool {
+        let names = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let mut names =
+            names.filter(|name| !name.is_empty() && !name.starts_with(|letter: char| letter.is_ascii_digit()));
+        names.all(|name| match self.shell.variables.get(name) {
+            Some(Some(value)) => !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()),
+            _ => false,
+        })
+    }
+}
+
+/// Where the rounds of a loop may begin: the first where the loop stands, a later one anywhere if rounds move.
+fn rounds(folders: Option<Vec<String>>, moves: bool) -> Vec<Option<Vec<String>>> {
+    match (folders, moves) {
+        (Some(folders), true) => vec![Some(folders), None],
+        (folders, _) => vec![folders],
+    }
+}
+
+/// `exit` or `return`, alone.
+fn leaves(pipeline: &Pipeline) -> bool {
+    let [Command { shape, .. }] = &pipeline.0[..] else { return false };
+    match shape {
+        Shape::Simple { words, .. } => {
+            words.first().is_some_and(|word| matches!(word.written.as_str(), "exit" | "return"))
+        }
+        Shape::Group(list) => {
+            list.0.last().is_some_and(|statement| statement.rest.is_empty() && leaves(&statement.first))
+        }
+        _ => false,
+    }
+}
+
+/// What a list of commands may change in its own shell.
+#[derive(Default)]
+struct Changed {
+    variables: Vec<String>,
+    folder: bool,
+}
+
+impl Changed {
+    fn by_list(&mut self, list: &List) {
+        for statement in &list.0 {
+            let pipelines = [&statement.first].into_iter().chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
+            for pipeline in pipelines.filter(|pipeline| pipeline.0.len() == 1) {
+                self.by_command(&pipeline.0[0]);
+            }
+        }
+    }
+
+    fn by_command(&mut self, command: &Command) {
+        match &command.shape {
+            Shape::Simple { assignments, words } => {
+                if words.is_empty() {
+                    self.variables.extend(assignments.iter().map(|assignment| assignment.name.clone()));
+                }
+                self.by_words(words);
+            }
+            Shape::Group(list) => self.by_list(list),
+            Shape::For { variable, body, .. } => {
+                self.variables.push(variable.clone());
+                self.by_list(body);
+            }
+            Shape::Loop { condition, body, .. } => [condition, body].into_iter().for_each(|list| self.by_list(list)),
+            Shape::If { branches, otherwise } => {
+                for (condition, body) in branches {
+                    self.by_list(condition);
+                    self.by_list(body);
+                }
+                self.by_list(otherwise);
+            }
+            Shape::Case { arms, .. } => arms.iter().for_each(|(_, body)| self.by_list(body)),
+            Shape::Function { body, .. } => self.by_command(body),
+            Shape::Subshell(_) | Shape::Test(_) | Shape::Arithmetic(..) => {}
+        }
+    }
+
+    fn by_words(&mut self, words: &[Word]) {
+        let Some(first) = words.first() else { return };
+        match first.written.as_str() {
+            "cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "." | "builtin" | "command" => self.folder = true,
+            "export" | "declare" | "typeset" | "local" | "readonly" | "read" | "unset" | "mapfile" | "readarray"
+            | "printf" | "getopts" | "let" => {
+                let name = |word: &Word| word.written.split(['=', '+']).next().unwrap_or_default().to_owned();
+                self.variables.extend(words[1..].iter().map(name));
+            }
+            _ => {}
+        }
+    }
+}

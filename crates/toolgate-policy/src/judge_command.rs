@@ -1,0 +1,198 @@
+//! Judging a command: every simple command in it, and everything that each of them touches (C-11).
+
+use toolgate_contract::{Access, Decision, Layer, Permission, Place};
+
+use crate::case::{Case, CommandCase, PartCase};
+use crate::commands::{Need, OUTSIDE, Part, Touch};
+use crate::config::Unknown;
+use crate::guards::{Hit, guard_over, guard_over_pattern};
+use crate::judge::about;
+use crate::opinion::{Opinion, Topic, Voice};
+use crate::policy::Policy;
+use crate::preset::Preset;
+use crate::rules::Kind;
+
+/// The system's own folders: reading there tells nobody's secrets, save for what is on the list of sensitive places.
+const SYSTEM: &[&str] = &[
+    "usr",
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "etc",
+    "proc",
+    "sys",
+    "dev/null",
+    "dev/zero",
+    "dev/fd",
+    "dev/stdin",
+    "dev/urandom",
+    "dev/random",
+    "dev/tty",
+    "run/current-system",
+    "nix",
+];
+
+/// Folders that a sandbox has for itself.
+const SCRATCH: &[&str] = &["tmp", "var/tmp", "dev/shm"];
+
+impl Policy {
+    pub(crate) fn on_command(&self, command: &CommandCase, opinions: &mut Vec<Opinion>) {
+        if command.fault.is_some() {
+            let first = opinions.len();
+            self.on_permission(Permission::ProcExec, Some(command.effect), opinions);
+            self.on_unknown(command.effect, first, opinions);
+        } else if command.parts.is_empty() {
+            self.on_exec_rules(command.effect, opinions);
+        }
+        for part in &command.parts {
+            self.on_part(part, opinions);
+        }
+    }
+
+    fn on_part(&self, case: &PartCase, opinions: &mut Vec<Opinion>) {
+        let (index, part) = (case.effect, &case.part);
+        for (number, danger) in part.dangers.iter().enumerate() {
+            let excepted = || self.danger_excepts.iter().any(|rule| rule.matches(part, &self.ground));
+            if danger.fixed || !excepted() {
+                opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Danger(number)));
+            }
+        }
+        let first = opinions.len();
+        self.on_exec_rules(index, opinions);
+        let decision = match part.is_known() {
+            true => Decision::Allow,
+            false => self.preset.baseline(Permission::ProcExec),
+        };
+        let topic = Topic::Permission(Permission::ProcExec);
+        let voice = if part.is_known() { Voice::Known } else { Voice::Baseline(Permission::ProcExec) };
+        opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
+        if !part.unclear.is_empty() {
+            self.on_unknown(index, first, opinions);
+        }
+        part.needs.iter().for_each(|need| self.on_need(index, *need, opinions));
+        self.on_command_rules(index, part, opinions);
+        for (number, touch) in case.touches.clone().zip(&part.touches) {
+            self.on_touch(number, touch, opinions);
+        }
+    }
+
+    /// Rules about the permission to run. The baseline is judged part by part, since it depends on what is known.
+    fn on_exec_rules(&self, index: usize, opinions: &mut Vec<Opinion>) {
+        let first = opinions.len();
+        self.on_permission(Permission::ProcExec, Some(index), opinions);
+        opinions.extract_if(first.., |opinion| opinion.is_baseline()).for_each(drop);
+    }
+
+    fn on_need(&self, index: usize, need: Need, opinions: &mut Vec<Opinion>) {
+        match need {
+            Need::Permission(permission) => self.on_permission(permission, Some(index), opinions),
+            Need::Privilege => {
+                let decision = self.preset.on_crossing();
+                let topic = Topic::Permission(Permission::ProcExec);
+                let voice = Voice::Privilege;
+                opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
+            }
+        }
+    }
+
+    fn on_command_rules(&self, index: usize, part: &Part, opinions: &mut Vec<Opinion>) {
+        for &at in self.command_rules.about(part) {
+            let rule = &self.rules[at];
+            if matches!(&rule.kind, Kind::Command(command) if command.matches(part, &self.ground)) {
+                opinions.push(about(index, rule.decision, rule.name.layer, Voice::Rule(at)));
+            }
+        }
+    }
+
+    /// Nothing answers what is asked about a command that can't be understood. So approvals of its permission, which
+    /// stand from `first` on, are dropped, and asks become asks about this very effect: only rules on commands could
+    /// answer those, and none matches.
+    fn on_unknown(&self, index: usize, first: usize, opinions: &mut Vec<Opinion>) {
+        let approves = |opinion: &mut Opinion| opinion.decision == Decision::Allow && !opinion.is_baseline();
+        opinions.extract_if(first.., approves).for_each(drop);
+        opinions[first..].iter_mut().for_each(|opinion| opinion.topic = Topic::Effect);
+        let (unknown, layer) = self.unknown;
+        let decision = match unknown {
+            Unknown::Confine => Decision::Allow,
+            Unknown::Ask => Decision::Ask,
+            Unknown::Deny => Decision::Deny,
+        };
+        opinions.push(about(index, decision, layer, Voice::Unknown));
+    }
+
+    fn on_touch(&self, number: usize, touch: &Touch, opinions: &mut Vec<Opinion>) {
+        match touch {
+            Touch::Host { name, .. } => {
+                self.on_permission(Permission::NetConnect, Some(number), opinions);
+                self.on_host(number, name, opinions);
+            }
+            Touch::Path { access, path, pattern } => {
+                self.on_permission(permission(*access), Some(number), opinions);
+                let place = self.ground.place(path);
+                if let Some(hit) = pattern.then(|| guard_over_pattern(*access, &place, &self.excepts)).flatten() {
+                    opinions.push(about(number, Decision::Deny, Layer::Builtin, Voice::Guard(hit)));
+                }
+                match place.root {
+                    OUTSIDE => self.on_outside(number, *access, &place, opinions),
+                    _ => self.on_place(number, *access, &place, None, opinions),
+                }
+            }
+        }
+    }
+
+    /// A path in none of the roots: read, it is seen in the sandbox or not; changed, somebody decides.
+    fn on_outside(&self, number: usize, access: Access, place: &Place, opinions: &mut Vec<Opinion>) {
+        let hit: Option<Hit> = guard_over(access, place, &self.excepts);
+        if let Some(hit) = hit {
+            opinions.push(about(number, Decision::Deny, Layer::Builtin, Voice::Guard(hit)));
+        }
+        if access != Access::Read && !lies_in(SCRATCH, &place.path) {
+            let topic = Topic::Permission(permission(access));
+            let decision = self.preset.on_crossing();
+            opinions.push(Opinion {
+                decision,
+                layer: Layer::Builtin,
+                effect: Some(number),
+                topic,
+                voice: Voice::Outside,
+            });
+        }
+        self.on_path_rules(number, access, place, None, opinions);
+    }
+
+    /// Whether the call may only run where a sandbox holds it: everything but plain reading, unless the preset trusts
+    /// all of it.
+    pub(crate) fn confines(&self, case: &Case<'_>) -> bool {
+        let is_plain = |command: &CommandCase| {
+            command.fault.is_none() && command.parts.iter().all(|part| self.only_looks(&part.part))
+        };
+        self.preset != Preset::Full && !case.commands.iter().all(is_plain)
+    }
+
+    fn only_looks(&self, part: &Part) -> bool {
+        let looks = |touch: &Touch| match touch {
+            Touch::Path { access: Access::Read, path, pattern: false } => {
+                let place = self.ground.place(path);
+                place.root != OUTSIDE || lies_in(SYSTEM, &place.path)
+            }
+            _ => false,
+        };
+        part.is_known() && !part.names && part.needs.is_empty() && part.touches.iter().all(looks)
+    }
+}
+
+fn permission(access: Access) -> Permission {
+    match access {
+        Access::Read => Permission::FsRead,
+        Access::Write => Permission::FsWrite,
+        Access::Delete => Permission::FsDelete,
+    }
+}
+
+fn lies_in(folders: &[&str], path: &str) -> bool {
+    let beneath =
+        |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path.is_empty() || folders.iter().any(beneath)
+}

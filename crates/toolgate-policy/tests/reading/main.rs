@@ -1,0 +1,7 @@
+//! Reading commands: against a table, against bash, against nonsense.
+
+mod against_bash;
+mod nonsense;
+mod table;
+mod world;
+mod wrapped;
