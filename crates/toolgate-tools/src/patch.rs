@@ -145,7 +145,7 @@ impl Bench {
             Some(what) => return Err(piece.found.stale(&what)),
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
-        let after = applied.after.map(|bytes| Content { bytes, mode });
+        let after = applied.after.map(|bytes| Content { bytes: bytes.into(), mode });
         let target = match &file.operation {
             Operation::Move { to } | Operation::Copy { to } => to,
             _ => &file.path,

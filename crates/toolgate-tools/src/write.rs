@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, sha256};
+use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::file::Found;
 use crate::text::{Diff, unified};
@@ -103,11 +103,12 @@ impl Tool for Write {
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
             (None, _) => Operation::Created,
-            (Some(old), _) if *old == new => Operation::Unchanged,
+            (Some(old), _) if **old == new => Operation::Unchanged,
             (Some(_), Mode::Overwrite) => Operation::Overwritten,
             (Some(_), Mode::Append) => Operation::Appended,
         };
-        let (size, hash) = (new.len(), sha256(&new));
+        let new = Blob::from(new);
+        let (size, hash) = (new.len(), new.sha256().to_owned());
         if !matches!(operation, Operation::Unchanged) {
             hands.change(vec![found.becoming(new, None)])?;
         }

@@ -34,7 +34,7 @@ fn links_inside_are_followed_once_and_their_target_is_what_is_judged() {
             assert_eq!(scene.read(way, path).unwrap(), "inside", "{path}");
         }
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let real = |effect| roots.locate(effect).unwrap().real.unwrap().path;
+        let real = |effect| roots.locate(vec![effect]).unwrap().remove(0).real.unwrap().path;
         assert_eq!(real(Effect::read("door/up")), "inside");
         assert_eq!(real(Effect::delete("door/up")), "sub/up", "deleting a link means the link");
         assert_eq!(real(Effect::write("door/new/file")), "sub/new/file", "what doesn't exist yet is resolved too");
@@ -51,7 +51,7 @@ fn links_to_nowhere_and_in_circles_end() {
         assert_eq!(scene.read(way, "dangling").unwrap_err().code, ErrorCode::NotFound);
         assert_eq!(scene.read(way, "loop").unwrap_err().code, ErrorCode::PathOutsideWorkspace);
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let refused = roots.locate(Effect::write("out")).unwrap_err();
+        let refused = roots.locate(vec![Effect::write("out")]).unwrap_err();
         assert_eq!(refused.code, ErrorCode::PathOutsideWorkspace, "a write never goes through a dangling link out");
     });
 }
@@ -61,7 +61,7 @@ fn a_link_that_appears_after_the_judgement_is_not_followed() {
     with_each_way(|scene, way| {
         let ws = scene.workspace();
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let judged = roots.locate(Effect::read("sub/file")).unwrap();
+        let judged = roots.locate(vec![Effect::read("sub/file")]).unwrap().remove(0);
         std::fs::remove_dir(ws.join("sub")).unwrap();
         std::fs::rename(scene.outside().join("secret"), scene.outside().join("file")).unwrap();
         symlink("../ws-evil", ws.join("sub")).unwrap();
