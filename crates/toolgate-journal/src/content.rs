@@ -11,7 +11,7 @@ use toolgate_contract::Blob;
 use crate::folder::Folder;
 use crate::{Durability, JournalError};
 
-/// How much is kept, unless configuration says otherwise.
+/// How much is kept, unless somebody says otherwise.
 const USUAL_QUOTA: u64 = 1 << 30;
 
 /// A store of contents by hash.
