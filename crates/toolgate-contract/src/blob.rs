@@ -3,8 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use crate::sha256;
+
+/// From this size on, hashing takes much longer than starting a thread.
+const MUCH: usize = 256 * 1024;
 
 /// Bytes, and their hash once somebody asked for it. Clones share both.
 #[derive(Clone)]
@@ -19,6 +23,15 @@ impl Blob {
     /// The hash, in lower-case hex.
     pub fn sha256(&self) -> &str {
         self.0.sha256.get_or_init(|| sha256(&self.0.bytes))
+    }
+
+    /// Begins to hash on another thread, if there is much to hash. Whoever asks for the hash before it is ready waits.
+    pub fn hash_ahead(&self) {
+        if self.0.bytes.len() >= MUCH {
+            let blob = self.clone();
+            // Without a thread, whoever asks first does the work.
+            let _ = thread::Builder::new().name("hash".into()).spawn(move || blob.sha256().len());
+        }
     }
 }
 
@@ -62,5 +75,14 @@ mod tests {
         assert!(std::ptr::eq(blob.sha256(), clone.sha256()));
         assert_eq!(blob, Blob::from(b"text".to_vec()));
         assert_ne!(blob, Blob::from(b"other".to_vec()));
+    }
+
+    #[test]
+    fn a_hash_that_was_begun_ahead_is_the_same() {
+        for size in [0, MUCH, 4 * MUCH] {
+            let blob = Blob::from(vec![7; size]);
+            blob.hash_ahead();
+            assert_eq!(blob.sha256(), sha256(vec![7; size]));
+        }
     }
 }

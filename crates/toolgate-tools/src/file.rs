@@ -23,7 +23,10 @@ impl Found {
         let found = Self::look_at(hands, path, hands.place(path)?)?;
         match found.mode {
             LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
-            _ => Ok(found),
+            _ => {
+                found.bytes.iter().for_each(Blob::hash_ahead);
+                Ok(found)
+            }
         }
     }
 

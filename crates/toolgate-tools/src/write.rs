@@ -99,15 +99,15 @@ impl Tool for Write {
         if let (Some(what_happened), Mode::Overwrite) = (&moved_on, args.mode) {
             return Err(found.stale(what_happened));
         }
-        let new = wanted(&found, &args);
+        let new = Blob::from(wanted(&found, &args));
+        new.hash_ahead();
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
             (None, _) => Operation::Created,
-            (Some(old), _) if **old == new => Operation::Unchanged,
+            (Some(old), _) if *old == new => Operation::Unchanged,
             (Some(_), Mode::Overwrite) => Operation::Overwritten,
             (Some(_), Mode::Append) => Operation::Appended,
         };
-        let new = Blob::from(new);
         let (size, hash) = (new.len(), new.sha256().to_owned());
         if !matches!(operation, Operation::Unchanged) {
             hands.change(vec![found.becoming(new, None)])?;

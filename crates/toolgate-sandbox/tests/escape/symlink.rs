@@ -71,3 +71,23 @@ fn a_link_that_appears_after_the_judgement_is_not_followed() {
         assert!(roots.entries(&Place::in_workspace("sub")).is_err());
     });
 }
+
+#[test]
+fn a_link_that_is_removed_is_looked_at_but_never_through() {
+    with_each_way(|scene, way| {
+        let ws = scene.workspace();
+        symlink("../../ws-evil/secret", ws.join("sub/out")).unwrap();
+        let roots = Roots::open(&ws).unwrap().with_way(way);
+        let effects = vec![Effect::read("sub/out"), Effect::write("sub/out"), Effect::delete("sub/out")];
+        for located in roots.locate(effects).unwrap() {
+            let place = located.real.unwrap();
+            assert_eq!(place.path, "sub/out", "{}", located.effect);
+            let content = roots.content(&place, u64::MAX).unwrap().unwrap();
+            assert!(content.is_link());
+            assert_eq!(&*content.bytes, b"../../ws-evil/secret");
+            assert!(roots.open(&place).is_err());
+        }
+        let apart = roots.locate(vec![Effect::read("sub/out"), Effect::delete("inside")]).unwrap_err();
+        assert_eq!(apart.code, ErrorCode::PathOutsideWorkspace, "only what is removed is meant itself");
+    });
+}
