@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use std::thread;
+
+use tokio::runtime::Handle;
 
 use crate::sha256;
 
-/// From this size on, hashing takes much longer than starting a thread.
+/// From this size on, hashing takes much longer than waking a thread.
 const MUCH: usize = 256 * 1024;
 
 /// Bytes, and their hash once somebody asked for it. Clones share both.
@@ -27,10 +28,10 @@ impl Blob {
 
     /// Begins to hash on another thread, if there is much to hash. Whoever asks for the hash before it is ready waits.
     pub fn hash_ahead(&self) {
-        if self.0.bytes.len() >= MUCH {
+        // Where no thread is at hand, whoever asks first does the work.
+        if let (MUCH.., Ok(runtime)) = (self.0.bytes.len(), Handle::try_current()) {
             let blob = self.clone();
-            // Without a thread, whoever asks first does the work.
-            let _ = thread::Builder::new().name("hash".into()).spawn(move || blob.sha256().len());
+            runtime.spawn_blocking(move || blob.sha256().len());
         }
     }
 }
@@ -77,8 +78,8 @@ mod tests {
         assert_ne!(blob, Blob::from(b"other".to_vec()));
     }
 
-    #[test]
-    fn a_hash_that_was_begun_ahead_is_the_same() {
+    #[tokio::test]
+    async fn a_hash_that_was_begun_ahead_is_the_same() {
         for size in [0, MUCH, 4 * MUCH] {
             let blob = Blob::from(vec![7; size]);
             blob.hash_ahead();
