@@ -114,7 +114,7 @@ impl Desk {
         let secrets = own_secrets(&compiled.settings);
         let files = Arc::new(roots(place, &compiled.settings)?);
         let policy = compiled.policy.on(ground(place, &compiled.settings));
-        let contents = Arc::new(state.contents(options.durability)?);
+        let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
         let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
         let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))

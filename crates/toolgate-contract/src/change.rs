@@ -3,15 +3,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Place, ToolError};
+use crate::{Blob, Place, ToolError};
 
-/// A file's bytes and permission bits.
+/// The mode of a symbolic link, as git writes it. A link's bytes are the path that it holds.
+pub const LINK_MODE: u32 = 0o120_000;
+
+/// A file's bytes and permission bits, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// What is in it.
-    pub bytes: Vec<u8>,
-    /// Permission bits; none for those of the file that is replaced, or the usual ones for a new file.
+    pub bytes: Blob,
+    /// Permission bits, or [`LINK_MODE`]; none for those of the file that is replaced, or the usual ones for a new file.
     pub mode: Option<u32>,
+}
+
+impl Content {
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.mode == Some(LINK_MODE)
+    }
 }
 
 /// One place and what it should hold afterwards.
@@ -21,7 +31,7 @@ pub struct Edit {
     pub place: Place,
     /// What the tool saw there when it worked this out; none when nothing was there. If something else is there by
     /// now, nothing is changed.
-    pub before: Option<Vec<u8>>,
+    pub before: Option<Content>,
     /// What should be there; none removes the file.
     pub after: Option<Content>,
 }
@@ -33,8 +43,15 @@ pub struct FileState {
     pub sha256: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Permission bits.
+    /// Permission bits, or [`LINK_MODE`].
     pub mode: u32,
+}
+
+impl FileState {
+    /// Whether this is what it was, permission bits aside.
+    pub fn is(&self, content: &Content) -> bool {
+        (self.mode == LINK_MODE) == content.is_link() && self.sha256 == content.bytes.sha256()
+    }
 }
 
 /// A file's before and after.

@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, ArtifactRef, Change, Changes, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located, Message,
-    Person, Place, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
+    Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located,
+    Message, Person, Place, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
 pub trait Files: Send + Sync {
-    /// Finds where an effect's path leads, or refuses it if that is outside every root.
-    fn locate(&self, effect: Effect) -> Result<Located, ToolError>;
+    /// Finds where the paths of a call's effects lead, or refuses what is outside every root. What a call removes it
+    /// removes by name: where that name is a link, every effect on it is on the link itself.
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError>;
     /// Opens a regular file for reading.
-    fn open(&self, place: &Place) -> Result<File, ToolError>;
+    fn open(&self, place: &Place) -> Result<Opened, ToolError>;
+    /// All of a file, if it has at most so many bytes, or the link that is there; none when nothing is.
+    fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
     /// Lists a folder, sorted by name.
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
     /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
@@ -33,6 +36,23 @@ pub trait Files: Send + Sync {
     fn shown(&self, place: &Place) -> String;
     /// How well access stays beneath the roots on this kernel.
     fn holding(&self) -> Holding;
+}
+
+/// A regular file, open for reading, and what was known of it then.
+#[derive(Debug)]
+pub struct Opened {
+    /// The file.
+    pub file: File,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+impl Read for Opened {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.file.read(into)
+    }
 }
 
 /// Stored output that can be read back.
@@ -125,12 +145,12 @@ impl Hands {
     }
 
     /// Opens the file at a declared path.
-    pub fn open(&self, path: &str) -> Result<File, ToolError> {
+    pub fn open(&self, path: &str) -> Result<Opened, ToolError> {
         self.open_at(&self.declared(Access::Read, path)?)
     }
 
     /// Opens a file at or beneath a declared place.
-    pub fn open_at(&self, place: &Place) -> Result<File, ToolError> {
+    pub fn open_at(&self, place: &Place) -> Result<Opened, ToolError> {
         self.reach(Access::Read, place)?;
         self.means.files.open(place)
     }
@@ -145,17 +165,11 @@ impl Hands {
         self.means.files.shown(place)
     }
 
-    /// All bytes of a file at or beneath a declared place; none when nothing is there.
-    pub fn bytes_at(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
-        let mut file = match self.open_at(place) {
-            Ok(file) => file,
-            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)
-            .map_err(|error| ToolError::io(&format!("`{}` can't be read", place.path), &error))?;
-        Ok(Some(bytes))
+    /// All of a file at or beneath a declared place, if it has at most so many bytes, or the link that is there; none
+    /// when nothing is.
+    pub fn content_at(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError> {
+        self.reach(Access::Read, place)?;
+        self.means.files.content(place, most)
     }
 
     /// Lists a folder at or beneath a declared place; what policy hides isn't in it.

@@ -4,6 +4,7 @@
 //! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
+mod blob;
 mod call;
 mod change;
 mod clock;
@@ -21,14 +22,15 @@ pub mod strict_json;
 mod tool;
 mod walk;
 
+pub use blob::Blob;
 pub use call::Call;
-pub use change::{Change, Changes, Content, Edit, FileState, Seen};
+pub use change::{Change, Changes, Content, Edit, FileState, LINK_MODE, Seen};
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Means, Tally, Veil};
+pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Means, Opened, Tally, Veil};
 pub use hash::{hex, sha256};
 pub use person::{Level, Message, Person};
 pub use place::{Located, Place};

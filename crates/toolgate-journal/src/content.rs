@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 use rustix::fs::AtFlags;
-use toolgate_contract::sha256;
+use toolgate_contract::Blob;
 
 use crate::folder::Folder;
 use crate::{Durability, JournalError};
 
-/// How much is kept, unless configuration says otherwise.
+/// How much is kept, unless somebody says otherwise.
 const USUAL_QUOTA: u64 = 1 << 30;
 
 /// A store of contents by hash.
@@ -35,27 +35,24 @@ impl Contents {
         self
     }
 
-    /// Stores content and returns its hash.
-    pub fn put(&self, bytes: &[u8]) -> Result<String, JournalError> {
-        let hash = sha256(bytes);
-        if self
-            .folder
-            .existing(&hash)?
-            .is_none_or(|file| file.metadata().is_ok_and(|facts| facts.len() != bytes.len() as u64))
-        {
-            self.folder.put(&hash, bytes, self.durability)?;
-            self.count(bytes.len() as u64)?;
+    /// Stores content under its hash.
+    pub fn put(&self, content: &Blob) -> Result<(), JournalError> {
+        let (hash, size) = (content.sha256(), content.len() as u64);
+        let stored = self.folder.existing(hash)?;
+        if stored.is_none_or(|file| file.metadata().is_ok_and(|facts| facts.len() != size)) {
+            self.folder.put(hash, content, self.durability)?;
+            self.count(size)?;
         }
-        Ok(hash)
+        Ok(())
     }
 
     /// The content with this hash; none when it was evicted, or isn't what it was.
-    pub fn get(&self, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
+    pub fn get(&self, hash: &str) -> Result<Option<Blob>, JournalError> {
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         let Some(mut file) = (if is_hash { self.folder.existing(hash)? } else { None }) else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|error| self.folder.error("couldn't be read", hash, error))?;
-        Ok((sha256(&bytes) == hash).then_some(bytes))
+        Ok(Some(Blob::from(bytes)).filter(|content| content.sha256() == hash))
     }
 
     fn count(&self, added: u64) -> Result<(), JournalError> {
@@ -126,24 +123,29 @@ mod tests {
     #[test]
     fn content_comes_back_by_its_hash_or_not_at_all() {
         let (_workspace, contents) = contents();
-        let hash = contents.put(b"some text").unwrap();
-        assert_eq!(contents.put(b"some text").unwrap(), hash);
-        assert_eq!(contents.get(&hash).unwrap().unwrap(), b"some text");
+        let text = Blob::from(b"some text".to_vec());
+        contents.put(&text).unwrap();
+        contents.put(&text).unwrap();
+        let hash = text.sha256();
+        assert_eq!(contents.get(hash).unwrap(), Some(text.clone()));
         assert_eq!(contents.get(&"0".repeat(64)).unwrap(), None);
         assert_eq!(contents.get("../index.db").unwrap(), None);
-        std::fs::write(contents.folder.path().join(&hash), "other txt").unwrap();
-        assert_eq!(contents.get(&hash).unwrap(), None, "content that was tampered with is no content");
+        std::fs::write(contents.folder.path().join(hash), "other txt").unwrap();
+        assert_eq!(contents.get(hash).unwrap(), None, "content that was tampered with is no content");
     }
 
     #[test]
     fn the_oldest_go_first_and_the_newest_stays() {
         let (_workspace, contents) = contents();
         let contents = contents.with_quota(1_000);
-        let hashes: Vec<String> = (0..20u8).map(|n| contents.put(&[n; 100]).unwrap()).collect();
-        let kept: Vec<bool> = hashes.iter().map(|hash| contents.get(hash).unwrap().is_some()).collect();
+        let is_kept = |blob: &Blob| contents.get(blob.sha256()).unwrap().is_some();
+        let blobs: Vec<Blob> = (0..20u8).map(|n| Blob::from(vec![n; 100])).collect();
+        blobs.iter().for_each(|blob| contents.put(blob).unwrap());
+        let kept: Vec<bool> = blobs.iter().map(is_kept).collect();
         assert!(kept[19] && !kept[0], "{kept:?}");
         assert!(kept.iter().filter(|kept| **kept).count() <= 10, "{kept:?}");
-        let large = contents.put(&[9; 5_000]).unwrap();
-        assert!(contents.get(&large).unwrap().is_some(), "even when it is larger than the quota");
+        let large = Blob::from(vec![9; 5_000]);
+        contents.put(&large).unwrap();
+        assert!(is_kept(&large), "even when it is larger than the quota");
     }
 }

@@ -32,6 +32,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// How the record is kept.
     pub audit: Audit,
+    /// How much is kept for undo.
+    pub undo: UndoConfig,
     /// What else is a secret.
     pub redact: Redact,
 }
@@ -252,6 +254,14 @@ pub struct Audit {
     pub durability: Option<Durability>,
 }
 
+/// `[undo]`: how much is kept to take changes back.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UndoConfig {
+    /// Bytes of file contents, 1 GiB if left out; past that the oldest are evicted and can't be brought back any more.
+    pub quota_bytes: Option<u64>,
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -282,6 +292,8 @@ struct File {
     #[serde(default)]
     audit: Audit,
     #[serde(default)]
+    undo: UndoConfig,
+    #[serde(default)]
     redact: Redact,
 }
 
@@ -303,6 +315,7 @@ impl Config {
             roots: file.roots,
             limits: file.limits,
             audit: file.audit,
+            undo: file.undo,
             redact: file.redact,
         })
     }
@@ -339,6 +352,8 @@ mod tests {
             lines = 5
             [audit]
             durability = "sync"
+            [undo]
+            quota_bytes = 5_000_000
             [redact]
             names = ["MY_PIN"]
             "#,
@@ -353,6 +368,7 @@ mod tests {
         assert_eq!(config.limits.of(Some("grep")).lines, Some(5));
         assert_eq!(config.limits.of(Some("read")).lines, Some(10));
         assert_eq!(config.audit.durability, Some(Durability::Sync));
+        assert_eq!(config.undo.quota_bytes, Some(5_000_000));
         assert_eq!(Config::parse("", "test"), Ok(Config::default()));
     }
 

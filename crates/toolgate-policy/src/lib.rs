@@ -27,7 +27,8 @@
 //! # How layers merge
 //!
 //! The most authoritative layer that names a preset chooses it; weaker layers only tighten, and so it goes for limits,
-//! durability, roots and unknown commands. A workspace that isn't trusted only ever tightens: what would loosen is
+//! durability, roots and unknown commands. Of the quota for undo neither more nor less is stricter, so there the most
+//! authoritative layer has its way. A workspace that isn't trusted only ever tightens: what would loosen is
 //! ignored, with a warning each.
 
 mod case;
@@ -57,7 +58,7 @@ pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
     Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
-    Unknown,
+    UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};

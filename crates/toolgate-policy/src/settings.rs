@@ -23,6 +23,8 @@ pub struct Settings {
     pub tool_limits: BTreeMap<String, Limits>,
     /// When an event counts as written.
     pub durability: Durability,
+    /// Bytes of file contents that are kept for undo.
+    pub undo_quota_bytes: u64,
     /// Names of environment variables whose values are secrets, beside the built-in ones.
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
@@ -55,6 +57,9 @@ impl Default for Limits {
     }
 }
 
+/// What is kept for undo where no layer says otherwise: 1 GiB.
+const USUAL_UNDO_QUOTA: u64 = 1 << 30;
+
 /// When an event counts as written, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,6 +80,7 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         limits: merge_limits(layers, None, warnings),
         tool_limits: tools.into_iter().map(|name| (name.clone(), merge_limits(layers, Some(name), warnings))).collect(),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
+        undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
     })
@@ -127,6 +133,29 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// The strongest layer that names a quota has its way. A larger one takes disk space and a smaller one takes the way back,
+/// so a workspace that isn't trusted has no say in it.
+fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
+    let mut quota = None;
+    for input in layers {
+        let Some(wanted) = input.config.undo.quota_bytes else { continue };
+        if wanted == 0 {
+            let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
+            return Err(fault.at(&input.source, input.layer, None));
+        }
+        match quota {
+            None if input.may_loosen() => quota = Some(wanted),
+            Some(chosen) if chosen == wanted => {}
+            _ if input.may_loosen() => {
+                warnings
+                    .push(format!("{}: `quota_bytes` is ignored: a layer with more authority set it.", input.source));
+            }
+            _ => warnings.push(input.ignored("the quota for undo (`quota_bytes`)", false)),
+        }
+    }
+    Ok(quota.unwrap_or(USUAL_UNDO_QUOTA))
 }
 
 fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
@@ -248,5 +277,17 @@ mod tests {
         assert_eq!(merged.durability, Durability::Sync);
         assert_eq!(merged.unknown_commands, Unknown::Ask);
         assert!(merged.secret_names.contains("A") && merged.secret_names.contains("B"));
+    }
+
+    #[test]
+    fn the_strongest_layer_sets_the_quota_for_undo_and_an_untrusted_workspace_has_no_say() {
+        let quota = |bytes: u64| format!("[undo]\nquota_bytes = {bytes}");
+        assert_eq!(settings(vec![]).0.undo_quota_bytes, 1 << 30);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &quota(500)), layer(Layer::Flags, &quota(900))]);
+        assert_eq!((merged.undo_quota_bytes, warnings.len()), (500, 1), "{warnings:?}");
+        for bytes in [1, 1 << 40] {
+            let (merged, warnings) = settings(vec![untrusted(&quota(bytes))]);
+            assert_eq!((merged.undo_quota_bytes, warnings.len()), (1 << 30, 1), "{warnings:?}");
+        }
     }
 }

@@ -161,7 +161,7 @@ impl Gate {
     }
 
     fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
-        effects.into_iter().map(|effect| self.files.locate(effect)).collect()
+        self.files.locate(effects)
     }
 
     fn limits(&self, tool: &str) -> (Limits, Duration) {

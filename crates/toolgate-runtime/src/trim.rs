@@ -7,6 +7,8 @@ mod payload;
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr_iter;
+
 pub use payload::{Outcome, trim_payload};
 
 /// How much of a text is shown.
@@ -155,13 +157,16 @@ fn shorten(line: &str, most: usize) -> (Cow<'_, str>, usize) {
 }
 
 fn fits(line: &str, most: usize) -> bool {
+    if line.len() <= most {
+        return true;
+    }
     let content = line.trim_end_matches(['\r', '\n']);
     content.len() <= most || content.chars().count() <= most
 }
 
 /// The number of lines; one that isn't ended counts.
 fn count_lines(text: &str) -> usize {
-    let ends = text.bytes().filter(|byte| *byte == b'\n').count();
+    let ends = memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 

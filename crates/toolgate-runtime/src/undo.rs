@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_contract::{
     Access, Adapter, AnyTool, BoxFuture, Change, Content, Declaration, Edit, Effect, ErrorCode, Event, FileState, Form,
-    Hands, Happening, Permission, Place, Prepared, Preview, Risk, SideEffect, ToolError, schemars, sha256,
+    Hands, Happening, LINK_MODE, Permission, Place, Prepared, Preview, Risk, SideEffect, ToolError, schemars,
 };
 use toolgate_journal::{Contents, list_runs, read_events};
 
@@ -127,8 +127,11 @@ impl Prepared for Ready {
     fn effects(&self) -> Vec<Effect> {
         let effects = |change: &Change| {
             let path = &change.path;
-            let back = if change.before.is_some() { Effect::write(path) } else { Effect::delete(path) };
-            [Effect::read(path), back]
+            let back = change.before.as_ref().map(|_| Effect::write(path));
+            // A link that was put there is removed, whatever comes in its place.
+            let is_link = change.after.as_ref().is_some_and(|after| after.mode == LINK_MODE);
+            let away = (back.is_none() || is_link).then(|| Effect::delete(path));
+            [Effect::read(path)].into_iter().chain(back).chain(away)
         };
         self.changes.iter().flat_map(effects).collect()
     }
@@ -171,8 +174,12 @@ impl Ready {
     fn edit(&self, change: &Change, hands: &Hands) -> Result<Edit, ToolError> {
         let access = if change.before.is_some() { Access::Write } else { Access::Delete };
         let place = hands.target(access, &change.path)?;
-        let now = hands.bytes_at(&place)?;
-        if now.as_ref().map(sha256) != change.after.as_ref().map(|after| after.sha256.clone()) {
+        let now = hands.content_at(&place, u64::MAX)?;
+        let is_as_it_was = match (&now, &change.after) {
+            (Some(now), Some(after)) => after.is(now),
+            (now, after) => now.is_none() && after.is_none(),
+        };
+        if !is_as_it_was {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
         let after = change.before.as_ref().map(|before| self.content(&change.path, before)).transpose()?;

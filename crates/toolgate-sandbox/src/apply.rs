@@ -76,8 +76,13 @@ fn stage(
     let there = rustix::fs::statat(&staged.folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (&edit.after, there) {
         (_, Ok(stat)) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
+        (Some(link), _) if link.is_link() => {
+            rustix::fs::symlinkat(&*link.bytes, &staged.folder, temporary)?;
+            staged.new = Some(temporary.to_owned());
+        }
         (Some(content), there) => {
-            write_out(&staged, content, there.ok().as_ref(), temporary)?;
+            let replaced = there.ok().filter(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());
+            write_out(&staged, content, replaced.as_ref(), temporary)?;
             staged.new = Some(temporary.to_owned());
         }
         (None, Err(error)) => return Err(error),

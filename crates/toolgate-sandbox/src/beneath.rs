@@ -1,9 +1,7 @@
 //! Opening one path beneath a folder's descriptor, following no link. The kernel does it in one step where it has
 //! `openat2`; elsewhere the walk does the same, name by name, each from the descriptor before.
 
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -114,7 +112,7 @@ pub(crate) fn resolve(way: OpenWay, root: BorrowedFd<'_>, path: &str) -> Result<
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP);
                 }
-                let target = read_link(way, root, &here)?;
+                let target = follow(way, root, &here)?;
                 real.pop();
                 todo.extend(names_of(&target));
             }
@@ -138,11 +136,15 @@ fn names_of(path: &str) -> Vec<String> {
     path.split('/').rev().filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect()
 }
 
-/// The target of the link at `path`; an absolute one leads out of the root.
-fn read_link(way: OpenWay, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+/// What the link at `path` holds.
+pub(crate) fn read_link(way: OpenWay, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = open(way, root, folder, OFlags::PATH | OFlags::DIRECTORY)?;
-    let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
-    let target = OsStr::from_bytes(target.as_bytes()).to_str().ok_or(Errno::ILSEQ)?;
-    if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target.to_owned()) }
+    Ok(rustix::fs::readlinkat(&folder, name, Vec::new())?.into_bytes())
+}
+
+/// Where the link at `path` leads; an absolute one leads out of the root.
+fn follow(way: OpenWay, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+    let target = String::from_utf8(read_link(way, root, path)?).map_err(|_| Errno::ILSEQ)?;
+    if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target) }
 }

@@ -1,7 +1,9 @@
 //! The folders that tools may touch, each held open. Every access starts from a root's descriptor.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Access, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, Located, Place, ToolError, Visitors, WalkOptions,
+    Access, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, LINK_MODE, Located, Opened, Place,
+    ToolError, Visitors, WalkOptions,
 };
 
 use crate::apply::{new_name, old_name};
@@ -94,45 +97,84 @@ impl Roots {
         self.roots.get(place.root).ok_or_else(|| ToolError::internal(format!("There is no root {}.", place.root)))
     }
 
-    /// Where links lead. Deleting a link deletes the link, so there only the folder is resolved.
-    fn real(&self, written: &Place, access: Access) -> Result<Place, Errno> {
-        let folder = self.roots[written.root].folder.as_fd();
-        let path = match (access, written.path.rsplit_once('/')) {
-            _ if self.is_plain(written) => written.path.clone(),
-            (Access::Delete, Some((parent, name))) => match beneath::resolve(self.way, folder, parent)?.as_str() {
-                "" => name.to_owned(),
-                parent => format!("{parent}/{name}"),
-            },
-            (Access::Delete, None) => written.path.clone(),
-            _ => beneath::resolve(self.way, folder, &written.path)?,
-        };
-        Ok(Place { root: written.root, path })
-    }
-
-    /// Whether the path exists with no link on the way: the common case, one system call.
-    fn is_plain(&self, written: &Place) -> bool {
-        beneath::open(self.way, self.roots[written.root].folder.as_fd(), &written.path, OFlags::PATH).is_ok()
-    }
-}
-
-impl Files for Roots {
-    fn locate(&self, effect: Effect) -> Result<Located, ToolError> {
+    /// Where one effect's path leads; `itself` leaves a link at its end alone.
+    fn locate_one(&self, effect: Effect, itself: bool) -> Result<Located, ToolError> {
         let Some((access, path)) = effect.path() else { return Ok(Located::nowhere(effect)) };
         let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
         let written = lexical(&paths, path)?;
         if access > Access::Read && self.root(&written)?.access == RootAccess::Read {
             return Err(ToolError::new(ErrorCode::PolicyDenied, format!("`{path}` is in a root that is read-only.")));
         }
-        let real = self.real(&written, access).map_err(|error| match error {
+        let real = self.real(&written, itself).map_err(|error| match error {
             Errno::XDEV => outside(path, "a link on the way leads out of its root"),
             error => refusal(&written, error),
         })?;
         Ok(Located { effect, written: Some(written), real: Some(real) })
     }
 
-    fn open(&self, place: &Place) -> Result<File, ToolError> {
+    /// Where links lead. Of what is meant `itself` only the folder is resolved.
+    fn real(&self, written: &Place, itself: bool) -> Result<Place, Errno> {
+        let folder = self.roots[written.root].folder.as_fd();
+        let path = match (itself, written.path.rsplit_once('/')) {
+            _ if self.is_plain(written) => written.path.clone(),
+            (true, Some((parent, name))) => match beneath::resolve(self.way, folder, parent)?.as_str() {
+                "" => name.to_owned(),
+                parent => format!("{parent}/{name}"),
+            },
+            (true, None) => written.path.clone(),
+            _ => beneath::resolve(self.way, folder, &written.path)?,
+        };
+        Ok(Place { root: written.root, path })
+    }
+
+    /// Whether the path exists with no link on the way: the common case, one look. A name in the root itself has no way.
+    fn is_plain(&self, written: &Place) -> bool {
+        let root = self.roots[written.root].folder.as_fd();
+        match written.path.contains('/') || written.path.is_empty() {
+            true => beneath::open(self.way, root, &written.path, OFlags::PATH).is_ok(),
+            false => rustix::fs::statat(root, &written.path, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| kind_of(&stat) != EntryKind::Link),
+        }
+    }
+}
+
+impl Files for Roots {
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
+        let paths = effects.iter().filter_map(Effect::path);
+        let removed: BTreeSet<String> =
+            paths.filter(|(access, _)| *access == Access::Delete).map(|(_, path)| path.to_owned()).collect();
+        let locate = |effect: Effect| {
+            let itself = effect.path().is_some_and(|(_, path)| removed.contains(path));
+            self.locate_one(effect, itself)
+        };
+        effects.into_iter().map(locate).collect()
+    }
+
+    fn open(&self, place: &Place) -> Result<Opened, ToolError> {
         // Never waits: a pipe or device is opened without blocking and then refused.
         regular_file(self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?, place)
+    }
+
+    fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError> {
+        let mut opened = match self.open(place) {
+            Ok(opened) => opened,
+            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+            Err(error) => {
+                let link = beneath::read_link(self.way, self.root(place)?.folder.as_fd(), &place.path);
+                let content = |target: Vec<u8>| Content { bytes: target.into(), mode: Some(LINK_MODE) };
+                return link.map(|target| Some(content(target))).map_err(|_| error);
+            }
+        };
+        if opened.size > most {
+            let message = format!("`{}` has {} bytes; at most {most} can be taken.", shown(place), opened.size);
+            return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+        }
+        let mut bytes = Vec::with_capacity(opened.size as usize + 1);
+        opened
+            .file
+            .read_to_end(&mut bytes)
+            .map_err(|error| ToolError::io(&format!("`{}` can't be read", shown(place)), &error))?;
+        Ok(Some(Content { bytes: bytes.into(), mode: Some(opened.mode) }))
     }
 
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
@@ -218,10 +260,10 @@ impl Files for Roots {
 }
 
 /// The file behind a descriptor, if it is a regular one.
-pub(crate) fn regular_file(fd: OwnedFd, place: &Place) -> Result<File, ToolError> {
+pub(crate) fn regular_file(fd: OwnedFd, place: &Place) -> Result<Opened, ToolError> {
     let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
     match kind_of(&stat) {
-        EntryKind::File => Ok(File::from(fd)),
+        EntryKind::File => Ok(Opened { file: File::from(fd), size: stat.st_size as u64, mode: stat.st_mode & 0o7777 }),
         EntryKind::Folder => Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place)))
             .with_hint("Use `list` to see what is in it.")),
         _ => Err(ToolError::new(

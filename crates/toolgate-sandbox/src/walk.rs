@@ -277,7 +277,7 @@ impl Handle for At<'_> {
     fn open(&self) -> Result<File, ToolError> {
         let place = &self.spot.place;
         let fd = self.ground.open_file(self.spot.path()).map_err(|error| refusal(place, error))?;
-        regular_file(fd, place)
+        regular_file(fd, place).map(|opened| opened.file)
     }
 
     fn facts(&self) -> Option<Facts> {

@@ -1,4 +1,5 @@
-//! `delete`: removes a file, or a folder with everything in it (C-50). What is removed is kept for undo.
+//! `delete`: removes a file, or a folder with everything in it (C-50). What is removed is kept for undo. Of a link it
+//! removes the link, never what that leads to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ pub struct Delete;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file or folder, relative to the workspace.
+    /// Path of the file or folder, relative to the workspace. Of a link, the link itself is removed.
     path: String,
     /// Whether a folder is removed with everything in it.
     #[serde(default)]
@@ -90,15 +91,18 @@ fn collect(hands: &Hands, folder: &Place, files: &mut Vec<Found>) -> Result<(), 
     for entry in hands.entries_at(folder)? {
         match entry.kind {
             EntryKind::Folder => collect(hands, &entry.place, files)?,
-            EntryKind::File if files.len() == MOST_FILES => {
+            EntryKind::File | EntryKind::Link if files.len() == MOST_FILES => {
                 let message = format!("There are more than {MOST_FILES} files in it.");
                 return Err(
                     ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its folders one by one.")
                 );
             }
-            EntryKind::File => files.push(Found::look_at(hands, &hands.shown(&entry.place), entry.place.clone())?),
-            EntryKind::Link | EntryKind::Other => {
-                let message = format!("`{}` is a link or a device, which can't be brought back.", entry.place.path);
+            EntryKind::File | EntryKind::Link => {
+                files.push(Found::look_at(hands, &hands.shown(&entry.place), entry.place.clone())?);
+            }
+            EntryKind::Other => {
+                let message =
+                    format!("`{}` is a pipe, socket or device, which can't be brought back.", entry.place.path);
                 return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Remove it with `shell` first."));
             }
         }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::file::Found;
 use crate::text::{Diff, Edited, Tier, edit_in, unified};
@@ -79,8 +79,12 @@ impl Tool for Edit {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let found = Found::look(hands, &args.path)?;
+        // The file is hashed meanwhile; an edit of another version is refused for that first.
+        let edited = edited(&found, &args);
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
-        let Edited { content, replacements, tier, note, first_line } = edited(&found, &args)?;
+        let Edited { content, replacements, tier, note, first_line } = edited?;
+        let content = Blob::from(content);
+        content.hash_ahead();
         let note = match moved_on {
             None => note,
             // The text still stands there once and exactly: the edit means the same as it did.

@@ -93,6 +93,15 @@ impl Encoding {
         Decoded { text: text.into_owned(), replaced }
     }
 
+    /// The same for bytes that nobody else wants: UTF-8 needs no copy.
+    pub(crate) fn decode_all(self, bytes: Vec<u8>) -> Decoded {
+        match String::from_utf8(bytes) {
+            Ok(text) if self == Self::Utf8 => Decoded { text, replaced: 0 },
+            Ok(text) => self.decode(text.as_bytes()),
+            Err(fault) => self.decode(fault.as_bytes()),
+        }
+    }
+
     pub(crate) fn known(self) -> &'static known::Encoding {
         match self {
             Self::Utf8 => known::UTF_8,

@@ -1,9 +1,6 @@
 //! A file that a tool is about to change: what is there now, and whether that is what the session knows.
 
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
-
-use toolgate_contract::{Content, Edit, ErrorCode, Hands, Place, ToolError, sha256};
+use toolgate_contract::{Blob, Content, Edit, ErrorCode, Hands, LINK_MODE, Place, ToolError};
 
 use crate::encoding::Encoding;
 
@@ -15,7 +12,7 @@ pub(crate) struct Found {
     pub(crate) path: String,
     pub(crate) place: Place,
     /// None when nothing is there.
-    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) bytes: Option<Blob>,
     /// Permission bits; those of a new file when nothing is there.
     pub(crate) mode: u32,
 }
@@ -23,36 +20,34 @@ pub(crate) struct Found {
 impl Found {
     /// Looks at a path that was declared for reading.
     pub(crate) fn look(hands: &Hands, path: &str) -> Result<Self, ToolError> {
-        Self::look_at(hands, path, hands.place(path)?)
+        let found = Self::look_at(hands, path, hands.place(path)?)?;
+        match found.mode {
+            LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
+            _ => {
+                found.bytes.iter().for_each(Blob::hash_ahead);
+                Ok(found)
+            }
+        }
     }
 
-    /// Looks at a place that is at or beneath one that was declared for reading.
+    /// Looks at a place that is at or beneath one that was declared for reading. A link is found as it is.
     pub(crate) fn look_at(hands: &Hands, path: &str, place: Place) -> Result<Self, ToolError> {
-        let mut found = Self { path: path.to_owned(), place, bytes: None, mode: 0o644 };
-        let mut file = match hands.open_at(&found.place) {
-            Ok(file) => file,
-            Err(error) if error.code == ErrorCode::NotFound => return Ok(found),
-            Err(error) => return Err(error),
-        };
-        let fault = |error| ToolError::io(&format!("`{path}` can't be read"), &error);
-        let facts = file.metadata().map_err(fault)?;
-        if facts.len() > LARGEST {
-            return Err(ToolError::new(
-                ErrorCode::FileTooLarge,
-                format!("`{path}` has {} bytes; files over {LARGEST} aren't changed by this tool.", facts.len()),
-            )
-            .with_hint("Change it with a program, through `shell`."));
-        }
-        found.mode = facts.permissions().mode() & 0o7777;
-        let mut bytes = Vec::with_capacity(facts.len() as usize);
-        file.read_to_end(&mut bytes).map_err(fault)?;
-        found.bytes = Some(bytes);
-        Ok(found)
+        let content = hands.content_at(&place, LARGEST).map_err(|error| match error.code {
+            ErrorCode::FileTooLarge => error.with_hint("Change it with a program, through `shell`."),
+            _ => error,
+        })?;
+        let mode = content.as_ref().and_then(|content| content.mode).unwrap_or(0o644);
+        Ok(Self { path: path.to_owned(), place, bytes: content.map(|content| content.bytes), mode })
     }
 
     /// What is there, or the error that nothing is.
     pub(crate) fn bytes(&self) -> Result<&[u8], ToolError> {
         self.bytes.as_deref().ok_or_else(|| ToolError::not_found(&self.path))
+    }
+
+    /// The same, to be put elsewhere.
+    pub(crate) fn content(&self) -> Result<Blob, ToolError> {
+        self.bytes.clone().ok_or_else(|| ToolError::not_found(&self.path))
     }
 
     /// How its bytes spell its text.
@@ -61,13 +56,14 @@ impl Found {
     }
 
     /// The edit that puts this content there.
-    pub(crate) fn becoming(self, bytes: Vec<u8>, mode: Option<u32>) -> Edit {
-        Edit { place: self.place, before: self.bytes, after: Some(Content { bytes, mode }) }
+    pub(crate) fn becoming(self, bytes: impl Into<Blob>, mode: Option<u32>) -> Edit {
+        Edit { after: Some(Content { bytes: bytes.into(), mode }), ..self.vanishing() }
     }
 
     /// The edit that removes it.
     pub(crate) fn vanishing(self) -> Edit {
-        Edit { place: self.place, before: self.bytes, after: None }
+        let mode = Some(self.mode);
+        Edit { place: self.place, before: self.bytes.map(|bytes| Content { bytes, mode }), after: None }
     }
 
     /// Refuses when the caller expected another content. Otherwise says what happened to the file since the session
@@ -77,7 +73,7 @@ impl Found {
         if expected.is_none() && seen.is_none() {
             return Ok(None);
         }
-        let now = self.bytes.as_ref().map(sha256);
+        let now = self.bytes.as_ref().map(|bytes| bytes.sha256().to_owned());
         if let Some(expected) = expected.filter(|expected| now.as_deref() != Some(*expected)) {
             let message = format!("`{}` is not the version {expected}: {}", self.path, self.what_happened(hands, &now));
             return Err(ToolError::new(ErrorCode::StaleFile, message));

@@ -1,8 +1,8 @@
-//! `move`: gives a file another path (C-50).
+//! `move`: gives a file another path (C-50). A link is moved as it is, never what it leads to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Effect, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::file::Found;
 
@@ -13,7 +13,7 @@ pub struct Move;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace.
+    /// Path of the file, relative to the workspace. Of a link, the link itself is moved.
     from: String,
     /// Its new path. Folders that are missing are made.
     to: String,
@@ -52,9 +52,9 @@ impl Tool for Move {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let source = Found::look(hands, &args.from)?;
+        let source = Found::look_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
         let target = Found::look(hands, &args.to)?;
-        let content = source.bytes()?.to_vec();
+        let content = source.content()?;
         if source.place == target.place {
             return Err(ToolError::invalid_args("`from` and `to` are the same file."));
         }

@@ -66,13 +66,11 @@ pub(crate) struct Text {
     pub(crate) cut: u64,
 }
 
-/// Finds a page in a file. `is_stopped` is asked before each block; it ends the search with an error.
-pub(crate) fn find(file: &File, wanted: &Wanted, is_stopped: &dyn Fn() -> bool) -> io::Result<Found> {
-    let size = file.metadata()?.len();
+/// Finds a page in a file of this size. `is_stopped` is asked before each block; it ends the search with an error.
+pub(crate) fn find(file: &File, size: u64, wanted: &Wanted, is_stopped: &dyn Fn() -> bool) -> io::Result<Found> {
     let source = Source { file, is_stopped };
     if size <= WHOLE {
-        let mut bytes = Vec::with_capacity(size as usize + 1);
-        source.from(0).take(WHOLE + 1).read_to_end(&mut bytes)?;
+        let bytes = source.whole(size)?;
         if bytes.len() as u64 <= WHOLE {
             return in_whole(&bytes, wanted);
         }
@@ -92,7 +90,10 @@ fn in_whole(bytes: &[u8], wanted: &Wanted) -> io::Result<Found> {
         Ok(offset) => offset.max(1),
         Err(_) => (total + 1).saturating_sub(wanted.offset.unsigned_abs()).max(1),
     };
-    let taken = take(&mut &*text, &wanted.page(first))?;
+    let taken = match first == 1 && total <= wanted.lines && text.len() < wanted.bytes {
+        true => Taken { content: text.into_owned(), lines: total, ..Taken::default() },
+        false => take(&mut &*text, &wanted.page(first))?,
+    };
     let encoding = Encoding::of(bytes);
     let (total, sha256) = (Some(total), Some(sha256(bytes)));
     let page = text_of(taken, first as i64, encoding);
@@ -155,7 +156,7 @@ fn text_of(taken: Taken, first: i64, encoding: Encoding) -> Text {
             let text = String::from_utf8_lossy(&taken.content).into_owned();
             Decoded { replaced: replacements(&text), text }
         }
-        other => other.decode(&taken.content),
+        other => other.decode_all(taken.content),
     };
     let (first, last) = if taken.lines == 0 { (0, 0) } else { (first, first + taken.lines as i64 - 1) };
     Text { content, first, last, has_more: taken.has_more, encoding, replaced, cut: taken.cut, ..Text::default() }
@@ -211,6 +212,18 @@ impl Source<'_> {
         if (self.is_stopped)() { Err(io::Error::other("stopped")) } else { self.file.read_at(into, at) }
     }
 
+    /// Everything, up to a little more than what is read whole.
+    fn whole(&self, size: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; size as usize + 1];
+        let length = self.read_at(&mut bytes, 0)?;
+        bytes.truncate(length);
+        // As much as the file is said to have, though there was room for more: that is its end.
+        if length == 0 || length as u64 != size {
+            self.from(length as u64).take(WHOLE + 1 - length as u64).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
     /// Reads until the block is full or the file ends.
     fn fill_at(&self, block: &mut [u8], at: u64) -> io::Result<usize> {
         let mut filled = 0;
@@ -257,7 +270,7 @@ mod tests {
     }
 
     fn whole(bytes: &[u8], wanted: &Wanted) -> Text {
-        text(find(&file_of(bytes), wanted, &|| false))
+        text(find(&file_of(bytes), bytes.len() as u64, wanted, &|| false))
     }
 
     /// The same as if the file were large.
@@ -341,7 +354,7 @@ mod tests {
 
     #[test]
     fn binary_is_recognised_at_the_start_and_on_the_page() {
-        let found = find(&file_of(b"\x7FELF\x02\0\0"), &ROOMY, &|| false).unwrap();
+        let found = find(&file_of(b"\x7FELF\x02\0\0"), 7, &ROOMY, &|| false).unwrap();
         assert_eq!(found, Found::Binary(b"\x7FELF\x02\0\0".to_vec()));
         let bytes = [b"text\n".repeat(20_000), vec![0; 1_000]].concat();
         let file = file_of(&bytes);
@@ -374,7 +387,7 @@ mod tests {
                     false
                 };
                 let wanted = Wanted { offset, ..ROOMY };
-                find(&file, &wanted, &change).unwrap();
+                find(&file, bytes.len() as u64, &wanted, &change).unwrap();
                 blocks.set(0);
                 in_part(&Source { file: &file, is_stopped: &change }, bytes.len() as u64, &wanted).unwrap();
             }
@@ -384,7 +397,7 @@ mod tests {
     #[test]
     fn a_stopped_call_reads_no_further() {
         let file = file_of(b"text\n");
-        assert!(find(&file, &ROOMY, &|| true).is_err());
+        assert!(find(&file, 5, &ROOMY, &|| true).is_err());
     }
 
     proptest! {

@@ -133,10 +133,11 @@ impl Bench {
 
     fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<FileResult, ToolError> {
         let piece = self.piece(&file.path, hands)?;
-        let moved_on = piece.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
-        let encoding = piece.found.encoding();
         let before = piece.now.clone();
-        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), encoding)?;
+        // The file is hashed meanwhile; a patch of another version is refused for that first.
+        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), piece.found.encoding());
+        let moved_on = piece.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
+        let applied = applied?;
         let note = match moved_on {
             None => None,
             Some(what) if applied.reports.iter().all(|hunk| hunk.tier == Tier::Exact && hunk.fuzz == 0) => {
@@ -145,7 +146,8 @@ impl Bench {
             Some(what) => return Err(piece.found.stale(&what)),
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
-        let after = applied.after.map(|bytes| Content { bytes, mode });
+        let after = applied.after.map(|bytes| Content { bytes: bytes.into(), mode });
+        after.iter().for_each(|content| content.bytes.hash_ahead());
         let target = match &file.operation {
             Operation::Move { to } | Operation::Copy { to } => to,
             _ => &file.path,

@@ -63,7 +63,7 @@ pub(crate) struct Shown {
 /// Shows an image file: makes it fit, and keeps it for the reply.
 pub(crate) async fn show(path: String, most_edge: u32, hands: &Hands) -> Result<Shown, ToolError> {
     let work = move |hands: &Hands| {
-        let bytes = load(&hands.open(&path)?, &path)?;
+        let bytes = load(&hands.open(&path)?.file, &path)?;
         let picture = keep(&bytes, &path, most_edge, hands)?;
         let sha256 = sha256(&bytes);
         hands.saw(&hands.place(&path)?, &sha256);

@@ -1,12 +1,11 @@
 //! `read`: shows a file, by lines (C-42).
 
 use std::fmt::Write;
-use std::fs::File;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_contract::{Adapter, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
+use toolgate_contract::{Adapter, Effect, ErrorCode, Hands, Opened, Permission, Risk, Spec, Tool, ToolError, schemars};
 
 use crate::encoding::Encoding;
 use crate::pages::{self, Found, Text, Wanted};
@@ -102,8 +101,8 @@ impl Tool for Read {
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let (path, line_numbers) = (args.path.clone(), args.line_numbers);
         let file = hands.open(&path)?;
-        let found = match file.metadata() {
-            Ok(facts) if facts.len() <= QUICK => look(&file, &args, hands)?,
+        let found = match file.size {
+            ..=QUICK => look(&file, &args, hands)?,
             _ => hands.blocking(move |hands| look(&file, &args, hands)).await?,
         };
         match found {
@@ -134,8 +133,8 @@ impl Args {
     }
 }
 
-fn look(file: &File, args: &Args, hands: &Hands) -> Result<Found, ToolError> {
-    pages::find(file, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
+fn look(Opened { file, size, .. }: &Opened, args: &Args, hands: &Hands) -> Result<Found, ToolError> {
+    pages::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
         true => ToolError::cancelled(),
         false => ToolError::io(&format!("`{}` can't be read", args.path), &error),
     })

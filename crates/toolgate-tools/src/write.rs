@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, sha256};
+use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::file::Found;
 use crate::text::{Diff, unified};
@@ -99,7 +99,8 @@ impl Tool for Write {
         if let (Some(what_happened), Mode::Overwrite) = (&moved_on, args.mode) {
             return Err(found.stale(what_happened));
         }
-        let new = wanted(&found, &args);
+        let new = Blob::from(wanted(&found, &args));
+        new.hash_ahead();
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
             (None, _) => Operation::Created,
@@ -107,7 +108,7 @@ impl Tool for Write {
             (Some(_), Mode::Overwrite) => Operation::Overwritten,
             (Some(_), Mode::Append) => Operation::Appended,
         };
-        let (size, hash) = (new.len(), sha256(&new));
+        let (size, hash) = (new.len(), new.sha256().to_owned());
         if !matches!(operation, Operation::Unchanged) {
             hands.change(vec![found.becoming(new, None)])?;
         }

@@ -11,7 +11,7 @@ use toolgate_contract::Scope;
 use toolgate_runtime::Answer;
 use toolgate_testkit::{ScriptedApprover, World};
 
-/// Files by path; text as it is, everything else visibly.
+/// Files by path; text as it is, links as `-> target`, everything else visibly.
 type Tree = BTreeMap<String, String>;
 
 #[tokio::test]
@@ -92,12 +92,15 @@ fn walk(root: &Path, folder: &Path, tree: &mut Tree) {
         if path.file_name().is_some_and(|name| name == ".toolgate" || name == ".gitkeep") {
             continue;
         }
-        if path.is_dir() {
-            walk(root, &path, tree);
-        } else {
-            let bytes = fs::read(&path).unwrap();
-            tree.insert(path.strip_prefix(root).unwrap().display().to_string(), bytes.escape_ascii().to_string());
-        }
+        let shown = match fs::read_link(&path) {
+            Ok(target) => format!("-> {}", target.display()),
+            Err(_) if path.is_dir() => {
+                walk(root, &path, tree);
+                continue;
+            }
+            Err(_) => fs::read(&path).unwrap().escape_ascii().to_string(),
+        };
+        tree.insert(path.strip_prefix(root).unwrap().display().to_string(), shown);
     }
 }
 
@@ -109,7 +112,9 @@ fn copy(from: &Path, to: &Path) {
         if path.file_name().is_some_and(|name| name == ".toolgate") {
             continue;
         }
-        if path.is_dir() {
+        if let Ok(link) = fs::read_link(&path) {
+            std::os::unix::fs::symlink(link, &target).unwrap();
+        } else if path.is_dir() {
             copy(&path, &target);
         } else {
             fs::copy(&path, &target).unwrap();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Change, FileState, Happening};
+use toolgate_contract::{Blob, Change, FileState, Happening, LINK_MODE};
 use toolgate_journal::{Contents, Durability, State, list_runs, read_events};
 use toolgate_tools::text::{Side, between};
 
@@ -74,13 +74,14 @@ impl Changes {
 }
 
 /// A file at one end of a change: its bytes and mode, or nothing there.
-struct Version(Option<(Vec<u8>, u32)>);
+struct Version(Option<(Blob, u32)>);
 
 impl Version {
     /// None when the content was evicted.
     fn of(state: &Option<FileState>, contents: &Contents) -> Result<Option<Self>> {
         let Some(state) = state else { return Ok(Some(Self(None))) };
-        Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, 0o100_000 | state.mode)))))
+        let mode = if state.mode == LINK_MODE { LINK_MODE } else { 0o100_000 | state.mode };
+        Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, mode)))))
     }
 
     fn side<'a>(&'a self, path: &'a str) -> Option<Side<'a>> {

@@ -42,6 +42,10 @@ preset = "workspace"
 # command = ["git", "push"]
 # match = ["git push origin main"]
 # no_match = ["git status"]
+
+# Bytes of file contents that are kept for `toolgate undo`; past that, the oldest go. This is the default, 1 GiB.
+# [undo]
+# quota_bytes = 1_073_741_824
 "#;
 
 impl Init {

@@ -1,18 +1,23 @@
 //! Changes files for one call: checked against what the tool saw, kept for undo, recorded, then made, in that order.
 
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 use toolgate_contract::{
-    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Place, Seen, ToolError,
-    Veil, sha256,
+    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Opened, Place, Seen,
+    ToolError, Veil,
 };
 use toolgate_journal::{ChangeNote, Changing, Contents, State};
 
 use super::speaker::Origin;
 use crate::session::Recorder;
 use crate::versions::Versions;
+
+/// Bytes of a file that are compared at a time; they stay in the processor's cache.
+const PIECE: usize = 128 * 1024;
+
+/// Memory that stays with the process when it is free; glibc doubles it.
+const KEPT_FREE: usize = 8 * 1024 * 1024;
 
 /// What every change in a workspace goes through.
 pub(crate) struct Workshop {
@@ -22,6 +27,7 @@ pub(crate) struct Workshop {
 
 impl Workshop {
     pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
+        keep_freed_memory();
         Self { state, contents }
     }
 
@@ -48,9 +54,12 @@ impl Workshop {
 
     /// The edit that takes one file back; none when it never changed, or what it was is no longer kept.
     fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Edit>, ToolError> {
-        let now = read(files, &change.place)?.map(|(bytes, _)| bytes);
-        let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.sha256.clone());
-        if now.as_ref().map(sha256) != hash(&change.after) || hash(&change.before) == hash(&change.after) {
+        let now = files.content(&change.place, u64::MAX)?;
+        let has_happened = match (&now, &change.after) {
+            (Some(now), Some(after)) => after.is(now),
+            (now, after) => now.is_none() && after.is_none(),
+        };
+        if !has_happened || change.before == change.after {
             return Ok(None);
         }
         let after = match &change.before {
@@ -62,6 +71,13 @@ impl Workshop {
         };
         Ok(Some(Edit { place: change.place.clone(), before: now, after }))
     }
+}
+
+/// Lets files of some megabytes come and go in memory that the process keeps. Glibc hands memory back to the kernel when
+/// more is free than the largest piece that it has seen come and go; to get it anew, page by page, takes longer than the
+/// work on it. So it is shown one large piece, which nobody touches.
+fn keep_freed_memory() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_FREE)));
 }
 
 /// Changes files for one call.
@@ -114,29 +130,46 @@ impl Changer {
     /// Stores before and after, and refuses when something else is there than what the tool saw.
     fn keep(&self, workshop: &Workshop, edits: &[Edit]) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::with_capacity(edits.len());
-        for edit in edits {
-            let found = read(self.files.as_ref(), &edit.place)?;
-            if found.as_ref().map(|found| &found.0) != edit.before.as_ref() {
-                return Err(self.moved_on(&edit.place, found.map(|found| found.0)));
-            }
-            let old_mode = found.as_ref().map(|found| found.1);
-            let before = match &found {
-                Some((bytes, mode)) => Some(state(workshop.contents.put(bytes)?, bytes, *mode)),
-                None => None,
+        for Edit { place, before, after } in edits {
+            let old_mode = self.mode_if_still(before.as_ref(), place)?;
+            let keep = |content: &Content, usual: Option<u32>| {
+                workshop.contents.put(&content.bytes)?;
+                let mode = content.mode.or(usual).unwrap_or(0o644);
+                let sha256 = content.bytes.sha256().to_owned();
+                Ok::<_, ToolError>(FileState { sha256, bytes: content.bytes.len() as u64, mode })
             };
-            let after = match &edit.after {
-                Some(Content { bytes, mode }) => {
-                    Some(state(workshop.contents.put(bytes)?, bytes, mode.or(old_mode).unwrap_or(0o644)))
-                }
-                None => None,
-            };
-            changes.push(Change { path: self.files.shown(&edit.place), place: edit.place.clone(), before, after });
+            let before = before.as_ref().map(|content| keep(&Content { mode: old_mode, ..content.clone() }, None));
+            let after = after.as_ref().map(|content| keep(content, old_mode));
+            changes.push(Change {
+                path: self.files.shown(place),
+                place: place.clone(),
+                before: before.transpose()?,
+                after: after.transpose()?,
+            });
         }
         Ok(changes)
     }
 
-    fn moved_on(&self, place: &Place, now: Option<Vec<u8>>) -> ToolError {
-        let by = now.and_then(|bytes| self.versions.author(place, &sha256(bytes)));
+    /// The mode of what is there, or the refusal when that is no longer what the tool saw.
+    fn mode_if_still(&self, before: Option<&Content>, place: &Place) -> Result<Option<u32>, ToolError> {
+        let files = self.files.as_ref();
+        let (is_still, mode) = match before {
+            Some(file) if !file.is_link() => match files.open(place) {
+                Ok(opened) => (holds(&opened, &file.bytes, place)?, Some(opened.mode)),
+                Err(error) if error.code == ErrorCode::NotFound => (false, None),
+                Err(error) => return Err(error),
+            },
+            other => {
+                let now = files.content(place, u64::MAX)?;
+                (now.as_ref() == other, now.and_then(|now| now.mode))
+            }
+        };
+        if is_still { Ok(mode) } else { Err(self.moved_on(place)) }
+    }
+
+    fn moved_on(&self, place: &Place) -> ToolError {
+        let now = self.files.content(place, u64::MAX).ok().flatten();
+        let by = now.and_then(|content| self.versions.author(place, content.bytes.sha256()));
         let by = by.map_or_else(|| "something outside this gate".into(), |call| format!("the call {call}"));
         ToolError::new(
             ErrorCode::StaleFile,
@@ -145,20 +178,22 @@ impl Changer {
     }
 }
 
-fn state(sha256: String, bytes: &[u8], mode: u32) -> FileState {
-    FileState { sha256, bytes: bytes.len() as u64, mode }
-}
-
-/// A file's bytes and permission bits; none when nothing is there.
-pub(crate) fn read(files: &dyn Files, place: &Place) -> Result<Option<(Vec<u8>, u32)>, ToolError> {
-    let mut file = match files.open(place) {
-        Ok(file) => file,
-        Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let fault = |error| ToolError::io(&format!("`{}` can't be read", place.path), &error);
-    let mode = file.metadata().map_err(fault)?.permissions().mode() & 0o7777;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(fault)?;
-    Ok(Some((bytes, mode)))
+/// Whether a file holds exactly these bytes. It is read piece by piece, so that nothing large has to be put aside.
+fn holds(opened: &Opened, expected: &[u8], place: &Place) -> Result<bool, ToolError> {
+    if opened.size != expected.len() as u64 {
+        return Ok(false);
+    }
+    let (mut file, mut rest) = (&opened.file, expected);
+    let mut piece = vec![0; PIECE.min(expected.len() + 1)];
+    loop {
+        let length = match file.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read.map_err(|error| ToolError::io(&format!("`{}` can't be read", place.path), &error))?,
+        };
+        match rest.split_at_checked(length) {
+            _ if length == 0 => return Ok(rest.is_empty()),
+            Some((now, more)) if *now == piece[..length] => rest = more,
+            _ => return Ok(false),
+        }
+    }
 }

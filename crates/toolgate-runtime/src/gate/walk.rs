@@ -188,9 +188,13 @@ impl<'a> Walk<'a> {
 
     /// Writes how it ended. A refused call gets its `started` here too, so that every call leaves a pair.
     fn record_end(&self, outcome: Result<Value, ToolError>, truncated: Option<Truncated>) -> Result<Value, ToolError> {
+        let (payload, error) = match outcome {
+            Ok(payload) => (Some(payload), None),
+            Err(error) => (None, Some(error)),
+        };
         let ending = Ending {
             duration_ms: self.steps.total().as_millis() as u64,
-            payload: outcome.as_ref().ok().cloned(),
+            payload,
             exit_code: self.tally.exit_code,
             files_changed: self.tally.files_changed.clone(),
             commands_run: self.tally.commands_run.clone(),
@@ -198,17 +202,18 @@ impl<'a> Walk<'a> {
             truncated,
             redacted: self.redacted,
         };
-        let ended = match &outcome {
-            Ok(_) => Happening::CallCompleted(ending),
-            Err(error) => Happening::CallFailed { error: error.clone(), class: error.code.class(), ending },
+        let ended = match error {
+            None => Happening::CallCompleted(ending),
+            Some(error) => Happening::CallFailed { class: error.code.class(), error, ending },
         };
-        let events: Vec<Event> = match self.is_started {
-            true => vec![self.event(ended)],
-            false => vec![self.event(self.started()), self.event(ended)],
-        };
-        match self.session.record(&events) {
-            Ok(()) => outcome,
-            Err(fault) => Err(unrecorded(fault, self.is_started)),
+        let started = (!self.is_started).then(|| self.started());
+        let events: Vec<Event> = started.into_iter().chain([ended]).map(|happening| self.event(happening)).collect();
+        self.session.record(&events).map_err(|fault| unrecorded(fault, self.is_started))?;
+        // The record lends the outcome, which may be large; it isn't copied.
+        match events.into_iter().next_back().map(|event| event.happening) {
+            Some(Happening::CallFailed { error, .. }) => Err(error),
+            Some(Happening::CallCompleted(ending)) => Ok(ending.payload.unwrap_or_default()),
+            _ => Err(ToolError::internal("A call's end was lost on its way to the record.")),
         }
     }
 

@@ -9,7 +9,7 @@ use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
 /// How many places of a text are read side by side.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// A set of keywords.
 pub(super) struct Keywords {
@@ -49,7 +49,7 @@ impl Keywords {
         let mut found = Vec::new();
         let lane = bytes.len() / LANES;
         // A lane pays off when it is much longer than what it has to read in advance.
-        let (read, state) = match lane >= self.longest * LANES {
+        let (read, state) = match lane >= self.longest * 4 {
             true => (lane * LANES, self.read_lanes(&bytes[..lane * LANES], &mut found)),
             false => (0, self.start),
         };
@@ -62,10 +62,13 @@ impl Keywords {
         let length = bytes.len() / LANES;
         let lanes: [&[u8]; LANES] = array::from_fn(|lane| &bytes[lane * length..(lane + 1) * length]);
         // Each lane begins as if it had read all that precedes it: a keyword's length of it is enough.
-        let mut states: [StateID; LANES] = array::from_fn(|lane| {
-            let before = &bytes[(lane * length).saturating_sub(self.longest)..lane * length];
-            before.iter().fold(self.start, |state, byte| self.automaton.next_state(Anchored::No, state, *byte))
-        });
+        let mut states = [self.start; LANES];
+        for ahead in (1..=self.longest).rev() {
+            for lane in 1..LANES {
+                let byte = bytes[lane * length - ahead];
+                states[lane] = self.automaton.next_state(Anchored::No, states[lane], byte);
+            }
+        }
         let mut notes: [Vec<Found>; LANES] = Default::default();
         (0..length).for_each(|at| {
             let mut special = false;

@@ -2,6 +2,7 @@
 //! largest are cut first, to a common size, so that a long log doesn't cost a short error message its place. A payload
 //! that is too large by its structure is stored as a whole and shown as a preview.
 
+use memchr::memchr_iter;
 use serde_json::{Value, json};
 use toolgate_contract::{ArtifactRef, ToolError, Truncated};
 
@@ -26,6 +27,9 @@ type Store<'a> = dyn FnMut(&str, &str) -> Result<ArtifactRef, ToolError> + 'a;
 /// pointer of its field; the empty pointer stands for the whole payload, as JSON unless it is a text itself. If storing
 /// fails, the payload stays as it was.
 pub fn trim_payload(payload: &mut Value, limits: &Limits, store: &mut Store<'_>) -> Result<Option<Outcome>, ToolError> {
+    if Room::in_all(limits).takes(payload) {
+        return Ok(None);
+    }
     let mut survey = Survey::default();
     survey.visit(payload, &mut String::new(), limits.line_chars);
     let caps = Limits {
@@ -106,7 +110,6 @@ impl Gathering {
 struct Text {
     pointer: String,
     bytes: usize,
-    /// Its lines; a text of one line has none, so that long lists of names aren't counted by their entries.
     lines: usize,
     widest_fits: bool,
 }
@@ -115,6 +118,63 @@ impl Text {
     fn exceeds(&self, caps: &Limits) -> bool {
         self.bytes > caps.bytes || self.lines > caps.lines || !self.widest_fits
     }
+}
+
+/// What is left of the limits while a payload is gone over. Nearly every payload fits, so this comes first and keeps
+/// no account of where things are.
+struct Room {
+    bytes: usize,
+    lines: usize,
+    structure: usize,
+    line_chars: usize,
+}
+
+impl Room {
+    fn in_all(limits: &Limits) -> Self {
+        Self { bytes: limits.bytes, lines: limits.lines, structure: limits.bytes, line_chars: limits.line_chars }
+    }
+
+    /// Whether there is room for this value; if so, less is left.
+    fn takes(&mut self, value: &Value) -> bool {
+        take(&mut self.structure, STRUCTURE)
+            && match value {
+                Value::String(text) => {
+                    take(&mut self.bytes, text.len())
+                        && take(&mut self.lines, lines_of(text))
+                        && all_lines_fit(text, self.line_chars)
+                }
+                Value::Array(items) => items.iter().all(|item| self.takes(item)),
+                Value::Object(fields) => {
+                    fields.iter().all(|(name, field)| take(&mut self.structure, name.len() + 3) && self.takes(field))
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => true,
+            }
+    }
+}
+
+/// Takes `amount` away if that much is left.
+fn take(left: &mut usize, amount: usize) -> bool {
+    let rest = left.checked_sub(amount);
+    *left = rest.unwrap_or_default();
+    rest.is_some()
+}
+
+/// Bytes of JSON that every value costs at least.
+const STRUCTURE: usize = 2;
+
+/// The lines of a text; one of a single line has none, so that long lists of names aren't counted by their entries.
+fn lines_of(text: &str) -> usize {
+    if text.contains('\n') { count_lines(text) } else { 0 }
+}
+
+fn all_lines_fit(text: &str, line_chars: usize) -> bool {
+    if text.len() <= line_chars {
+        return true;
+    }
+    let mut start = 0;
+    let mut ends = memchr_iter(b'\n', text.as_bytes());
+    ends.all(|end| fits(&text[std::mem::replace(&mut start, end + 1)..end], line_chars))
+        && fits(&text[start..], line_chars)
 }
 
 /// What the payload is made of.
@@ -127,14 +187,14 @@ struct Survey {
 
 impl Survey {
     fn visit(&mut self, value: &Value, pointer: &mut String, line_chars: usize) {
-        self.structure += 2;
+        self.structure += STRUCTURE;
         let length = pointer.len();
         match value {
             Value::String(text) => self.texts.push(Text {
                 pointer: pointer.clone(),
                 bytes: text.len(),
-                lines: if text.contains('\n') { count_lines(text) } else { 0 },
-                widest_fits: text.split_inclusive('\n').all(|line| fits(line, line_chars)),
+                lines: lines_of(text),
+                widest_fits: all_lines_fit(text, line_chars),
             }),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {

@@ -49,7 +49,7 @@ impl Scene {
     /// What a tool gets when it reads `path`: located, then opened.
     fn read(&self, way: OpenWay, path: &str) -> Result<String, ToolError> {
         let roots = Roots::open(&self.workspace()).unwrap().with_way(way);
-        let located = roots.locate(Effect::read(path))?;
+        let located = roots.locate(vec![Effect::read(path)])?.remove(0);
         let mut text = String::new();
         roots.open(&located.real.unwrap())?.read_to_string(&mut text).unwrap();
         Ok(text)

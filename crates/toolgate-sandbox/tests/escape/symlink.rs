@@ -34,7 +34,7 @@ fn links_inside_are_followed_once_and_their_target_is_what_is_judged() {
             assert_eq!(scene.read(way, path).unwrap(), "inside", "{path}");
         }
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let real = |effect| roots.locate(effect).unwrap().real.unwrap().path;
+        let real = |effect| roots.locate(vec![effect]).unwrap().remove(0).real.unwrap().path;
         assert_eq!(real(Effect::read("door/up")), "inside");
         assert_eq!(real(Effect::delete("door/up")), "sub/up", "deleting a link means the link");
         assert_eq!(real(Effect::write("door/new/file")), "sub/new/file", "what doesn't exist yet is resolved too");
@@ -51,7 +51,7 @@ fn links_to_nowhere_and_in_circles_end() {
         assert_eq!(scene.read(way, "dangling").unwrap_err().code, ErrorCode::NotFound);
         assert_eq!(scene.read(way, "loop").unwrap_err().code, ErrorCode::PathOutsideWorkspace);
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let refused = roots.locate(Effect::write("out")).unwrap_err();
+        let refused = roots.locate(vec![Effect::write("out")]).unwrap_err();
         assert_eq!(refused.code, ErrorCode::PathOutsideWorkspace, "a write never goes through a dangling link out");
     });
 }
@@ -61,7 +61,7 @@ fn a_link_that_appears_after_the_judgement_is_not_followed() {
     with_each_way(|scene, way| {
         let ws = scene.workspace();
         let roots = Roots::open(&ws).unwrap().with_way(way);
-        let judged = roots.locate(Effect::read("sub/file")).unwrap();
+        let judged = roots.locate(vec![Effect::read("sub/file")]).unwrap().remove(0);
         std::fs::remove_dir(ws.join("sub")).unwrap();
         std::fs::rename(scene.outside().join("secret"), scene.outside().join("file")).unwrap();
         symlink("../ws-evil", ws.join("sub")).unwrap();
@@ -69,5 +69,25 @@ fn a_link_that_appears_after_the_judgement_is_not_followed() {
         assert!(roots.open(&judged.real.unwrap()).is_err());
         assert_eq!(Access::Read, judged.effect.path().unwrap().0);
         assert!(roots.entries(&Place::in_workspace("sub")).is_err());
+    });
+}
+
+#[test]
+fn a_link_that_is_removed_is_looked_at_but_never_through() {
+    with_each_way(|scene, way| {
+        let ws = scene.workspace();
+        symlink("../../ws-evil/secret", ws.join("sub/out")).unwrap();
+        let roots = Roots::open(&ws).unwrap().with_way(way);
+        let effects = vec![Effect::read("sub/out"), Effect::write("sub/out"), Effect::delete("sub/out")];
+        for located in roots.locate(effects).unwrap() {
+            let place = located.real.unwrap();
+            assert_eq!(place.path, "sub/out", "{}", located.effect);
+            let content = roots.content(&place, u64::MAX).unwrap().unwrap();
+            assert!(content.is_link());
+            assert_eq!(&*content.bytes, b"../../ws-evil/secret");
+            assert!(roots.open(&place).is_err());
+        }
+        let apart = roots.locate(vec![Effect::read("sub/out"), Effect::delete("inside")]).unwrap_err();
+        assert_eq!(apart.code, ErrorCode::PathOutsideWorkspace, "only what is removed is meant itself");
     });
 }
