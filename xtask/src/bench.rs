@@ -42,6 +42,13 @@ const BENCHES: &[Bench] = &[
         peer: "a raw write of the same bytes",
     },
     Bench {
+        name: "policy",
+        package: "toolgate-policy",
+        targets: &["policy"],
+        measures: "decisions on a table of commands, with a thousand rules",
+        peer: "bash -n, and codex execpolicy check where it is installed",
+    },
+    Bench {
         name: "files",
         package: "toolgate-tools",
         targets: &["search", "read", "change"],

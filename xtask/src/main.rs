@@ -8,6 +8,7 @@
 
 mod bench;
 mod command_line;
+mod fuzz;
 mod setup;
 mod step;
 mod test;
@@ -30,6 +31,8 @@ enum Chore {
     Test(test::Options),
     /// Install the packages that the tests use
     Setup,
+    /// Try a million random and mutated commands on the reader of commands
+    Fuzz(fuzz::Options),
     /// Run a benchmark; without a name, list them
     Bench(bench::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().chore {
         Chore::Test(options) => test::run(&options),
         Chore::Setup => setup::install_packages(),
+        Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Bench(options) => bench::run(&options),
     };
     match result {

@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
     }
 
     fn part(&mut self, part: Part, ground: &Ground) -> PartCase {
-        let workdir = part.folder.as_deref().map_or_else(|| "?".to_owned(), |folder| ground.shown(folder));
+        let workdir = part.folder.as_deref().map(|folder| ground.shown(folder)).unwrap_or_default();
         let number = self.push(Located::nowhere(Effect::Run { command: part.text(), workdir }), self.effects.len());
         let first = self.effects.len();
         for touch in &part.touches {

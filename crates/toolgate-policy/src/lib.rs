@@ -21,8 +21,11 @@
 //!   declares it, since the tool couldn't do its work.
 //! - **A deny goes away only where it was declared.** `sensitive.except` lifts built-in sensitive places, and an allow
 //!   rule that names a private host lifts the built-in refusal of that host; nothing else does.
-//! - **A command is read as plain words.** What isn't a plain simple command is *unknown*: no rule on commands matches
-//!   it, and nothing answers what is asked about it; `commands.unknown` decides.
+//! - **A command is read as its effects.** Every simple command in it is a part, and every part, path and host is judged
+//!   by itself. A rule on a command answers what the preset asks about all that the part touches. What can't be known is
+//!   *unknown*: no allow rule matches it, nothing answers what is asked about it, and `commands.unknown` decides.
+//! - **Known dangers are denied in every preset**; `commands.except` lifts those that aren't fixed.
+//! - **More than plain reading is confined**: the verdict says so, and such a call runs only where a sandbox holds it.
 //!
 //! # How layers merge
 //!

@@ -14,8 +14,8 @@ pub(crate) fn asked_effects(verdict: &Verdict, effects: &[Located]) -> Vec<Effec
     }
     let mut asked: Vec<Effect> = Vec::new();
     for effect in verdict.asks.iter().filter_map(|ask| ask.effect.as_ref()) {
-        let stated = effects.iter().find(|located| located.effect == *effect);
-        let effect = stated.map_or_else(|| general(effect), comparable);
+        let stated = effects.iter().find(|located| located.effect == *effect).map(comparable);
+        let effect = general(stated.as_ref().unwrap_or(effect));
         if !asked.contains(&effect) {
             asked.push(effect);
         }

@@ -11,5 +11,5 @@ mod world;
 pub use approver::{Never, ScriptedApprover};
 pub use clock::FrozenClock;
 pub use recorder::FailingRecorder;
-pub use tools::{Big, Fails, Liar, Panics, Secrets, Sleeps, Undeclared, Writes};
+pub use tools::{Big, Fails, Liar, Panics, Runs, Secrets, Sleeps, Undeclared, Writes};
 pub use world::{Watched, World};

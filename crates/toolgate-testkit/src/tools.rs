@@ -61,6 +61,44 @@ impl Tool for Writes {
     }
 }
 
+/// Pretends to run a command: counts how often it would have.
+#[derive(Default, Clone)]
+pub struct Runs(pub Arc<AtomicUsize>);
+
+/// Arguments of [`Runs`].
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunsArgs {
+    /// The command line.
+    pub command: String,
+    /// Where it would run.
+    #[serde(default = "here")]
+    pub workdir: String,
+}
+
+fn here() -> String {
+    ".".into()
+}
+
+impl Tool for Runs {
+    type Args = RunsArgs;
+    type Output = Text;
+    const SPEC: Spec = Spec {
+        side_effects: &[SideEffect::StartsProcesses],
+        parallel: false,
+        ..spec("runs", &[Permission::ProcExec], Risk::High)
+    };
+
+    fn effects(&self, args: &RunsArgs) -> Vec<Effect> {
+        vec![Effect::Run { command: args.command.clone(), workdir: args.workdir.clone() }]
+    }
+
+    async fn run(&self, args: RunsArgs, _hands: &Hands) -> Result<Text, ToolError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Text { content: args.command })
+    }
+}
+
 /// Panics.
 pub struct Panics;
 

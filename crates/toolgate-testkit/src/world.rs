@@ -66,6 +66,13 @@ impl World {
         Self { folder, clock, gate, run, state, options }
     }
 
+    /// The same world, with a sandbox that holds what has to be confined.
+    #[must_use]
+    pub fn confined(mut self) -> Self {
+        self.gate = self.gate.with_confinement();
+        self
+    }
+
     /// The workspace's folder.
     pub fn path(&self) -> &Path {
         self.folder.path()

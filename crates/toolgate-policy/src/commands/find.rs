@@ -3,8 +3,8 @@
 use toolgate_contract::Access;
 
 use super::arguments::Sorted;
+use super::inside::Nested;
 use super::part::{Argument, Certainty, Part};
-use super::program::Nested;
 use super::roles::Mark;
 use super::walk::Walk;
 

@@ -9,8 +9,10 @@
 //! takes wrappers off, and reads what is inside them in turn. What can't be told is said to be unclear, never guessed.
 
 mod arguments;
+mod arithmetic;
 mod braces;
 mod builtins;
+mod changed;
 mod dangers;
 mod environment;
 mod examples;
@@ -19,6 +21,9 @@ mod find;
 mod forms;
 mod grant;
 mod ground;
+mod hosts;
+mod inside;
+mod operands;
 mod part;
 mod program;
 mod roles;

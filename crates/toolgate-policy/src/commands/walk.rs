@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::changed::Changed;
 use super::part::Part;
 use super::shell::Shell;
 use super::syntax::{Command, Join, List, Pipeline, Redirection, Shape, Statement, Word};
@@ -310,50 +311,6 @@ impl<'t> Walk<'t> {
             self.push(part);
         }
     }
-
-    /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
-    fn test(&mut self, words: &'t [Word]) {
-        let compares =
-            |word: &Word| matches!(word.written.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v");
-        let counts = words.iter().any(compares);
-        let arguments = self.expand_all(words);
-        if counts && arguments.iter().any(super::Argument::is_unclear) {
-            self.wild.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
-        }
-        self.note_wild();
-    }
-
-    fn calculate(&mut self, expression: &str) {
-        self.forget_names(expression);
-        if !self.is_plain_arithmetic(expression) {
-            self.wild
-                .get_or_insert_with(|| "it calculates with variables that aren't known, which can run code".into());
-        }
-        self.note_wild();
-    }
-
-    fn forget_names(&mut self, expression: &str) {
-        if expression.contains('=') || expression.contains("++") || expression.contains("--") {
-            for name in expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
-                if name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
-                    && !self.shell.variables.contains_key(name)
-                {
-                    self.shell.set(name, None);
-                }
-            }
-        }
-    }
-
-    /// Only numbers, signs, and variables that hold numbers.
-    pub(super) fn is_plain_arithmetic(&self, expression: &str) -> bool {
-        let names = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        let mut names =
-            names.filter(|name| !name.is_empty() && !name.starts_with(|letter: char| letter.is_ascii_digit()));
-        names.all(|name| match self.shell.variables.get(name) {
-            Some(Some(value)) => !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()),
-            _ => false,
-        })
-    }
 }
 
 /// Where the rounds of a loop may begin: the first where the loop stands, a later one anywhere if rounds move.
@@ -375,63 +332,5 @@ fn leaves(pipeline: &Pipeline) -> bool {
             list.0.last().is_some_and(|statement| statement.rest.is_empty() && leaves(&statement.first))
         }
         _ => false,
-    }
-}
-
-/// What a list of commands may change in its own shell.
-#[derive(Default)]
-struct Changed {
-    variables: Vec<String>,
-    folder: bool,
-}
-
-impl Changed {
-    fn by_list(&mut self, list: &List) {
-        for statement in &list.0 {
-            let pipelines = [&statement.first].into_iter().chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
-            for pipeline in pipelines.filter(|pipeline| pipeline.0.len() == 1) {
-                self.by_command(&pipeline.0[0]);
-            }
-        }
-    }
-
-    fn by_command(&mut self, command: &Command) {
-        match &command.shape {
-            Shape::Simple { assignments, words } => {
-                if words.is_empty() {
-                    self.variables.extend(assignments.iter().map(|assignment| assignment.name.clone()));
-                }
-                self.by_words(words);
-            }
-            Shape::Group(list) => self.by_list(list),
-            Shape::For { variable, body, .. } => {
-                self.variables.push(variable.clone());
-                self.by_list(body);
-            }
-            Shape::Loop { condition, body, .. } => [condition, body].into_iter().for_each(|list| self.by_list(list)),
-            Shape::If { branches, otherwise } => {
-                for (condition, body) in branches {
-                    self.by_list(condition);
-                    self.by_list(body);
-                }
-                self.by_list(otherwise);
-            }
-            Shape::Case { arms, .. } => arms.iter().for_each(|(_, body)| self.by_list(body)),
-            Shape::Function { body, .. } => self.by_command(body),
-            Shape::Subshell(_) | Shape::Test(_) | Shape::Arithmetic(..) => {}
-        }
-    }
-
-    fn by_words(&mut self, words: &[Word]) {
-        let Some(first) = words.first() else { return };
-        match first.written.as_str() {
-            "cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "." | "builtin" | "command" => self.folder = true,
-            "export" | "declare" | "typeset" | "local" | "readonly" | "read" | "unset" | "mapfile" | "readarray"
-            | "printf" | "getopts" | "let" => {
-                let name = |word: &Word| word.written.split(['=', '+']).next().unwrap_or_default().to_owned();
-                self.variables.extend(words[1..].iter().map(name));
-            }
-            _ => {}
-        }
     }
 }

@@ -63,7 +63,7 @@ fn draw_part(part: &ExplainedPart, judgement: &Judgement) {
     let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
     let folder = part.workdir.as_deref().filter(|folder| *folder != ".");
     let folder = folder.map(|folder| paint(DIM, format!(" in {}", plain(folder)))).unwrap_or_default();
-    let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_else(|| "?".into()) };
+    let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_default() };
     anstream::println!("{indent}├── {}{folder}{}", paint(BOLD, text), found(judgement, &own));
     let detail = |words: String| anstream::println!("{indent}│     {words}");
     for effect in &part.effects {

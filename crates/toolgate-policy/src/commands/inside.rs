@@ -1,0 +1,142 @@
+//! Commands inside commands: what wrappers run, what shells are given as text, what `xargs` fills in.
+
+use toolgate_contract::Access;
+
+use super::dangers;
+use super::forms::{Form, StdinRole};
+use super::part::{Argument, Certainty, Part, Touch};
+use super::program::Context;
+use super::syntax;
+use super::walk::Walk;
+
+/// How deep wrappers may stand inside each other.
+const MOST_LEVELS: usize = 40;
+
+/// How deep commands given as text may stand inside each other.
+const MOST_SCRIPTS: usize = 8;
+
+/// What a part turns out to run, and what else is known of it on the way.
+#[derive(Default)]
+pub(super) struct Nested {
+    pub(super) commands: Vec<Vec<Argument>>,
+    pub(super) scripts: Vec<String>,
+    pub(super) recursive: bool,
+    /// What can't be known of the commands in it.
+    pub(super) doubt: Option<String>,
+    /// What `xargs` fills in for what it reads.
+    pub(super) replaces: Option<String>,
+    pub(super) moves: bool,
+    /// Code was given, so none is read from the input.
+    pub(super) code: bool,
+}
+
+impl Walk<'_> {
+    /// Commands and scripts inside this one.
+    pub(super) fn inside(&mut self, nested: Nested, name: &str, context: &Context) {
+        if self.level >= MOST_LEVELS {
+            self.overflow = true;
+            return;
+        }
+        self.level += 1;
+        let outer = context.outer.clone();
+        for words in nested.commands {
+            // What decides for the wrapper decides for what it runs.
+            let unclear = outer.as_ref().map(|outer| outer.unclear.clone()).unwrap_or_default();
+            let mut outer = Part { unclear, ..Part::default() };
+            nested.doubt.iter().for_each(|why| outer.doubt(why.clone()));
+            let words = self.with_input(name, nested.replaces.as_deref(), words, &mut outer);
+            if !words.is_empty() {
+                let (inner, input) = (context.inner.clone(), context.input.clone());
+                self.invoke(words, Context { outer: Some(outer), inner, input });
+            }
+        }
+        for script in nested.scripts {
+            self.script(&script, name == "eval");
+        }
+        self.level -= 1;
+    }
+
+    /// `xargs` appends what it reads, or fills it in.
+    fn with_input(&self, name: &str, replaces: Option<&str>, words: Vec<Argument>, outer: &mut Part) -> Vec<Argument> {
+        if !matches!(name, "xargs" | "parallel" | "fd" | "fdfind") {
+            return words;
+        }
+        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
+        let only_reads = |part: &Part| {
+            let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
+            part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
+        };
+        let is_tame = name.starts_with("fd") || !fed.is_empty() && fed.iter().all(only_reads);
+        let certainty = if is_tame { Certainty::Names } else { Certainty::Unclear };
+        let given: Vec<Argument> = match &self.input {
+            Some(text) => text.split_ascii_whitespace().map(Argument::literal).collect(),
+            None => vec![Argument { text: replaces.unwrap_or("…").to_owned(), certainty }],
+        };
+        let Some(replaced) = replaces else { return [words, given].concat() };
+        if words.iter().any(|word| word.text.contains(replaced) && word.text != replaced) {
+            outer.doubt(format!("what comes in for `{replaced}` isn't known"));
+        }
+        words.into_iter().flat_map(|word| if word.text == replaced { given.clone() } else { vec![word] }).collect()
+    }
+
+    /// A command given as text: to a shell of its own, or to `eval`, which is this one.
+    fn script(&mut self, text: &str, here: bool) {
+        let script = match syntax::parse(text) {
+            Ok(script) if self.depth < MOST_SCRIPTS => script,
+            parsed => {
+                let mut part = self.part(Vec::new());
+                let why = parsed.err().map_or_else(|| "it is nested too deep".to_owned(), |fault| fault.to_string());
+                part.doubt(format!("a command in it can't be read: {why}"));
+                return self.push(part);
+            }
+        };
+        let mut walk = Walk::new(self.ground, &script.documents, self.shell.folders.clone());
+        walk.level = self.level;
+        walk.depth = self.depth + 1;
+        walk.beside = self.beside;
+        walk.shell.trouble = self.shell.trouble.clone();
+        if here {
+            walk.shell.variables = self.shell.variables.clone();
+        }
+        walk.list(&script.list);
+        let defines = !walk.shell.functions.is_empty();
+        if here {
+            self.shell.variables = walk.shell.variables.clone();
+            self.shell.folders = walk.shell.folders.clone();
+            self.shell.trouble = walk.shell.trouble.clone();
+            if defines {
+                self.shell.disturb("`eval` defined functions");
+            }
+        }
+        self.overflow |= walk.overflow;
+        for part in walk.parts {
+            self.push(part);
+        }
+    }
+
+    /// Code that comes from the network, or out of a decoder, is never run.
+    pub(super) fn check_sources(&mut self, part: &mut Part, context: &Context) {
+        if !part.interprets {
+            return;
+        }
+        let inner = self.parts.get(context.inner.clone()).unwrap_or_default();
+        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
+        dangers::of_sources(part, inner.iter().chain(fed));
+    }
+
+    /// Interpreters without a file run what comes in.
+    pub(super) fn standard_input(&mut self, part: &mut Part, form: &Form, context: &Context, nested: &mut Nested) {
+        let Some(role) = form.reads_stdin_as else { return };
+        if nested.code {
+            return;
+        }
+        part.interprets = true;
+        match (&context.input, role) {
+            (Some(script), StdinRole::Script) if part.form.is_some() => {
+                part.runs = false;
+                nested.scripts.push(script.clone());
+            }
+            _ => {}
+        }
+    }
+}
