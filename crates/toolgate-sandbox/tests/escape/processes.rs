@@ -1,0 +1,4 @@
+//! Attacks by a process that runs confined.
+
+mod ordinary_work;
+pub(crate) mod scene;
