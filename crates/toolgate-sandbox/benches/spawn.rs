@@ -108,7 +108,7 @@ fn bwrap_arguments(workspace: &Path) -> Vec<String> {
     let workspace = workspace.to_str().unwrap();
     let line = format!(
         "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / --proc /proc --dev /dev --tmpfs /run \
-         --tmpfs /tmp --tmpfs /var/tmp --tmpfs /root --bind {workspace} {workspace} /bin/true"
+         --tmpfs /tmp --tmpfs /root --bind {workspace} {workspace} /bin/true"
     );
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -133,12 +133,13 @@ fn nanoseconds(text: &str) -> Duration {
     Duration::from_nanos(text.trim().parse().unwrap())
 }
 
+/// The best of many batches: what others do on the machine only ever adds.
 fn open_and_close() {
-    const TIMES: u32 = 20_000;
-    let open =
-        || drop(std::fs::File::open("/usr/share/doc/bash/copyright").or_else(|_| std::fs::File::open("/etc/passwd")));
-    (0..1000).for_each(|_| open());
-    let start = Instant::now();
-    (0..TIMES).for_each(|_| open());
-    println!("{}", (start.elapsed() / TIMES).as_nanos());
+    const TIMES: u32 = 500;
+    let batch = || {
+        let start = Instant::now();
+        (0..TIMES).for_each(|_| drop(std::fs::File::open("/etc/passwd").unwrap()));
+        start.elapsed() / TIMES
+    };
+    println!("{}", (0..100).map(|_| batch()).min().unwrap_or_default().as_nanos());
 }

@@ -87,12 +87,16 @@ impl Cage {
         let mut status = None;
         while let Some(received) = receive(&self.socket).await.doing("Listening to a sandbox")? {
             match wire::understand(&received.bytes).doing("Understanding a sandbox")? {
-                Word::Ended(ended) => status = Some(ended),
+                Word::Ended(ended) => {
+                    status = Some(ended);
+                    break;
+                }
                 Word::Born => self.first_process = received.descriptors.into_iter().next(),
                 Word::Ready(_) | Word::Refused(_) | Word::Started => {}
             }
         }
-        if let Some(first_process) = &self.first_process {
+        // Once it has told the command's end, nobody is left but the first process itself.
+        if let (Some(first_process), None) = (&self.first_process, status) {
             let watched = first_process.try_clone().and_then(watch).doing("Watching the end of a sandbox")?;
             // The descriptor of a process can be read once it is gone, and the first one goes last.
             drop(watched.readable().await.doing("Watching the end of a sandbox")?);

@@ -127,8 +127,13 @@ fn process_tree(tier: Tier) -> GuaranteeReport {
 fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
     let guarantee = Guarantee::Resources;
     if plan.limits.processes.is_some() && !findings.processes_limited {
-        let reason = "root isn't subject to the limit on processes, and this kernel has none by namespace (Linux 6.14); run \
-                      Toolgate as an ordinary user";
+        let reason = match plan.tier {
+            Tier::Landlock => "without a user namespace the number of processes can't be limited",
+            Tier::Namespaces | Tier::Bubblewrap => {
+                "root isn't subject to the limit on processes, and no limit of that size by namespace could be set (it needs \
+                 Linux 6.14 and more than 300); run Toolgate as an ordinary user"
+            }
+        };
         return report(guarantee, Holding::Partly, reason);
     }
     report(guarantee, Holding::Held, "as the profile says; memory is limited by process")

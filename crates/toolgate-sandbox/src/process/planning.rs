@@ -18,7 +18,7 @@ use super::plan::{Cover, Order, Overlay, Place, Plan};
 use super::profile::{Network, Profile, Readable, UnixSockets};
 
 /// Folders that every sandbox has for itself.
-const PRIVATE_FOLDERS: &[&str] = &["/run", "/tmp", "/var/tmp"];
+const PRIVATE_FOLDERS: &[&str] = &["/run", "/tmp"];
 /// Where names are looked up when the network is shared; it lies in a private folder.
 const RESOLVER: &str = "/run/systemd/resolve";
 /// Where programs are looked for when the environment has no `PATH`.

@@ -21,31 +21,54 @@ const NEWEST: ABI = ABI::V9;
 
 /// Restricts this process and all that it starts. Says whether the kernel has Landlock.
 pub(super) fn restrict(plan: &Plan) -> Result<bool, Fault> {
-    let mut rules = everything_ruled_out().during(Step::RestrictFiles)?;
-    match (&plan.only, plan.tier) {
-        (Some(places), Tier::Landlock) => {
-            for place in places {
-                rules = allow(rules, &place.path, looking())?;
-            }
-        }
-        // What the mounts leave to be seen can be read.
-        _ => rules = allow(rules, c"/", looking())?,
+    let alone = plan.tier == Tier::Landlock;
+    let mut rules = Rules::that_govern(if alone { everything() } else { changing() })?;
+    for place in plan.only.iter().flatten().filter(|_| alone) {
+        rules = rules.allow(&place.path, looking())?;
     }
     for place in &plan.writable {
-        rules = allow(rules, &place.path, everything())?;
+        rules = rules.allow(&place.path, everything())?;
     }
     for path in devices::HARMLESS {
-        rules = allow(rules, path, device())?;
+        rules = rules.allow(path, device())?;
     }
-    if plan.tier != Tier::Landlock {
-        rules = allow(rules, c"/dev/shm", everything())?;
-        rules = allow(rules, c"/dev/pts", device())?;
+    if !alone {
+        rules = rules.allow(c"/dev/shm", everything())?.allow(c"/dev/pts", device())?;
         for cover in plan.covered.iter().filter(|cover| cover.writable) {
-            rules = allow(rules, &cover.path, everything())?;
+            rules = rules.allow(&cover.path, everything())?;
         }
     }
-    let status = rules.restrict_self().map_err(errno).during(Step::RestrictFiles)?;
+    let status = rules.made.restrict_self().map_err(errno).during(Step::RestrictFiles)?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+/// Rules in the making: what they govern is refused, apart from what they allow.
+struct Rules {
+    governed: BitFlags<AccessFs>,
+    made: RulesetCreated,
+}
+
+impl Rules {
+    /// Rules that allow nothing yet: nothing of what they govern, no signal and no abstract socket to the outside.
+    fn that_govern(governed: BitFlags<AccessFs>) -> Result<Self, Fault> {
+        let rules = Ruleset::default().handle_access(governed);
+        let rules = rules.and_then(|rules| rules.scope(Scope::from_all(NEWEST))).and_then(Ruleset::create);
+        Ok(Self { governed, made: rules.map_err(errno).during(Step::RestrictFiles)? })
+    }
+
+    /// Allows something at and below a place. What isn't there needs no rule.
+    fn allow(mut self, path: &CStr, rights: BitFlags<AccessFs>) -> Result<Self, Fault> {
+        let opened: OwnedFd = match open_no_links(path) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS) => return Ok(self),
+            Err(error) => return Err(error).during_on(Step::RestrictFiles, path),
+        };
+        let folder = rustix::fs::fstat(&opened).is_ok_and(|found| is_folder(&found));
+        let possible = if folder { everything() } else { AccessFs::from_file(NEWEST) };
+        let rule = PathBeneath::new(opened, rights & possible & self.governed);
+        self.made = self.made.add_rule(rule).map_err(errno).during_on(Step::RestrictFiles, path)?;
+        Ok(self)
+    }
 }
 
 /// Whether the kernel has Landlock at all.
@@ -53,25 +76,6 @@ pub(super) fn is_available() -> bool {
     let needed = AccessFs::from_all(ABI::V1);
     let hard = landlock::Compatible::set_compatibility(Ruleset::default(), landlock::CompatLevel::HardRequirement);
     hard.handle_access(needed).and_then(Ruleset::create).is_ok()
-}
-
-/// Rules that allow nothing yet: no file, no signal and no abstract socket to the outside.
-fn everything_ruled_out() -> Result<RulesetCreated, Errno> {
-    let rules = Ruleset::default().handle_access(AccessFs::from_all(NEWEST)).map_err(errno)?;
-    let rules = rules.scope(Scope::from_all(NEWEST)).map_err(errno)?;
-    rules.create().map_err(errno)
-}
-
-/// Allows something at and below a place. What isn't there needs no rule.
-fn allow(rules: RulesetCreated, path: &CStr, rights: BitFlags<AccessFs>) -> Result<RulesetCreated, Fault> {
-    let opened: OwnedFd = match open_no_links(path) {
-        Ok(opened) => opened,
-        Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS) => return Ok(rules),
-        Err(error) => return Err(error).during_on(Step::RestrictFiles, path),
-    };
-    let folder = rustix::fs::fstat(&opened).is_ok_and(|found| is_folder(&found));
-    let rights = if folder { rights } else { rights & AccessFs::from_file(NEWEST) };
-    rules.add_rule(PathBeneath::new(opened, rights)).map_err(errno).during_on(Step::RestrictFiles, path)
 }
 
 fn is_folder(found: &rustix::fs::Stat) -> bool {
@@ -84,6 +88,13 @@ fn looking() -> BitFlags<AccessFs> {
 
 fn everything() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEWEST)
+}
+
+/// What is left to govern where mounts decide what can be seen: opening for writing, making and removing. Truncating and
+/// control of devices are left out because the kernel looks those up at every open, also to read, which then costs half
+/// as much again; read-only mounts stop the one, and there are no other devices for the other.
+fn changing() -> BitFlags<AccessFs> {
+    everything() & !(looking() | AccessFs::Truncate | AccessFs::IoctlDev)
 }
 
 fn device() -> BitFlags<AccessFs> {

@@ -23,7 +23,7 @@ pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: Owne
     let confined = match plan.tier {
         Tier::Namespaces => confine_with_namespaces(plan, identity),
         Tier::Bubblewrap => confine_inside_bubblewrap(plan),
-        Tier::Landlock => prepare_without_namespaces(plan),
+        Tier::Landlock => prepare_without_namespaces(),
     };
     let served = confined.and_then(|findings| serve(one, plan, &socket, findings));
     if let Err(fault) = &served {
@@ -43,7 +43,7 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, 
     let own_proc = mounts::build(plan)?;
     let processes_limited = limits::limit_processes(plan, own_proc)?;
     mounts::seal(plan, own_proc)?;
-    limits::limit_resources(&plan.limits)?;
+    limits::limit_resources(&plan.limits, plan.tier)?;
     hide()?;
     capabilities::drop_all()?;
     // Giving up capabilities made the kernel forget this.
@@ -57,7 +57,7 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, 
 /// The namespaces and mounts are there already; what is left needs no capability.
 fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
     die_with_parent()?;
-    limits::limit_resources(&plan.limits)?;
+    limits::limit_resources(&plan.limits, plan.tier)?;
     hide()?;
     no_new_privileges()?;
     let landlock = files::restrict(plan)?;
@@ -67,7 +67,7 @@ fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
 
 /// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
 /// outside them to be out of its reach. It doesn't die with its parent: it has to clear up first, once its host is gone.
-fn prepare_without_namespaces(plan: &Plan) -> Result<Findings, Fault> {
+fn prepare_without_namespaces() -> Result<Findings, Fault> {
     rustix::process::setsid().during(Step::LeaveSession)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(Step::StartCommand)?;
     hide()?;
@@ -77,13 +77,12 @@ fn prepare_without_namespaces(plan: &Plan) -> Result<Findings, Fault> {
         let errno = Errno::OPNOTSUPP.raw_os_error();
         return Err(Fault { step: Step::RestrictFiles, subject: String::new(), errno });
     }
-    let processes_limited = plan.limits.processes.is_none() || limits::count_for_this_user();
-    Ok(Findings { landlock, own_proc: false, processes_limited })
+    Ok(Findings { landlock, own_proc: false, processes_limited: false })
 }
 
 /// The walls of a command that has no namespaces.
 pub(super) fn confine_without_namespaces(plan: &Plan) -> Result<(), Fault> {
-    limits::limit_resources(&plan.limits)?;
+    limits::limit_resources(&plan.limits, plan.tier)?;
     capabilities::drop_all()?;
     files::restrict(plan)?;
     filter::install(plan)
@@ -118,12 +117,17 @@ fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> 
     Ok(0)
 }
 
-/// Waits for the command, and for whoever was left to us meanwhile.
+/// Waits for the command and for whoever was left to us meanwhile; then ends all others, so that once its end is told
+/// there is nobody left but us. (They would die with us anyway, a little later.)
 fn wait_for(pid: i32) -> i32 {
+    let mut command = 0;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return status.as_raw(),
-            Err(Errno::CHILD) => return 0,
+            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => {
+                command = status.as_raw();
+                signals::kill_all_others();
+            }
+            Err(Errno::CHILD) => return command,
             _ => {}
         }
     }

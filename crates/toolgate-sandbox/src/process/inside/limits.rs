@@ -2,6 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::super::enforcement::Tier;
 use super::super::limits::Limits;
 use super::super::plan::Plan;
 use super::super::step::{During, Fault, Step};
@@ -10,15 +11,16 @@ use super::identity::write_once;
 /// The kernel takes no fewer for a namespace: the first 300 numbers are kept back once the count has wrapped around.
 const FEWEST_NUMBERS: u64 = 301;
 
-/// Sets the limits of this process, which its children inherit.
-pub(super) fn limit_resources(limits: &Limits) -> Result<(), Fault> {
+/// Sets the limits of this process, which its children inherit. Without a user namespace the kernel would count everything
+/// that the user runs as well, so there the number of processes has none.
+pub(super) fn limit_resources(limits: &Limits, tier: Tier) -> Result<(), Fault> {
     let settings = [
         (Resource::Core, Some(0)),
         (Resource::As, limits.address_space),
         (Resource::Fsize, limits.file_size),
         (Resource::Nofile, limits.open_files),
         (Resource::Cpu, limits.processor_seconds),
-        (Resource::Nproc, limits.processes),
+        (Resource::Nproc, limits.processes.filter(|_| tier != Tier::Landlock)),
     ];
     for (resource, limit) in settings {
         let Some(limit) = limit else { continue };

@@ -29,10 +29,11 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     let writable = writable_copies(plan)?;
     let devices = devices::copies()?;
     mount_attributes::set(root.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during(Step::MakeReadOnly)?;
+    let proc = own_proc()?;
     if let Some(only) = &plan.only {
         change_root(only, &plan.links)?;
     }
-    let own_proc = mount_proc(plan)?;
+    attach_proc(proc.as_ref())?;
     devices::build(devices, plan.limits.temporary_bytes)?;
     for cover in &plan.covered {
         cover_up(cover, plan.limits.temporary_bytes)?;
@@ -47,7 +48,7 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     }
     protect(plan)?;
     mask(&plan.masked)?;
-    Ok(own_proc)
+    Ok(proc.is_some())
 }
 
 /// What had to be writable until the last moment no longer is. Files of `/proc/sys` belong to root, so as root without
@@ -161,12 +162,9 @@ fn cover_up(cover: &Cover, bytes: Option<u64>) -> Result<(), Fault> {
     attach(&folder, &cover.path).during_on(Step::MountPrivateFolder, &cover.path)
 }
 
-/// A `/proc` for our own processes. Where the kernel refuses one (parts of the host's are covered, as in a container),
-/// the host's stays, read-only.
-fn mount_proc(plan: &Plan) -> Result<bool, Fault> {
-    if plan.only.is_some() {
-        make_room(c"/proc", true).during(Step::MountProc)?;
-    }
+/// A `/proc` for our own processes, attached nowhere yet. The kernel refuses one where parts of the host's are covered, as
+/// in a container; it also has to see the host's, so this comes before the root is changed.
+fn own_proc() -> Result<Option<OwnedFd>, Fault> {
     let mounted = || -> Result<OwnedFd, Errno> {
         let kind = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&kind)?;
@@ -175,10 +173,16 @@ fn mount_proc(plan: &Plan) -> Result<bool, Fault> {
         fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
     };
     match mounted() {
-        Ok(proc) => attach(&proc, c"/proc").map(|()| true).during(Step::MountProc),
-        Err(Errno::PERM) if plan.only.is_none() => Ok(false),
+        Ok(proc) => Ok(Some(proc)),
+        Err(Errno::PERM) => Ok(None),
         Err(error) => Err(error).during(Step::MountProc),
     }
+}
+
+/// Attaches it. If there is none, the host's stays, read-only; or nothing, if only what was granted is to be seen.
+fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), Fault> {
+    make_room(c"/proc", true).during(Step::MountProc)?;
+    proc.map_or(Ok(()), |proc| attach(proc, c"/proc")).during(Step::MountProc)
 }
 
 /// Leaves only what was granted: a new root in memory, with copies of the granted places. The old one goes away.

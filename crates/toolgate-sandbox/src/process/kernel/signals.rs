@@ -32,6 +32,14 @@ pub(crate) fn remember_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
+/// Kills every process of this process namespace but the first one, which has to be the one that asks.
+pub(crate) fn kill_all_others() {
+    if std::process::id() == 1 {
+        // SAFETY: -1 means all that we can see and may signal; the kernel leaves out whoever asks.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+    }
+}
+
 /// Sends a signal to the whole process group of the process behind `descriptor`; to it alone on kernels before 6.9.
 pub(crate) fn send_to_group(descriptor: std::os::fd::BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd;

@@ -14,8 +14,12 @@ use toolgate_sandbox::process::{
     Command, Ended, Home, Limits, Options, Profile, Running, Sandbox, SandboxError, Streams, Tier,
 };
 
-/// Somebody without any rights, and without an entry in the list of users.
-const ORDINARY_USER: u32 = 54_321;
+/// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
+/// things by user.
+fn ordinary_user() -> u32 {
+    50_000 + std::process::id() % 10_000
+}
+
 /// Tells the test that it is the second run, as an ordinary user.
 const SECOND_RUN: &str = "TOOLGATE_TEST_AS_ORDINARY_USER";
 
@@ -50,7 +54,7 @@ fn run_again_as_ordinary_user(module: &str, name: &str) {
     // By its own link in /proc, as the way there may be barred for others.
     let mut again = std::process::Command::new("/proc/self/exe");
     again.args(["--exact", &format!("{module}::{name}"), "--nocapture", "--include-ignored"]).env(SECOND_RUN, "1");
-    let output = again.uid(ORDINARY_USER).gid(ORDINARY_USER).current_dir("/").output().unwrap();
+    let output = again.uid(ordinary_user()).gid(ordinary_user()).current_dir("/").output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user:\n{text}");
 }

@@ -1,5 +1,7 @@
-//! Rules into instructions. The program goes through them one after the other; the kernel remembers which calls pass
-//! whatever their arguments are and never runs it for those again, so its length costs little.
+//! Rules into instructions. The kernel remembers which calls pass whatever their arguments are, and never runs the program
+//! for those again.
+
+use std::collections::BTreeMap;
 
 use super::super::super::kernel::filter::Instruction;
 use super::rules::{Check, Rule, Test};
@@ -21,8 +23,8 @@ const X32: u32 = 0x4000_0000;
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
 const IF_ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
-#[cfg(target_arch = "x86_64")]
 const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+const GO: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 /// The whole program.
@@ -36,45 +38,60 @@ pub(super) fn program(rules: &[Rule]) -> Vec<Instruction> {
     ];
     #[cfg(target_arch = "x86_64")]
     program.extend([jump(IF_AT_LEAST, X32, 0, 1), refuse(libc::ENOSYS)]);
+    let mut by_call: BTreeMap<u32, Vec<&Rule>> = BTreeMap::new();
     for rule in rules {
-        append(&mut program, rule);
+        by_call.entry(rule.call as u32).or_default().push(rule);
     }
+    program.extend(tree(&by_call.into_iter().collect::<Vec<_>>()));
+    program
+}
+
+/// Looks for the call's number by halves. When a filter is installed, the kernel tries it on every call there is, so a
+/// program that is gone through from top to bottom would cost a quarter of a millisecond more.
+fn tree(calls: &[(u32, Vec<&Rule>)]) -> Vec<Instruction> {
+    let (upper, lower) = match calls {
+        [] => return vec![plain(ANSWER, libc::SECCOMP_RET_ALLOW)],
+        [(call, rules)] => return leaf(*call, rules),
+        _ => (&calls[calls.len() / 2..], &calls[..calls.len() / 2]),
+    };
+    let lower = tree(lower);
+    let mut program = vec![jump(IF_AT_LEAST, upper[0].0, 0, 1), plain(GO, lower.len() as u32)];
+    program.extend(lower);
+    program.extend(tree(upper));
+    program
+}
+
+/// All rules for one call; if none of them applies, it is allowed.
+fn leaf(call: u32, rules: &[&Rule]) -> Vec<Instruction> {
+    let body: Vec<Instruction> = rules.iter().flat_map(|rule| rule_instructions(rule)).collect();
+    let mut program = vec![jump(IF_EQUAL, call, 0, body.len() as u8)];
+    program.extend(body);
     program.push(plain(ANSWER, libc::SECCOMP_RET_ALLOW));
     program
 }
 
-/// One rule: if it doesn't apply, go on behind it with the number of the call loaded, as it was found.
-fn append(program: &mut Vec<Instruction>, rule: &Rule) {
-    let mut checks: Vec<Instruction> = Vec::new();
-    // Built from the end, so that each jump knows how far the end is: the answer, and the reload after it.
-    let mut tail = vec![refuse(rule.error)];
-    if !rule.when.is_empty() {
-        tail.push(plain(LOAD, CALL_AT));
-    }
+/// One rule: its checks, then its answer. Built from the end, so that each jump knows how far the end is.
+fn rule_instructions(rule: &Rule) -> Vec<Instruction> {
+    let mut instructions = vec![refuse(rule.error)];
     for check in rule.when.iter().rev() {
-        let mut instructions = check_instructions(check, checks.len() as u8);
-        instructions.extend(checks);
-        checks = instructions;
+        let mut before = check_instructions(check, instructions.len() as u8);
+        before.extend(instructions);
+        instructions = before;
     }
-    let length = (checks.len() + tail.len()) as u8;
-    program.push(jump(IF_EQUAL, rule.call as u32, 0, length));
-    program.extend(checks);
-    program.extend(tail);
+    instructions
 }
 
-/// Loads the argument and goes on if the test holds; otherwise jumps behind what follows (`after` instructions and the
-/// answer), to where the number is loaded again.
-fn check_instructions(check: &Check, after: u8) -> Vec<Instruction> {
+/// Loads the argument and goes on if the test holds; otherwise jumps over what is left of the rule.
+fn check_instructions(check: &Check, left: u8) -> Vec<Instruction> {
     let mut instructions = vec![plain(LOAD, ARGUMENTS_AT + 8 * check.argument)];
-    let out = after + 1;
     match &check.test {
-        Test::Is(value) => instructions.push(jump(IF_EQUAL, *value, 0, out)),
-        Test::IsNot(value) => instructions.push(jump(IF_EQUAL, *value, out, 0)),
-        Test::HasAny(bits) => instructions.push(jump(IF_ANY_BIT, *bits, 0, out)),
+        Test::Is(value) => instructions.push(jump(IF_EQUAL, *value, 0, left)),
+        Test::IsNot(value) => instructions.push(jump(IF_EQUAL, *value, left, 0)),
+        Test::HasAny(bits) => instructions.push(jump(IF_ANY_BIT, *bits, 0, left)),
         Test::IsNone(values) => {
             let following = (0..values.len() as u8).rev();
-            instructions
-                .extend(values.iter().zip(following).map(|(value, left)| jump(IF_EQUAL, *value, out + left, 0)));
+            let one = |(value, following): (&u32, u8)| jump(IF_EQUAL, *value, left + following, 0);
+            instructions.extend(values.iter().zip(following).map(one));
         }
     }
     instructions
@@ -113,7 +130,7 @@ mod tests {
                 LOAD => loaded = u32::from_le_bytes(data[k as usize..][..4].try_into().unwrap()),
                 IF_EQUAL => at += go(loaded == k),
                 IF_ANY_BIT => at += go(loaded & k != 0),
-                #[cfg(target_arch = "x86_64")]
+                GO => at += k as usize,
                 IF_AT_LEAST => at += go(loaded >= k),
                 ANSWER => return k,
                 other => panic!("no such instruction: {other}"),
@@ -155,6 +172,19 @@ mod tests {
             assert_eq!(usual(libc::SYS_socket, &[family as u64]), REFUSED, "{family}");
         }
         assert_ne!(usual(libc::SYS_socket, &[libc::AF_NETLINK as u64, 3, 2]), ALLOWED);
+    }
+
+    #[test]
+    fn every_rule_is_found_in_the_tree() {
+        let rules = all(Variant { unix_sockets: true, internet_sockets: true });
+        for rule in rules.iter().filter(|rule| rule.when.is_empty()) {
+            let expected = libc::SECCOMP_RET_ERRNO | rule.error as u32;
+            assert_eq!(usual(rule.call, &[]), expected, "{}", rule.call);
+        }
+        let unconditional: Vec<_> = rules.iter().map(|rule| rule.call).collect();
+        for call in (0..1000).filter(|call| !unconditional.contains(call)) {
+            assert_eq!(usual(call, &[]), ALLOWED, "{call}");
+        }
     }
 
     #[test]
