@@ -21,6 +21,7 @@ pub(super) struct Cage {
     socket: AsyncFd<OwnedFd>,
     first_process: Option<OwnedFd>,
     findings: Option<Findings>,
+    status: Option<i32>,
     gone: bool,
 }
 
@@ -39,7 +40,7 @@ impl Cage {
         let plan = wire::pack_bytes(plan).doing("Writing down the sandbox's plan")?;
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
-        Ok(Self { tier, socket, first_process: None, findings: None, gone: false })
+        Ok(Self { tier, socket, first_process: None, findings: None, status: None, gone: false })
     }
 
     /// Waits until it is confined and could take an order.
@@ -57,14 +58,17 @@ impl Cage {
         let order = wire::pack(order).doing("Writing down the command")?;
         let mut handed: Vec<BorrowedFd<'_>> = vec![order.as_fd()];
         handed.extend(wire::borrow(streams));
-        // If it is gone already, what it said last tells why.
-        let sent = send(&self.socket, wire::NUDGE, &handed).await;
+        // If it is gone already, what it said last tells why; so a failure to send is no reason not to listen.
+        let _ = send(&self.socket, wire::NUDGE, &handed).await;
+        let mut started = None;
         loop {
-            if let (Some(descriptors), _) = (self.note_next().await?, &sent) {
-                let mut descriptors = descriptors.into_iter();
+            // The zygote and the sandbox speak on the same socket, and either may come first.
+            if let (Some(_), Some(descriptors)) = (&self.first_process, &mut started) {
+                let mut descriptors = std::mem::take::<Vec<OwnedFd>>(descriptors).into_iter();
                 let process = descriptors.next().ok_or(SandboxError::Vanished)?;
                 return Ok(Launched { process, terminal: descriptors.next() });
             }
+            started = self.note_next().await?.or(started);
         }
     }
 
@@ -77,32 +81,29 @@ impl Cage {
             Word::Ready(findings) => self.findings = Some(findings),
             Word::Refused(fault) => return Err(SandboxError::Step(fault)),
             Word::Started => return Ok(Some(received.descriptors)),
-            Word::Ended(_) => return Err(SandboxError::Vanished),
+            Word::Ended(status) => self.status = Some(status),
         }
         Ok(None)
     }
 
     /// Waits for the end of the command and of everything else inside. `None` means that it was killed from outside.
     pub(super) async fn ended(&mut self) -> Result<Option<i32>, SandboxError> {
-        let mut status = None;
-        while let Some(received) = receive(&self.socket).await.doing("Listening to a sandbox")? {
-            match wire::understand(&received.bytes).doing("Understanding a sandbox")? {
-                Word::Ended(ended) => {
-                    status = Some(ended);
-                    break;
-                }
-                Word::Born => self.first_process = received.descriptors.into_iter().next(),
-                Word::Ready(_) | Word::Refused(_) | Word::Started => {}
+        while self.status.is_none() {
+            match self.note_next().await {
+                Ok(_) => {}
+                // Whoever is killed says nothing more.
+                Err(SandboxError::Vanished) => break,
+                Err(error) => return Err(error),
             }
         }
         // Once it has told the command's end, nobody is left but the first process itself.
-        if let (Some(first_process), None) = (&self.first_process, status) {
+        if let (Some(first_process), None) = (&self.first_process, self.status) {
             let watched = first_process.try_clone().and_then(watch).doing("Watching the end of a sandbox")?;
             // The descriptor of a process can be read once it is gone, and the first one goes last.
             drop(watched.readable().await.doing("Watching the end of a sandbox")?);
         }
         self.gone = true;
-        Ok(status)
+        Ok(self.status)
     }
 
     /// What was found out about the walls.
@@ -111,15 +112,13 @@ impl Cage {
     }
 
     /// Kills everything inside. With a process namespace that is its first process; without one, the first process has to
-    /// do it, and does when nobody listens any more.
+    /// do it, and does when nobody listens any more. Behind `bwrap` it does so too, lest all hang on the helper.
     pub(super) fn kill(&self) {
-        match (self.tier, &self.first_process) {
-            (Tier::Namespaces | Tier::Bubblewrap, Some(process)) => {
-                let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
-            }
-            _ => {
-                let _ = rustix::net::shutdown(self.socket.get_ref(), rustix::net::Shutdown::Both);
-            }
+        if let (Tier::Namespaces | Tier::Bubblewrap, Some(process)) = (self.tier, &self.first_process) {
+            let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+        }
+        if self.tier != Tier::Namespaces || self.first_process.is_none() {
+            let _ = rustix::net::shutdown(self.socket.get_ref(), rustix::net::Shutdown::Both);
         }
     }
 

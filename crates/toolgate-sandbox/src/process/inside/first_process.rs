@@ -110,8 +110,8 @@ fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> 
     let streams: Vec<OwnedFd> = handed.collect();
     let pid = order::start(one, plan, &order, streams, socket)?;
     let status = match plan.tier {
-        Tier::Landlock => tree::wait_and_clear(pid, socket),
-        Tier::Namespaces | Tier::Bubblewrap => wait_for(pid),
+        Tier::Namespaces => wait_for(pid),
+        Tier::Bubblewrap | Tier::Landlock => tree::wait_and_clear(pid, socket),
     };
     let _ = wire::say(socket.as_fd(), &Word::Ended(status), &[]);
     Ok(0)

@@ -1,5 +1,6 @@
 //! Without a process namespace nothing ends by itself. The first process adopts whatever the command leaves behind, and
-//! kills it, again and again until nobody is left.
+//! kills it, again and again until nobody is left. Behind `bwrap` it does the same, as it can't tell whether that still
+//! watches over it.
 
 use std::os::fd::OwnedFd;
 
