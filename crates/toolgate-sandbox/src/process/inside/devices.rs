@@ -5,10 +5,13 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    open_tree,
+};
 
 use super::super::step::{During, Fault, Step};
-use super::mounts::{attach, copy_tree, make_room, open_no_links, private_folder};
+use super::mounts::{attach_at, make_file, make_folder, make_room, private_folder};
 
 /// Devices that give nothing away.
 pub(super) const HARMLESS: [&CStr; 6] =
@@ -27,8 +30,12 @@ const LINKS: [(&CStr, &CStr); 5] = [
 pub(super) fn copies() -> Result<Vec<(&'static CStr, OwnedFd)>, Fault> {
     let mut copies = Vec::with_capacity(HARMLESS.len());
     for path in HARMLESS {
-        match open_no_links(path) {
-            Ok(opened) => copies.push((path, copy_tree(&opened).during_on(Step::MakeDevices, path)?)),
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        match open_tree(rustix::fs::CWD, path, flags) {
+            Ok(copy) => copies.push((path, copy)),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error).during_on(Step::MakeDevices, path),
         }
@@ -39,11 +46,9 @@ pub(super) fn copies() -> Result<Vec<(&'static CStr, OwnedFd)>, Fault> {
 /// Builds `/dev`.
 pub(super) fn build(devices: Vec<(&'static CStr, OwnedFd)>, bytes: Option<u64>) -> Result<(), Fault> {
     let folder = private_folder(c"755", Some(1 << 20)).during(Step::MakeDevices)?;
-    make_room(c"/dev", true).during(Step::MakeDevices)?;
-    attach(&folder, c"/dev").during(Step::MakeDevices)?;
+    make_room(c"/dev", true).and_then(|target| attach_at(&folder, &target)).during(Step::MakeDevices)?;
     for (path, device) in devices {
-        make_room(path, false).during_on(Step::MakeDevices, path)?;
-        attach(&device, path).during_on(Step::MakeDevices, path)?;
+        make_file(path).and_then(|target| attach_at(&device, &target)).during_on(Step::MakeDevices, path)?;
     }
     for (path, target) in LINKS {
         rustix::fs::symlink(target, path).during_on(Step::MakeDevices, path)?;
@@ -51,8 +56,7 @@ pub(super) fn build(devices: Vec<(&'static CStr, OwnedFd)>, bytes: Option<u64>) 
     let shared_memory = private_folder(c"1777", bytes).during_on(Step::MakeDevices, c"/dev/shm")?;
     let terminals = terminals().during_on(Step::MakeDevices, c"/dev/pts")?;
     for (path, mount) in [(c"/dev/shm", shared_memory), (c"/dev/pts", terminals)] {
-        make_room(path, true).during_on(Step::MakeDevices, path)?;
-        attach(&mount, path).during_on(Step::MakeDevices, path)?;
+        make_folder(path).and_then(|target| attach_at(&mount, &target)).during_on(Step::MakeDevices, path)?;
     }
     Ok(())
 }

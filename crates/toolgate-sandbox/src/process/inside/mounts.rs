@@ -112,21 +112,26 @@ pub(super) fn copy_tree(opened: &OwnedFd) -> Result<OwnedFd, Errno> {
 
 /// Puts a mount at a place that exists.
 pub(super) fn attach(mount: &OwnedFd, path: &CStr) -> Result<(), Errno> {
-    let target = open_no_links(path)?;
+    attach_at(mount, &open_no_links(path)?)
+}
+
+/// Puts a mount at what is open.
+pub(super) fn attach_at(mount: &OwnedFd, target: &OwnedFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(mount, c"", &target, c"", flags)
+    move_mount(mount, c"", target, c"", flags)
 }
 
 /// Puts a mount at a place that may lie in a covered folder, where it has to be made first.
 fn attach_making_room(mount: &OwnedFd, place: &Place) -> Result<(), Fault> {
-    make_room(&place.path, place.folder).during_on(Step::AttachRoot, &place.path)?;
-    attach(mount, &place.path).during_on(Step::AttachRoot, &place.path)
+    let target = make_room(&place.path, place.folder);
+    target.and_then(|target| attach_at(mount, &target)).during_on(Step::AttachRoot, &place.path)
 }
 
-/// Makes what is missing of a path. All that can be written here at this time are folders of our own.
-pub(super) fn make_room(path: &CStr, folder: bool) -> Result<(), Errno> {
-    if open_no_links(path).is_ok() {
-        return Ok(());
+/// Opens a place, making what is missing of it. All that can be written here at this time are folders of our own.
+pub(super) fn make_room(path: &CStr, folder: bool) -> Result<OwnedFd, Errno> {
+    match open_no_links(path) {
+        Err(Errno::NOENT) => {}
+        other => return other,
     }
     let bytes = path.to_bytes();
     for (at, _) in bytes.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
@@ -135,12 +140,19 @@ pub(super) fn make_room(path: &CStr, folder: bool) -> Result<(), Errno> {
             Err(error) => return Err(error),
         }
     }
-    if folder {
-        rustix::fs::mkdir(path, Mode::from_raw_mode(0o755))
-    } else {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map(drop)
-    }
+    if folder { make_folder(path) } else { make_file(path) }
+}
+
+/// Makes an empty folder.
+pub(super) fn make_folder(path: &CStr) -> Result<OwnedFd, Errno> {
+    rustix::fs::mkdir(path, Mode::from_raw_mode(0o755))?;
+    open_no_links(path)
+}
+
+/// Makes an empty file.
+pub(super) fn make_file(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))
 }
 
 /// An empty folder in memory, attached nowhere yet.
@@ -158,8 +170,8 @@ pub(super) fn private_folder(mode: &CStr, bytes: Option<u64>) -> Result<OwnedFd,
 fn cover_up(cover: &Cover, bytes: Option<u64>) -> Result<(), Fault> {
     let mode = if cover.shared { c"1777" } else { c"755" };
     let folder = private_folder(mode, bytes).during_on(Step::MountPrivateFolder, &cover.path)?;
-    make_room(&cover.path, true).during_on(Step::MountPrivateFolder, &cover.path)?;
-    attach(&folder, &cover.path).during_on(Step::MountPrivateFolder, &cover.path)
+    let target = make_room(&cover.path, true);
+    target.and_then(|target| attach_at(&folder, &target)).during_on(Step::MountPrivateFolder, &cover.path)
 }
 
 /// A `/proc` for our own processes, attached nowhere yet. The kernel refuses one where parts of the host's are covered, as
@@ -181,8 +193,8 @@ fn own_proc() -> Result<Option<OwnedFd>, Fault> {
 
 /// Attaches it. If there is none, the host's stays, read-only; or nothing, if only what was granted is to be seen.
 fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), Fault> {
-    make_room(c"/proc", true).during(Step::MountProc)?;
-    proc.map_or(Ok(()), |proc| attach(proc, c"/proc")).during(Step::MountProc)
+    let target = make_room(c"/proc", true).during(Step::MountProc)?;
+    proc.map_or(Ok(()), |proc| attach_at(proc, &target)).during(Step::MountProc)
 }
 
 /// Leaves only what was granted: a new root in memory, with copies of the granted places. The old one goes away.
@@ -224,20 +236,27 @@ fn protect(plan: &Plan) -> Result<(), Fault> {
 
 /// Covers sensitive places by something that can't be opened.
 fn mask(masked: &[Place]) -> Result<(), Fault> {
-    let mut made = [false; 2];
+    let mut covers = [None, None];
     for place in masked {
-        let kind = usize::from(place.folder);
-        if !std::mem::replace(&mut made[kind], true) {
-            make_room(MASKS[kind], place.folder).during(Step::Mask)?;
-            rustix::fs::chmod(MASKS[kind], Mode::empty()).during(Step::Mask)?;
-        }
         // What another cover has hidden already needs no mask.
-        let Ok(opened) = open_no_links(&place.path) else { continue };
-        drop(opened);
-        let cover =
-            open_no_links(MASKS[kind]).and_then(|opened| copy_tree(&opened)).during_on(Step::Mask, &place.path)?;
-        mount_attributes::set(cover.as_fd(), READ_ONLY).during_on(Step::Mask, &place.path)?;
-        attach(&cover, &place.path).during_on(Step::Mask, &place.path)?;
+        let Ok(target) = open_no_links(&place.path) else { continue };
+        let kind = usize::from(place.folder);
+        let cover = match &covers[kind] {
+            Some(cover) => cover,
+            None => covers[kind].insert(make_mask(MASKS[kind], place.folder).during(Step::Mask)?),
+        };
+        let copy = copy_tree(cover).during_on(Step::Mask, &place.path)?;
+        attach_at(&copy, &target).during_on(Step::Mask, &place.path)?;
     }
     Ok(())
+}
+
+/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back.
+fn make_mask(path: &CStr, folder: bool) -> Result<OwnedFd, Errno> {
+    let made = if folder { make_folder(path)? } else { make_file(path)? };
+    rustix::fs::chmod(path, Mode::empty())?;
+    let mount = copy_tree(&made)?;
+    mount_attributes::set(mount.as_fd(), READ_ONLY)?;
+    attach_at(&mount, &made)?;
+    open_no_links(path)
 }
