@@ -55,6 +55,13 @@ const BENCHES: &[Bench] = &[
         measures: "searching, reading and changing files through the gate",
         peer: "rg, fd, sed, tail and git apply",
     },
+    Bench {
+        name: "sandbox",
+        package: "toolgate-sandbox",
+        targets: &["spawn"],
+        measures: "starting a confined command, prepared and from nothing, and opening files inside",
+        peer: "a plain spawn, bwrap, and opening outside",
+    },
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -7,6 +7,7 @@ mod device_and_pipe;
 mod dotdot;
 mod hard_link;
 mod proc_links;
+mod processes;
 mod strange_names;
 mod swap_race;
 mod symlink;

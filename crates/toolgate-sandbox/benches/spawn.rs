@@ -1,0 +1,145 @@
+//! What confinement costs: a confined `/bin/true` beside a plain one and beside `bwrap`, and opening files inside beside
+//! outside. All in one run; only the ratios mean something.
+#![allow(clippy::disallowed_methods, reason = "measures the plain thing too")]
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use toolgate_sandbox::process::{Command, Options, Profile, Running, Sandbox, Tier, zygote_main_if_asked};
+
+/// Runs of each kind. They take turns, so that a slow moment of the machine hits all alike.
+const ROUNDS: usize = 100;
+
+fn main() {
+    zygote_main_if_asked();
+    if std::env::args().nth(1).as_deref() == Some("open-and-close") {
+        return open_and_close();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(measure());
+}
+
+async fn measure() {
+    let workspace = tempfile::Builder::new().tempdir_in("/var/tmp").unwrap();
+    let profile = Profile::for_workspace(workspace.path(), std::env::home_dir().as_deref());
+    let warm = Sandbox::new(Options { tier: Some(Tier::Namespaces), ..Options::default() }).await.unwrap();
+    let cold = Sandbox::new(Options { tier: Some(Tier::Namespaces), warm: 0, ..Options::default() }).await.unwrap();
+    let with_bwrap = Path::new("/usr/bin/bwrap").exists();
+    let mut samples: [Vec<Duration>; 5] = Default::default();
+    for _ in 0..ROUNDS {
+        samples[0].push(plain("/bin/true", &[]));
+        warm.prepare(&profile).await.unwrap();
+        samples[1].push(confined(&warm, &profile).await);
+        samples[2].push(confined(&cold, &profile).await);
+        if with_bwrap {
+            samples[3].push(plain("/usr/bin/bwrap", &bwrap_arguments(workspace.path())));
+        }
+        samples[4].push(killed(&cold, &profile).await);
+    }
+    let [plain, warm_time, cold_time, bwrap, kill] = samples.map(median);
+    println!(
+        "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
+        rustix::process::getuid().as_raw()
+    );
+    report("confined, prepared", warm_time, plain, "1.6");
+    report("confined, from nothing", cold_time, plain, "3.5");
+    if with_bwrap {
+        report("bwrap, same mounts and namespaces", bwrap, plain, "-");
+    }
+    println!("  {:<36} {:>7.2} ms", "from kill to the end of output", kill.as_secs_f64() * 1e3);
+    let (outside, inside) = opens(&warm, &profile).await;
+    report("open+close inside, beside outside", inside, outside, "1.2");
+}
+
+fn report(what: &str, time: Duration, peer: Duration, goal: &str) {
+    println!("  {what:<36} {:>7.2} x   (goal {goal})", time.as_secs_f64() / peer.as_secs_f64());
+}
+
+fn median(mut samples: Vec<Duration>) -> Duration {
+    samples.sort();
+    samples.get(samples.len() / 2).copied().unwrap_or_default()
+}
+
+/// As the standard library starts a process, with its output read to the end, as a tool does.
+fn plain(program: &str, arguments: &[String]) -> Duration {
+    let start = Instant::now();
+    let mut command = std::process::Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    start.elapsed()
+}
+
+async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
+    let start = Instant::now();
+    let mut running = sandbox.spawn(profile, &Command::new("/bin/true")).await.unwrap();
+    let output = read(&mut running).await;
+    assert_eq!((running.wait().await.unwrap().shell_code(), output.as_str()), (0, ""));
+    start.elapsed()
+}
+
+/// How long the output goes on after a kill, with a child that ignores every polite request and holds the output.
+async fn killed(sandbox: &Sandbox, profile: &Profile) -> Duration {
+    let line = "setsid sh -c 'trap \"\" TERM HUP INT; sleep 1000' & echo started; sleep 1000";
+    let mut running = sandbox.spawn(profile, &Command::shell(line)).await.unwrap();
+    let mut first = [0; 8];
+    running.stdout.as_mut().unwrap().read_exact(&mut first).await.unwrap();
+    let start = Instant::now();
+    running.kill();
+    read(&mut running).await;
+    let elapsed = start.elapsed();
+    running.wait().await.unwrap();
+    elapsed
+}
+
+async fn read(running: &mut Running) -> String {
+    let (mut output, mut errors) = (String::new(), String::new());
+    let (stdout, stderr) = (running.stdout.as_mut().unwrap(), running.stderr.as_mut().unwrap());
+    let (first, second) = tokio::join!(stdout.read_to_string(&mut output), stderr.read_to_string(&mut errors));
+    first.and(second).unwrap();
+    assert_eq!(errors, "");
+    output
+}
+
+/// The same namespaces and about the same mounts; it has no Landlock, no filter and no limits.
+fn bwrap_arguments(workspace: &Path) -> Vec<String> {
+    let workspace = workspace.to_str().unwrap();
+    let line = format!(
+        "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / --proc /proc --dev /dev --tmpfs /run \
+         --tmpfs /tmp --tmpfs /root --bind {workspace} {workspace} /bin/true"
+    );
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Opens and closes a file many times, outside and inside.
+async fn opens(sandbox: &Sandbox, profile: &Profile) -> (Duration, Duration) {
+    let program = profile.working_directory.join("opens");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let (mut outside, mut inside) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        let output = std::process::Command::new(&program).arg("open-and-close").output().unwrap();
+        outside.push(nanoseconds(&String::from_utf8(output.stdout).unwrap()));
+        let command = Command::new(&program).argument("open-and-close");
+        let mut running = sandbox.spawn(profile, &command).await.unwrap();
+        inside.push(nanoseconds(&read(&mut running).await));
+        running.wait().await.unwrap();
+    }
+    (median(outside), median(inside))
+}
+
+fn nanoseconds(text: &str) -> Duration {
+    Duration::from_nanos(text.trim().parse().unwrap())
+}
+
+/// The best of many batches: what others do on the machine only ever adds.
+fn open_and_close() {
+    const TIMES: u32 = 500;
+    let batch = || {
+        let start = Instant::now();
+        (0..TIMES).for_each(|_| drop(std::fs::File::open("/etc/passwd").unwrap()));
+        start.elapsed() / TIMES
+    };
+    println!("{}", (0..100).map(|_| batch()).min().unwrap_or_default().as_nanos());
+}

@@ -1,0 +1,41 @@
+//! Runs commands that the kernel confines: files, network, processes and system calls, as a [`Profile`] says.
+//!
+//! ```text
+//!  host (many threads)            zygote (one thread)          first process              command
+//!  Sandbox::spawn ── plan ──────▶ clone3 ─────────────────────▶ confines itself
+//!                 ── order ──────────────────────────────────▶ starts ──────────────────▶ exec
+//!  Running ◀───────── Born, Ready, Started, Ended ──────────── waits, reaps
+//! ```
+//!
+//! The zygote is this same program, executed anew before anything else happens ([`zygote_main_if_asked`]). It dies with the
+//! host; the first process of each sandbox dies with the zygote; everything in a sandbox dies with its first process. So
+//! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command.
+
+mod cage;
+mod command;
+mod enforcement;
+mod error;
+mod inside;
+mod kernel;
+mod limits;
+mod plan;
+mod planning;
+mod probe;
+mod profile;
+mod running;
+mod sandbox;
+mod step;
+mod warm;
+mod wire;
+mod zygote;
+
+pub use command::{Command, Streams, TerminalSize};
+pub use enforcement::{Enforcement, GuaranteeReport, Tier};
+pub use error::SandboxError;
+pub use inside::zygote::zygote_main_if_asked;
+pub use limits::Limits;
+pub use profile::{Home, Network, Profile, Readable, UnixSockets};
+pub use running::{Ended, Running, Terminal};
+pub use rustix::process::Signal;
+pub use sandbox::{Options, Sandbox};
+pub use step::{Fault, Step};

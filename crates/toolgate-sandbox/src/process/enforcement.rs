@@ -1,0 +1,148 @@
+//! What really holds, as a value: by which means a command is confined, and for each guarantee whether it holds, with the
+//! reason.
+
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{Enforced, Guarantee, Holding};
+
+use super::plan::Plan;
+use super::profile::Network;
+
+/// The means of confinement, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Tier {
+    /// Namespaces of our own making, with Landlock and a system-call filter.
+    Namespaces,
+    /// Namespaces made by the system's `bwrap`, with Landlock and a system-call filter inside.
+    Bubblewrap,
+    /// Landlock and a system-call filter alone.
+    Landlock,
+}
+
+impl Tier {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "landlock",
+        }
+    }
+}
+
+/// What the first process found out while it confined itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Findings {
+    /// Whether Landlock restricts files.
+    pub(super) landlock: bool,
+    /// Whether `/proc` shows the sandbox's own processes alone.
+    pub(super) own_proc: bool,
+    /// Whether the number of processes is limited.
+    pub(super) processes_limited: bool,
+}
+
+/// What was really enforced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enforcement {
+    /// By which means.
+    pub tier: Tier,
+    /// Every guarantee that applies.
+    pub guarantees: Vec<GuaranteeReport>,
+}
+
+/// One guarantee, and whether it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuaranteeReport {
+    /// Which.
+    pub guarantee: Guarantee,
+    /// How well.
+    pub holding: Holding,
+    /// By what, or why not.
+    pub reason: String,
+}
+
+impl Enforcement {
+    /// The same in the words of a reply.
+    pub fn enforced(&self) -> Enforced {
+        Enforced(self.guarantees.iter().map(|report| (report.guarantee, report.holding)).collect())
+    }
+
+    /// How well a guarantee holds; `None` when it doesn't apply.
+    pub fn holding(&self, guarantee: Guarantee) -> Option<Holding> {
+        self.guarantees.iter().find(|report| report.guarantee == guarantee).map(|report| report.holding)
+    }
+
+    pub(super) fn of(plan: &Plan, findings: &Findings) -> Self {
+        let mut guarantees = vec![
+            files(plan, findings),
+            process_tree(plan.tier),
+            report(Guarantee::Syscalls, Holding::Held, "a filter refuses dangerous system calls"),
+            resources(plan, findings),
+            report(Guarantee::Environment, Holding::Held, "the environment is the profile's; nothing is inherited"),
+        ];
+        if plan.network == Network::Off {
+            guarantees.push(network(plan.tier));
+        }
+        Self { tier: plan.tier, guarantees }
+    }
+}
+
+fn report(guarantee: Guarantee, holding: Holding, reason: impl Into<String>) -> GuaranteeReport {
+    GuaranteeReport { guarantee, holding, reason: reason.into() }
+}
+
+fn files(plan: &Plan, findings: &Findings) -> GuaranteeReport {
+    let guarantee = Guarantee::Filesystem;
+    if plan.tier == Tier::Landlock {
+        let gaps = "Landlock doesn't stop chmod, utime and attributes outside the roots, and hides or protects nothing inside \
+                    what is writable";
+        return report(guarantee, Holding::Partly, gaps);
+    }
+    match (findings.own_proc, findings.landlock) {
+        (false, _) => report(
+            guarantee,
+            Holding::Partly,
+            "the kernel refused a /proc of its own, so the names of other processes can be seen",
+        ),
+        (true, true) => report(guarantee, Holding::Held, "by its own mounts and by Landlock"),
+        (true, false) => {
+            report(guarantee, Holding::Held, "by its own mounts; this kernel has no Landlock as a second wall")
+        }
+    }
+}
+
+fn process_tree(tier: Tier) -> GuaranteeReport {
+    let guarantee = Guarantee::ProcessTree;
+    match tier {
+        Tier::Namespaces | Tier::Bubblewrap => {
+            report(guarantee, Holding::Held, "all its processes end with the first one of their namespace")
+        }
+        Tier::Landlock => report(
+            guarantee,
+            Holding::Partly,
+            "without a process namespace its processes are looked for and killed one by one",
+        ),
+    }
+}
+
+fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
+    let guarantee = Guarantee::Resources;
+    if plan.limits.processes.is_some() && !findings.processes_limited {
+        let reason = match plan.tier {
+            Tier::Landlock => "without a user namespace the number of processes can't be limited",
+            Tier::Namespaces | Tier::Bubblewrap => {
+                "root isn't subject to the limit on processes, and no limit of that size by namespace could be set (it needs \
+                 Linux 6.14 and more than 300); run Toolgate as an ordinary user"
+            }
+        };
+        return report(guarantee, Holding::Partly, reason);
+    }
+    report(guarantee, Holding::Held, "as the profile says; memory is limited by process")
+}
+
+fn network(tier: Tier) -> GuaranteeReport {
+    let reason = match tier {
+        Tier::Namespaces | Tier::Bubblewrap => "a network namespace of its own, with nothing but a loopback",
+        Tier::Landlock => "no sockets can be made at all",
+    };
+    report(Guarantee::Network, Holding::Held, reason)
+}

@@ -1,0 +1,103 @@
+//! Why a command couldn't be run confined. Each says what, why, and what to do next.
+
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use toolgate_contract::{ErrorCode, ToolError};
+
+use super::enforcement::Tier;
+use super::step::Fault;
+
+/// Why a command couldn't be run confined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// No means of confinement works on this machine.
+    #[error("Commands can't be confined on this machine: {}. Nothing was run.", reasons(tried))]
+    Unavailable {
+        /// What was tried, and why it didn't work.
+        tried: Vec<(Tier, String)>,
+    },
+    /// The zygote couldn't be started.
+    #[error("The helper that makes sandboxes couldn't be started: {reason}.")]
+    Zygote {
+        /// Why.
+        reason: String,
+    },
+    /// A root of the profile can't be used.
+    #[error("The root {} can't be used: {error}. Check that it exists and that you may enter it.", path.display())]
+    Root {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: Errno,
+    },
+    /// A protected place can't be protected.
+    #[error("{} can't be protected, since the folder that holds it is a link. Replace the link by a folder.", path.display())]
+    ProtectedBehindLink {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Something that goes to the kernel has a NUL byte in it.
+    #[error("There is a NUL byte in {text:?}. Leave it out.")]
+    NulByte {
+        /// In what.
+        text: String,
+    },
+    /// A step failed. Nothing was run.
+    #[error("The command wasn't run: {0}.")]
+    Step(Fault),
+    /// The sandbox went away before it could say why.
+    #[error("The sandbox ended before the command could start. Try again.")]
+    Vanished,
+    /// Something on the host's side failed.
+    #[error("{what}: {error}.")]
+    Host {
+        /// What was being done.
+        what: &'static str,
+        /// Why it failed.
+        error: Errno,
+    },
+}
+
+fn reasons(tried: &[(Tier, String)]) -> String {
+    let reasons: Vec<String> = tried.iter().map(|(tier, reason)| format!("{}: {reason}", tier.name())).collect();
+    reasons.join("; ")
+}
+
+/// Names what the host was doing.
+pub(super) trait Doing<T> {
+    /// The error of doing `what`.
+    fn doing(self, what: &'static str) -> Result<T, SandboxError>;
+}
+
+impl<T> Doing<T> for Result<T, Errno> {
+    fn doing(self, what: &'static str) -> Result<T, SandboxError> {
+        self.map_err(|error| SandboxError::Host { what, error })
+    }
+}
+
+impl<T> Doing<T> for std::io::Result<T> {
+    fn doing(self, what: &'static str) -> Result<T, SandboxError> {
+        self.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)).doing(what)
+    }
+}
+
+impl From<SandboxError> for ToolError {
+    fn from(error: SandboxError) -> Self {
+        let code = match &error {
+            SandboxError::Unavailable { .. } | SandboxError::Zygote { .. } => ErrorCode::SandboxUnavailable,
+            SandboxError::NulByte { .. } => ErrorCode::InvalidArgs,
+            SandboxError::Step(fault) if fault.step.is_about_the_command() => {
+                match Errno::from_raw_os_error(fault.errno) {
+                    Errno::NOENT | Errno::NOTDIR => ErrorCode::NotFound,
+                    Errno::ACCESS | Errno::PERM => ErrorCode::SandboxDenied,
+                    _ => ErrorCode::IoError,
+                }
+            }
+            SandboxError::Step(_) => ErrorCode::SandboxUnavailable,
+            _ => ErrorCode::IoError,
+        };
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,104 @@
+//! Where we may not make namespaces ourselves but the system's `bwrap` may (some distributions allow it alone), it makes
+//! them and the mounts; our own program is the first process inside and does the rest.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::super::kernel::execute::{Strings, execute as execute_program};
+use super::super::kernel::{descriptors, signals};
+use super::super::plan::{Place, Plan};
+use super::super::profile::Network;
+use super::super::step::{During, Fault, Step};
+use super::super::wire;
+use super::zygote::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
+
+/// Where `bwrap` is looked for: only where the system's administrator puts it.
+pub(in super::super) const PROGRAM: &CStr = c"/usr/bin/bwrap";
+
+/// Becomes `bwrap`, which becomes the first process of a sandbox. Comes back only with a fault.
+pub(super) fn execute(plan: &Plan, socket: OwnedFd) -> Result<i32, Fault> {
+    let tried = try_to_execute(plan, &socket);
+    if let Err(fault) = &tried {
+        let _ = wire::say(socket.as_fd(), &wire::Word::Refused(fault.clone()), &[]);
+    }
+    tried
+}
+
+fn try_to_execute(plan: &Plan, socket: &OwnedFd) -> Result<i32, Fault> {
+    let step = Step::ExecuteBubblewrap;
+    // It waits for its child, which the zygote's own habit of forgetting them would hide from it.
+    signals::remember_children();
+    let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
+    let packed = wire::pack(plan).during(step)?;
+    descriptors::place_at(socket.as_fd(), INNER_SOCKET, false).during(step)?;
+    descriptors::place_at(packed.as_fd(), INNER_PLAN, false).during(step)?;
+    let arguments = arguments(plan, &program);
+    // It needs none of the environment, and what runs inside is told its own.
+    let error: Errno = execute_program(PROGRAM, &Strings::new(&arguments), &Strings::new(&[]));
+    Err(error).during(step)
+}
+
+/// The whole command line: the same walls in the same order as we build them ourselves.
+fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
+    let mut line = Line(vec![c"bwrap".to_owned()]);
+    line.words("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
+    line.words("--die-with-parent --as-pid-1 --new-session --cap-drop ALL");
+    if plan.network == Network::Off {
+        line.words("--unshare-net");
+    }
+    match &plan.only {
+        None => line.words("--ro-bind / /"),
+        Some(places) => {
+            places.iter().for_each(|place| line.bind("--ro-bind", place));
+            plan.links.iter().for_each(|(path, target)| line.pair("--symlink", target, path));
+        }
+    }
+    line.words("--proc /proc --dev /dev");
+    for cover in &plan.covered {
+        if let Some(bytes) = plan.limits.temporary_bytes {
+            line.words(&format!("--size {bytes}"));
+        }
+        line.words(if cover.shared { "--perms 1777 --tmpfs" } else { "--perms 0755 --tmpfs" });
+        line.0.push(cover.path.clone());
+    }
+    plan.shown.iter().for_each(|place| line.bind("--ro-bind", place));
+    plan.writable.iter().chain(&plan.pinned).for_each(|place| line.bind("--bind", place));
+    plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
+    plan.masked.iter().for_each(|place| line.mask(place));
+    let inner = c_string(format!("/run/{INNER_NAME}"));
+    line.pair("--ro-bind", program, &inner);
+    line.words("--chdir / --");
+    line.0.push(inner);
+    line.0
+}
+
+/// A command line in the making.
+struct Line(Vec<CString>);
+
+impl Line {
+    fn words(&mut self, words: &str) {
+        self.0.extend(words.split(' ').map(c_string));
+    }
+
+    fn pair(&mut self, option: &str, first: &CStr, second: &CStr) {
+        self.0.extend([c_string(option), first.to_owned(), second.to_owned()]);
+    }
+
+    fn bind(&mut self, option: &str, place: &Place) {
+        self.pair(option, &place.path, &place.path);
+    }
+
+    /// A folder that can't be entered, or a device that can't be opened: `bwrap` binds without devices.
+    fn mask(&mut self, place: &Place) {
+        if place.folder {
+            self.words("--perms 0000 --tmpfs");
+            self.0.push(place.path.clone());
+            self.words("--remount-ro");
+            self.0.push(place.path.clone());
+        } else {
+            self.pair("--ro-bind", c"/dev/null", &place.path);
+        }
+    }
+}

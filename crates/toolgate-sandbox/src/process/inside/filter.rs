@@ -1,0 +1,21 @@
+//! The system-call filter: rules as data, and their assembly into the kernel's little machine language.
+
+mod assemble;
+mod rules;
+
+use super::super::enforcement::Tier;
+use super::super::kernel::filter;
+use super::super::plan::Plan;
+use super::super::profile::{Network, UnixSockets};
+use super::super::step::{During, Fault, Step};
+
+/// Installs the filter that fits the plan.
+pub(super) fn install(plan: &Plan) -> Result<(), Fault> {
+    let without_namespaces = plan.tier == Tier::Landlock;
+    let variant = rules::Variant {
+        unix_sockets: plan.unix_sockets == UnixSockets::Private && !without_namespaces,
+        internet_sockets: !(without_namespaces && plan.network == Network::Off),
+    };
+    let program = assemble::program(&rules::all(variant));
+    filter::install(&program).during(Step::FilterSystemCalls)
+}

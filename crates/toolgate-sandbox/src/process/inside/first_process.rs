@@ -1,0 +1,147 @@
+//! The first process of a sandbox. It confines itself, step by step; then it takes an order, starts the command and
+//! waits for its end. It is the ancestor of everything inside: when it ends, all of that ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Signal, WaitOptions};
+
+use super::super::enforcement::{Findings, Tier};
+use super::super::kernel::clone::OneThread;
+use super::super::kernel::{clone, descriptors, loopback, signals};
+use super::super::plan::{Order, Plan};
+use super::super::profile::Network;
+use super::super::step::{During, Fault, Step};
+use super::super::wire::{self, Word};
+use super::identity::Identity;
+use super::zygote::{INNER_PLAN, INNER_SOCKET};
+use super::{capabilities, files, filter, identity, limits, mounts, order, tree};
+
+/// Runs one command in a sandbox built by `plan`. The number is what this process ends with.
+pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: OwnedFd) -> Result<i32, Fault> {
+    signals::remember_children();
+    let confined = match plan.tier {
+        Tier::Namespaces => confine_with_namespaces(plan, identity),
+        Tier::Bubblewrap => confine_inside_bubblewrap(plan),
+        Tier::Landlock => prepare_without_namespaces(),
+    };
+    let served = confined.and_then(|findings| serve(one, plan, &socket, findings));
+    if let Err(fault) = &served {
+        let _ = wire::say(socket.as_fd(), &Word::Refused(fault.clone()), &[]);
+    }
+    served
+}
+
+/// All steps, in order. Each name says what it does; each error says which step it was.
+fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, Fault> {
+    die_with_parent()?;
+    rustix::process::setsid().during(Step::LeaveSession)?;
+    identity::map(identity)?;
+    if plan.network == Network::Off {
+        loopback::raise().during(Step::RaiseLoopback)?;
+    }
+    let own_proc = mounts::build(plan)?;
+    let processes_limited = limits::limit_processes(plan, own_proc)?;
+    mounts::seal(plan, own_proc)?;
+    limits::limit_resources(&plan.limits, plan.tier)?;
+    hide()?;
+    capabilities::drop_all()?;
+    // Giving up capabilities made the kernel forget this.
+    die_with_parent()?;
+    no_new_privileges()?;
+    let landlock = files::restrict(plan)?;
+    filter::install(plan)?;
+    Ok(Findings { landlock, own_proc, processes_limited })
+}
+
+/// The namespaces and mounts are there already; what is left needs no capability.
+fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
+    die_with_parent()?;
+    limits::limit_resources(&plan.limits, plan.tier)?;
+    hide()?;
+    no_new_privileges()?;
+    let landlock = files::restrict(plan)?;
+    filter::install(plan)?;
+    Ok(Findings { landlock, own_proc: true, processes_limited: limits::count_for_this_user() })
+}
+
+/// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
+/// outside them to be out of its reach. It doesn't die with its parent: it has to clear up first, once its host is gone.
+fn prepare_without_namespaces() -> Result<Findings, Fault> {
+    rustix::process::setsid().during(Step::LeaveSession)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(Step::StartCommand)?;
+    hide()?;
+    no_new_privileges()?;
+    let landlock = files::is_available();
+    if !landlock {
+        let errno = Errno::OPNOTSUPP.raw_os_error();
+        return Err(Fault { step: Step::RestrictFiles, subject: String::new(), errno });
+    }
+    Ok(Findings { landlock, own_proc: false, processes_limited: false })
+}
+
+/// The walls of a command that has no namespaces.
+pub(super) fn confine_without_namespaces(plan: &Plan) -> Result<(), Fault> {
+    limits::limit_resources(&plan.limits, plan.tier)?;
+    capabilities::drop_all()?;
+    files::restrict(plan)?;
+    filter::install(plan)
+}
+
+fn die_with_parent() -> Result<(), Fault> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).during(Step::DieWithParent)
+}
+
+fn hide() -> Result<(), Fault> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).during(Step::HideFirstProcess)
+}
+
+fn no_new_privileges() -> Result<(), Fault> {
+    rustix::thread::set_no_new_privs(true).during(Step::NoNewPrivileges)
+}
+
+/// Waits for an order, carries it out, and tells how it ended.
+fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> Result<i32, Fault> {
+    // If the host is gone, so is the reason to be here; the next line finds out.
+    let _ = wire::say(socket.as_fd(), &Word::Ready(findings), &[]);
+    let Some(received) = wire::receive(socket.as_fd()).during(Step::ReadOrder)? else { return Ok(0) };
+    let mut handed = received.descriptors.into_iter();
+    let order: Order = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(Step::ReadOrder)?;
+    let streams: Vec<OwnedFd> = handed.collect();
+    let pid = order::start(one, plan, &order, streams, socket)?;
+    let status = match plan.tier {
+        Tier::Namespaces => wait_for(pid),
+        Tier::Bubblewrap | Tier::Landlock => tree::wait_and_clear(pid, socket),
+    };
+    let _ = wire::say(socket.as_fd(), &Word::Ended(status), &[]);
+    Ok(0)
+}
+
+/// Waits for the command and for whoever was left to us meanwhile; then ends all others, so that once its end is told
+/// there is nobody left but us. (They would die with us anyway, a little later.)
+fn wait_for(pid: i32) -> i32 {
+    let mut command = 0;
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => {
+                command = status.as_raw();
+                signals::kill_all_others();
+            }
+            Err(Errno::CHILD) => return command,
+            _ => {}
+        }
+    }
+}
+
+/// The first process of a sandbox that `bwrap` has made.
+pub(super) fn run_inside_bubblewrap() -> ! {
+    let attempt = || -> Result<i32, Errno> {
+        let one = OneThread::check().ok_or(Errno::BUSY)?;
+        let socket = descriptors::adopt(INNER_SOCKET)?;
+        descriptors::close_on_execute_from(INNER_SOCKET)?;
+        signals::reset_all()?;
+        let plan: Plan = wire::unpack(descriptors::adopt(INNER_PLAN)?)?;
+        Ok(run(&one, &plan, Identity::current(), socket).unwrap_or(1))
+    };
+    clone::end(attempt().unwrap_or(1))
+}

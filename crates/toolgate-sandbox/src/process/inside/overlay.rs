@@ -1,0 +1,25 @@
+//! A writable root whose changes go elsewhere: the command sees them, the root doesn't get them.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen,
+};
+
+use super::super::plan::Overlay;
+use super::super::step::{During, Fault, Step};
+
+/// Mounts the overlay, attached nowhere yet. `userxattr` keeps its notes in attributes that an ordinary user may set.
+pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
+    let mounted = || -> Result<OwnedFd, Errno> {
+        let kind = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_set_flag(&kind, c"userxattr")?;
+        fsconfig_set_string(&kind, c"lowerdir", overlay.path.as_c_str())?;
+        fsconfig_set_string(&kind, c"upperdir", overlay.upper.as_c_str())?;
+        fsconfig_set_string(&kind, c"workdir", overlay.work.as_c_str())?;
+        fsconfig_create(&kind)?;
+        fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NODEV)
+    };
+    mounted().during_on(Step::MountOverlay, &overlay.path)
+}

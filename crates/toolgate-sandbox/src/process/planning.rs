@@ -1,0 +1,172 @@
+//! From a profile to a plan: looks at the machine once, on the host's side, and leaves nothing to be interpreted inside.
+
+mod hidden;
+mod protecting;
+mod sockets;
+
+use std::ffi::CString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::command::{Command, Streams};
+use super::enforcement::Tier;
+use super::error::SandboxError;
+use super::plan::{Cover, Order, Overlay, Place, Plan};
+use super::profile::{Network, Profile, Readable, UnixSockets};
+
+/// Folders that every sandbox has for itself.
+const PRIVATE_FOLDERS: &[&str] = &["/run", "/tmp"];
+/// Where names are looked up when the network is shared; it lies in a private folder.
+const RESOLVER: &str = "/run/systemd/resolve";
+/// Where programs are looked for when the environment has no `PATH`.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What the profile means on this machine right now.
+pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
+    let writable = required(&profile.writable)?;
+    let home = profile.home.as_ref().and_then(|home| find(&home.path).map(|place| (home, place)));
+    let mut shown: Vec<Place> = home
+        .iter()
+        .flat_map(|(home, place)| home.shown.iter().filter_map(|name| find(&path_of(place).join(name))))
+        .collect();
+    if profile.network == Network::Shared {
+        shown.extend(find(Path::new(RESOLVER)));
+    }
+    let private = PRIVATE_FOLDERS.iter().filter_map(|path| find(Path::new(path)));
+    let mut covered: Vec<Cover> = private.map(|place| cover(place, true, true)).collect();
+    covered.extend(home.map(|(_, place)| cover(place, true, false)));
+    let mut masked = Vec::new();
+    for place in profile.masked.iter().filter_map(|path| find(path)) {
+        let holds_granted = |other: &Place| is_inside(other, &place) && other.path != place.path;
+        if covered.iter().any(|cover| cover.path == place.path) {
+            continue;
+        }
+        let around_cover = covered.iter().any(|cover| path_is_inside(&cover.path, &place.path));
+        match around_cover || writable.iter().chain(&shown).any(holds_granted) {
+            true => covered.push(cover(place, false, false)),
+            false => masked.push(place),
+        }
+    }
+    let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
+    if profile.unix_sockets == UnixSockets::Private && tier != Tier::Landlock {
+        masked.extend(sockets::of_host(&covered, &writable));
+    }
+    let (only, links) = readable(profile)?;
+    let plan = Plan {
+        tier,
+        only,
+        links,
+        covered: in_order(covered),
+        shown: in_order(shown),
+        writable: in_order(writable),
+        pinned: in_order(pinned),
+        protected: in_order(protected),
+        masked: in_order(masked),
+        overlays,
+        network: profile.network,
+        unix_sockets: profile.unix_sockets,
+        limits: profile.limits,
+    };
+    Ok(if tier == Tier::Landlock { hidden::without_mounts(plan) } else { plan })
+}
+
+/// What alone can be read, and the links that lead there; everything if the profile says so.
+type Only = (Option<Vec<Place>>, Vec<(CString, CString)>);
+
+fn readable(profile: &Profile) -> Result<Only, SandboxError> {
+    let Readable::Only(paths) = &profile.readable else { return Ok((None, Vec::new())) };
+    let places = required(paths)?;
+    let linked = |path: &PathBuf| {
+        let target = rustix::fs::readlink(path, Vec::new()).ok()?;
+        Some((CString::new(path.as_os_str().as_bytes()).ok()?, target))
+    };
+    Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
+}
+
+/// A command in the terms of the inside.
+pub(super) fn order(profile: &Profile, command: &Command) -> Result<Order, SandboxError> {
+    let mut variables = profile.environment.clone();
+    variables.extend(command.environment.clone());
+    let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(USUAL_PATH.into(), Clone::clone);
+    let programs = match command.program.as_bytes().contains(&b'/') {
+        true => vec![PathBuf::from(&command.program)],
+        false => std::env::split_paths(&path).map(|folder| folder.join(&command.program)).collect(),
+    };
+    let environment = variables.into_iter().map(|(name, value)| {
+        let mut pair = name.into_vec();
+        pair.push(b'=');
+        pair.extend(value.into_vec());
+        c_string(pair)
+    });
+    let arguments = std::iter::once(&command.program).chain(&command.arguments);
+    let start = command.working_directory.as_ref().unwrap_or(&profile.working_directory);
+    Ok(Order {
+        programs: programs
+            .into_iter()
+            .map(|path| c_string(path.into_os_string().into_vec()))
+            .collect::<Result<_, _>>()?,
+        arguments: arguments.map(|argument| c_string(argument.clone().into_vec())).collect::<Result<_, _>>()?,
+        environment: environment.collect::<Result<_, _>>()?,
+        working_directory: c_string(start.as_os_str().as_bytes())?,
+        terminal: match command.streams {
+            Streams::Terminal(size) => Some(size),
+            Streams::Output | Streams::Interactive => None,
+        },
+    })
+}
+
+fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, SandboxError> {
+    CString::new(bytes).map_err(|error| {
+        let text = String::from_utf8_lossy(error.into_vec().as_slice()).into_owned();
+        SandboxError::NulByte { text }
+    })
+}
+
+/// The places that a profile can't do without.
+fn required(paths: &[PathBuf]) -> Result<Vec<Place>, SandboxError> {
+    let found = |path: &PathBuf| look(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
+    paths.iter().map(found).collect()
+}
+
+/// A place, if it is there.
+fn find(path: &Path) -> Option<Place> {
+    look(path).ok()
+}
+
+/// What is at a path, links followed: where it really is and which file that is.
+fn look(path: &Path) -> Result<Place, Errno> {
+    let opened = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let found = rustix::fs::fstat(&opened)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
+    let path = rustix::fs::readlink(format!("/proc/self/fd/{number}"), Vec::new())?;
+    let folder = FileType::from_raw_mode(found.st_mode).is_dir();
+    Ok(Place { path, device: found.st_dev, inode: found.st_ino, folder })
+}
+
+fn cover(place: Place, writable: bool, shared: bool) -> Cover {
+    Cover { path: place.path, writable, shared }
+}
+
+/// Outermost first, each once: a path sorts before what lies inside it.
+fn in_order<T: Ord>(mut places: Vec<T>) -> Vec<T> {
+    places.sort();
+    places.dedup();
+    places
+}
+
+fn path_of(place: &Place) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(place.path.to_bytes()))
+}
+
+/// Whether a place is another one or lies inside it.
+fn is_inside(place: &Place, outer: &Place) -> bool {
+    path_is_inside(&place.path, &outer.path)
+}
+
+fn path_is_inside(path: &CString, outer: &CString) -> bool {
+    let as_path = |text: &CString| PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()));
+    as_path(path).starts_with(as_path(outer))
+}

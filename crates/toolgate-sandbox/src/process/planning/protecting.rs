@@ -1,0 +1,33 @@
+//! Which mounts keep protected places as they are: the place itself, and every folder between it and the root.
+
+use std::path::{Path, PathBuf};
+
+use super::super::error::SandboxError;
+use super::super::plan::Place;
+use super::{find, path_of};
+
+/// The folders to pin and the places to make read-only. What isn't there, or isn't in something writable, needs neither.
+pub(super) fn places(protected: &[PathBuf], writable: &[Place]) -> Result<(Vec<Place>, Vec<Place>), SandboxError> {
+    let (mut pinned, mut kept) = (Vec::new(), Vec::new());
+    for path in protected {
+        let Some(place) = really(path)? else { continue };
+        let roots = writable.iter().filter(|root| path_of(&place).starts_with(path_of(root)));
+        let Some(root) = roots.max_by_key(|root| root.path.as_bytes().len()) else { continue };
+        let between = path_of(&place);
+        let between = between.ancestors().skip(1).take_while(|folder| *folder != path_of(root));
+        pinned.extend(between.filter_map(find));
+        kept.push(place);
+    }
+    Ok((pinned, kept))
+}
+
+/// The place that a protected path names. A link can't be covered, only be replaced by whoever may write beside it; so
+/// where the way leads over a link, the folder that holds the link is kept as it is.
+fn really(path: &Path) -> Result<Option<Place>, SandboxError> {
+    let Some(parent) = path.parent() else { return Ok(find(path)) };
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if is_link(parent) {
+        return Err(SandboxError::ProtectedBehindLink { path: path.to_owned() });
+    }
+    Ok(find(if is_link(path) { parent } else { path }))
+}

@@ -1,0 +1,56 @@
+//! Finding out what this machine can do, by doing it: a sandbox of each kind is built, strongest first, until one stands.
+
+use std::path::{Path, PathBuf};
+
+use super::cage::Cage;
+use super::enforcement::Tier;
+use super::error::SandboxError;
+use super::inside::bubblewrap;
+use super::limits::Limits;
+use super::planning;
+use super::profile::{Network, Profile, Readable, UnixSockets};
+use super::zygote::Zygote;
+
+/// The strongest means that works, or the one that was asked for if it does.
+pub(super) async fn strongest(zygote: &Zygote, forced: Option<Tier>) -> Result<Tier, SandboxError> {
+    let mut tried = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
+        if forced.is_some_and(|forced| forced != tier) {
+            continue;
+        }
+        match attempt(zygote, tier).await {
+            Ok(()) => return Ok(tier),
+            Err(error) => tried.push((tier, error.to_string())),
+        }
+    }
+    Err(SandboxError::Unavailable { tried })
+}
+
+/// Builds one sandbox and takes it down again.
+async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
+    let path = Path::new(bubblewrap::PROGRAM.to_str().unwrap_or_default());
+    if tier == Tier::Bubblewrap && !path.exists() {
+        return Err(SandboxError::Root { path: path.to_owned(), error: rustix::io::Errno::NOENT });
+    }
+    let plan = planning::plan(&plain_profile(), tier, Vec::new())?;
+    let packed = postcard::to_allocvec(&plan).unwrap_or_default();
+    let mut cage = Cage::request(zygote, tier, &packed).await?;
+    cage.ready().await.map(drop)
+}
+
+/// Nothing can be changed and nobody reached; enough to need every kind of wall.
+fn plain_profile() -> Profile {
+    Profile {
+        readable: Readable::Everything,
+        writable: Vec::new(),
+        home: None,
+        masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
+        protected: Vec::new(),
+        network: Network::Off,
+        unix_sockets: UnixSockets::None,
+        limits: Limits::default(),
+        environment: std::collections::BTreeMap::new(),
+        working_directory: PathBuf::from("/"),
+        rehearse: false,
+    }
+}

@@ -1,0 +1,132 @@
+//! A command that runs confined: its streams, its end, and the ways to end it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::Signal;
+use rustix::termios::{Winsize, tcsetwinsize};
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+
+use super::cage::Cage;
+use super::command::TerminalSize;
+use super::enforcement::Enforcement;
+use super::error::{Doing, SandboxError};
+use super::kernel::signals;
+use super::kernel::watch::watch;
+
+/// A confined command. Dropping it kills everything that it has started.
+#[derive(Debug)]
+pub struct Running {
+    /// What it reads, if it was started to be written to. Dropping it is the end of its input.
+    pub stdin: Option<pipe::Sender>,
+    /// What it writes, unless it has a terminal. It ends when no process inside holds it any more.
+    pub stdout: Option<pipe::Receiver>,
+    /// What it complains about, unless it has a terminal.
+    pub stderr: Option<pipe::Receiver>,
+    /// Its terminal, if it was started with one.
+    pub terminal: Option<Terminal>,
+    pub(super) enforcement: Enforcement,
+    pub(super) cage: Cage,
+    pub(super) process: OwnedFd,
+    pub(super) ended: Option<Ended>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal; by `KILL` when its sandbox was ended.
+    Signal(i32),
+}
+
+impl Ended {
+    /// The code as a shell would give it: a signal is 128 and its number.
+    pub fn shell_code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+
+    fn from_status(status: Option<i32>) -> Self {
+        match status {
+            None => Self::Signal(libc::SIGKILL),
+            Some(status) if libc::WIFSIGNALED(status) => Self::Signal(libc::WTERMSIG(status)),
+            Some(status) => Self::Code(libc::WEXITSTATUS(status)),
+        }
+    }
+}
+
+impl Running {
+    /// What really confines it.
+    pub fn enforcement(&self) -> &Enforcement {
+        &self.enforcement
+    }
+
+    /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.
+    pub async fn wait(&mut self) -> Result<Ended, SandboxError> {
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
+        let ended = Ended::from_status(self.cage.ended().await?);
+        self.ended = Some(ended);
+        Ok(ended)
+    }
+
+    /// Kills everything inside at once. [`wait`](Self::wait) tells when all are gone.
+    pub fn kill(&self) {
+        self.cage.kill();
+    }
+
+    /// Sends a signal to the command and its process group, for instance `Signal::INT`.
+    pub fn signal(&self, signal: Signal) -> Result<(), SandboxError> {
+        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
+    }
+
+    /// A descriptor of the command's own process.
+    pub fn process(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
+    /// A descriptor of the process that ends last.
+    pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
+        self.cage.first_process()
+    }
+}
+
+/// The host's side of a command's terminal.
+#[derive(Debug)]
+pub struct Terminal {
+    descriptor: AsyncFd<OwnedFd>,
+}
+
+impl Terminal {
+    pub(super) fn new(descriptor: OwnedFd) -> Result<Self, SandboxError> {
+        rustix::io::ioctl_fionbio(&descriptor, true).doing("Opening a terminal")?;
+        Ok(Self { descriptor: watch(descriptor).doing("Opening a terminal")? })
+    }
+
+    /// Reads what was written to it; nothing means that everybody has left it.
+    pub async fn read(&self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = |descriptor: &OwnedFd| match rustix::io::read(descriptor, &mut *buffer) {
+            // How a terminal says that nobody is on the other side.
+            Err(rustix::io::Errno::IO) => Ok(0),
+            other => other.map_err(Into::into),
+        };
+        let mut read = read;
+        self.descriptor.async_io(tokio::io::Interest::READABLE, |descriptor| read(descriptor)).await
+    }
+
+    /// Types into it; may take less than everything.
+    pub async fn write(&self, bytes: &[u8]) -> std::io::Result<usize> {
+        let write = |descriptor: &OwnedFd| rustix::io::write(descriptor, bytes).map_err(Into::into);
+        self.descriptor.async_io(tokio::io::Interest::WRITABLE, write).await
+    }
+
+    /// Changes its size.
+    pub fn resize(&self, size: TerminalSize) -> std::io::Result<()> {
+        let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(tcsetwinsize(self.descriptor.get_ref(), size)?)
+    }
+}

@@ -1,0 +1,204 @@
+//! The maker of sandboxes: one for a whole program, shared by whoever runs commands.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+use tokio::net::unix::pipe;
+
+use super::cage::{Cage, PAUSE_BEFORE_THE_NEXT, is_gone};
+use super::command::{Command, Streams};
+use super::enforcement::{Enforcement, Tier};
+use super::error::{Doing, SandboxError};
+use super::plan::{Overlay, Plan};
+use super::profile::Profile;
+use super::running::{Running, Terminal};
+use super::warm::Warm;
+use super::zygote::Zygote;
+use super::{planning, probe};
+
+/// How sandboxes are made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program to execute as zygote; this very program unless said. Its `main` calls
+    /// [`zygote_main_if_asked`](super::zygote_main_if_asked) first.
+    pub program: Option<PathBuf>,
+    /// The means to use. Unless said, the strongest that works here.
+    pub tier: Option<Tier>,
+    /// How many sandboxes wait ready for each profile in use.
+    pub warm: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { program: None, tier: None, warm: 1 }
+    }
+}
+
+/// Makes sandboxes and runs commands in them. A clone is the same one. When the last is dropped, everything that still runs
+/// inside is killed.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: Options,
+    tier: Tier,
+    zygote: tokio::sync::Mutex<Arc<Zygote>>,
+    warm: Mutex<Warm>,
+}
+
+impl Sandbox {
+    /// Starts the zygote and finds out what this machine can do, by doing it.
+    pub async fn new(options: Options) -> Result<Self, SandboxError> {
+        let zygote = Zygote::start(options.program.clone()).await?;
+        let tier = probe::strongest(&zygote, options.tier).await?;
+        let zygote = tokio::sync::Mutex::new(Arc::new(zygote));
+        Ok(Self { inner: Arc::new(Inner { options, tier, zygote, warm: Mutex::default() }) })
+    }
+
+    /// The means of confinement that is used.
+    pub fn tier(&self) -> Tier {
+        self.inner.tier
+    }
+
+    /// Runs a command confined to a profile.
+    pub async fn spawn(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
+        self.spawn_over(profile, command, Vec::new()).await
+    }
+
+    pub(super) async fn spawn_over(
+        &self,
+        profile: &Profile,
+        command: &Command,
+        overlays: Vec<Overlay>,
+    ) -> Result<Running, SandboxError> {
+        let plan = planning::plan(profile, self.inner.tier, overlays)?;
+        let order = planning::order(profile, command)?;
+        let packed = self.packed(&plan)?;
+        let warm = self.warm(|warm| warm.take(&packed));
+        if let Some(cage) = warm {
+            match self.launch(cage, &plan, &order, command.streams).await {
+                // It died while it waited, and nothing was run. Another one is built.
+                Err(error) if is_gone(&error) => {}
+                other => return self.and_prepare_the_next(packed, other),
+            }
+        }
+        let cage = self.cage(&packed).await?;
+        let running = self.launch(cage, &plan, &order, command.streams).await;
+        self.and_prepare_the_next(packed, running)
+    }
+
+    /// Builds sandboxes for this profile ahead, until as many wait as the options say.
+    pub async fn prepare(&self, profile: &Profile) -> Result<Enforcement, SandboxError> {
+        let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
+        let packed = self.packed(&plan)?;
+        self.warm(|warm| warm.take(&packed).into_iter().for_each(|cage| warm.put(&packed, cage)));
+        let mut cage = self.cage(&packed).await?;
+        let findings = cage.ready().await?;
+        self.warm(|warm| warm.wants(&packed, self.inner.options.warm).then(|| warm.put(&packed, cage)));
+        Ok(Enforcement::of(&plan, &findings))
+    }
+
+    fn packed(&self, plan: &Plan) -> Result<Vec<u8>, SandboxError> {
+        postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Writing down the sandbox's plan")
+    }
+
+    async fn launch(
+        &self,
+        mut cage: Cage,
+        plan: &Plan,
+        order: &super::plan::Order,
+        streams: Streams,
+    ) -> Result<Running, SandboxError> {
+        let (host, inside) = connect(streams)?;
+        let launched = cage.launch(order, &inside).await?;
+        drop(inside);
+        let terminal = launched.terminal.map(Terminal::new).transpose()?;
+        let enforcement = Enforcement::of(plan, &cage.findings());
+        let HostStreams { stdin, stdout, stderr } = host;
+        Ok(Running { stdin, stdout, stderr, terminal, enforcement, cage, process: launched.process, ended: None })
+    }
+
+    /// Asks for a new sandbox. A zygote that somebody killed is replaced.
+    async fn cage(&self, packed: &[u8]) -> Result<Cage, SandboxError> {
+        let zygote = Arc::clone(&*self.inner.zygote.lock().await);
+        match Cage::request(&zygote, self.inner.tier, packed).await {
+            Err(error) if is_gone(&error) => {
+                let mut current = self.inner.zygote.lock().await;
+                if Arc::ptr_eq(&current, &zygote) {
+                    self.warm(Warm::clear);
+                    *current = Arc::new(Zygote::start(self.inner.options.program.clone()).await?);
+                }
+                Cage::request(&current, self.inner.tier, packed).await
+            }
+            other => other,
+        }
+    }
+
+    /// Builds the next sandbox for the same plan while the command runs.
+    fn and_prepare_the_next(
+        &self,
+        packed: Vec<u8>,
+        running: Result<Running, SandboxError>,
+    ) -> Result<Running, SandboxError> {
+        let running = running?;
+        if self.inner.options.warm > 0 {
+            let weak = Arc::downgrade(&self.inner);
+            tokio::spawn(async move {
+                tokio::time::sleep(PAUSE_BEFORE_THE_NEXT).await;
+                let Some(inner) = weak.upgrade() else { return };
+                let sandbox = Self { inner };
+                while sandbox.warm(|warm| warm.wants(&packed, sandbox.inner.options.warm)) {
+                    let Ok(mut cage) = sandbox.cage(&packed).await else { return };
+                    // One that can't be built is no loss here; the next command finds out why.
+                    let Ok(_) = cage.ready().await else { return };
+                    sandbox.warm(|warm| warm.put(&packed, cage));
+                }
+            });
+        }
+        Ok(running)
+    }
+
+    fn warm<T>(&self, act: impl FnOnce(&mut Warm) -> T) -> T {
+        act(&mut self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The host's ends of a command's streams.
+struct HostStreams {
+    stdin: Option<pipe::Sender>,
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+}
+
+/// Makes the streams: the host's ends, and the three that go inside. A terminal is made inside and comes from there.
+fn connect(streams: Streams) -> Result<(HostStreams, Vec<OwnedFd>), SandboxError> {
+    const WHAT: &str = "Making pipes for the command";
+    let pipe_pair = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).doing(WHAT);
+    let receiver = |end: OwnedFd| {
+        rustix::io::ioctl_fionbio(&end, true).doing(WHAT)?;
+        pipe::Receiver::from_owned_fd(end).doing(WHAT).map(Some)
+    };
+    let mut host = HostStreams { stdin: None, stdout: None, stderr: None };
+    let input = match streams {
+        Streams::Terminal(_) => return Ok((host, Vec::new())),
+        Streams::Output => {
+            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).doing(WHAT)?
+        }
+        Streams::Interactive => {
+            let (read, write) = pipe_pair()?;
+            rustix::io::ioctl_fionbio(&write, true).doing(WHAT)?;
+            host.stdin = Some(pipe::Sender::from_owned_fd(write).doing(WHAT)?);
+            read
+        }
+    };
+    let ((read_output, output), (read_errors, errors)) = (pipe_pair()?, pipe_pair()?);
+    host.stdout = receiver(read_output)?;
+    host.stderr = receiver(read_errors)?;
+    Ok((host, vec![input, output, errors]))
+}

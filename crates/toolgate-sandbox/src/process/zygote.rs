@@ -1,0 +1,86 @@
+//! The host's hand on the zygote: starts it, sends it plans, and makes sure that it ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::error::{Doing, SandboxError};
+use super::inside::zygote::{ZYGOTE_NAME, was_asked_for};
+use super::kernel::watch::watch;
+use super::wire;
+
+/// How long a program may take to say that it is a zygote. One that doesn't call
+/// [`zygote_main_if_asked`](super::zygote_main_if_asked) never will.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running zygote. Dropping it ends it and every sandbox that came out of it.
+#[derive(Debug)]
+pub(super) struct Zygote {
+    process: Child,
+    socket: AsyncFd<OwnedFd>,
+}
+
+impl Zygote {
+    /// Executes `program` (this very program, unless said) as a zygote and waits for its sign of life.
+    pub(super) async fn start(program: Option<PathBuf>) -> Result<Self, SandboxError> {
+        if was_asked_for() {
+            let reason = "this program was started as one but went on; call `zygote_main_if_asked` first in `main`";
+            return Err(SandboxError::Zygote { reason: reason.into() });
+        }
+        let (ours, theirs) = wire::pair().doing("Making a socket for the zygote")?;
+        rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for the zygote")?;
+        let mut command = std::process::Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
+        // It needs nothing of the environment, and what it doesn't know it can't pass on.
+        command.arg0(ZYGOTE_NAME).env_clear().current_dir("/");
+        command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().map_err(|error| SandboxError::Zygote { reason: error.to_string() })?;
+        // Keeps the other end from staying open in `command`.
+        drop(command);
+        let socket = watch(ours).doing("Watching the zygote's socket")?;
+        let zygote = Self { process, socket };
+        match tokio::time::timeout(PATIENCE, receive(&zygote.socket)).await {
+            Ok(Ok(Some(_))) => Ok(zygote),
+            _ => Err(SandboxError::Zygote {
+                reason: "it gave no sign of life; does its `main` call `zygote_main_if_asked` first?".into(),
+            }),
+        }
+    }
+
+    /// Asks for a sandbox: its plan, and its end of its socket.
+    pub(super) async fn request(&self, plan: &OwnedFd, end: &OwnedFd) -> Result<(), Errno> {
+        send(&self.socket, wire::NUDGE, std::slice::from_ref(&[plan.as_fd(), end.as_fd()]).as_flattened()).await
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        // Its sandboxes die with it.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// Sends a message when there is room for it.
+pub(super) async fn send(
+    socket: &AsyncFd<OwnedFd>,
+    bytes: &[u8],
+    descriptors: &[std::os::fd::BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    let sent = socket
+        .async_io(Interest::WRITABLE, |socket| wire::send(socket.as_fd(), bytes, descriptors).map_err(Into::into))
+        .await;
+    sent.map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Receives a message when there is one; `None` when the other end is gone.
+pub(super) async fn receive(socket: &AsyncFd<OwnedFd>) -> Result<Option<wire::Received>, Errno> {
+    let received =
+        socket.async_io(Interest::READABLE, |socket| wire::receive(socket.as_fd()).map_err(Into::into)).await;
+    received.map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,115 @@
+//! Reading what is hidden, writing what isn't granted, and changing files without opening them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use toolgate_contract::{Guarantee, Holding};
+use toolgate_sandbox::process::Readable;
+
+use super::scene::{SECRET, attack};
+
+attack! {
+    fn secrets_of_the_home_cannot_be_read(scene) {
+        let line = "cat ~/.ssh/id";
+        assert_eq!(scene.outside(line).output, SECRET, "it works without a sandbox");
+        let inside = scene.inside(line);
+        assert!(!inside.worked() && !inside.output.contains(SECRET), "{inside:?}");
+        let shown = scene.inside("cat ~/.gitconfig");
+        assert!(shown.worked() && shown.output.contains("[user]"), "what the profile shows can be read: {shown:?}");
+    }
+}
+
+attack! {
+    fn secrets_in_the_workspace_cannot_be_read_moved_or_linked(scene) {
+        let lines = ["cat .env", "ln .env copy; cat copy", "mv .env other; cat other; mv other .env"];
+        for line in lines {
+            assert!(scene.outside(line).output.contains(SECRET), "it works without a sandbox: {line}");
+        }
+        fs::remove_file(scene.workspace().join("copy")).unwrap();
+        for line in lines {
+            let inside = scene.inside(line);
+            // Landlock alone can't hide something inside what is granted; then the report says so.
+            let leaked = inside.output.contains(SECRET);
+            assert_eq!(leaked, !scene.has_namespaces(), "{line}: {inside:?}");
+        }
+        let enforcement = scene.start("true").enforcement().clone();
+        let expected = if scene.has_namespaces() { Holding::Held } else { Holding::Partly };
+        assert_eq!(enforcement.holding(Guarantee::Filesystem), Some(expected), "{enforcement:?}");
+    }
+}
+
+attack! {
+    fn nothing_outside_can_be_written_or_removed(scene) {
+        let outside = scene.path("outside");
+        for line in ["echo x >> {}/secret", "echo x > {}/new", "mkdir {}/folder", "mv {}/secret {}/moved", "rm -f {}/moved"] {
+            let line = line.replace("{}", outside.to_str().unwrap());
+            assert!(scene.outside(&line).worked(), "it works without a sandbox: {line}");
+        }
+        fs::write(outside.join("secret"), SECRET).unwrap();
+        for line in ["echo x >> {}/secret", "echo x > {}/another", "mkdir {}/second", "mv {}/secret {}/m", "rm -f {}/secret", "ln {}/secret link", ": > {}/secret"] {
+            let line = line.replace("{}", outside.to_str().unwrap());
+            let inside = scene.inside(&line);
+            assert!(!inside.worked(), "{line}: {inside:?}");
+        }
+        assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), SECRET);
+        assert!(!outside.join("another").exists() && !outside.join("second").exists());
+    }
+}
+
+attack! {
+    fn files_outside_cannot_be_changed_without_opening_them(scene) {
+        let (attacker, secret) = (scene.attacker(), scene.path("outside/secret"));
+        let secret = secret.to_str().unwrap();
+        let lines = [format!("chmod 777 {secret}"), format!("{attacker} utime {secret}"), format!("{attacker} attribute {secret}")];
+        for line in &lines {
+            assert!(scene.outside(line).worked(), "it works without a sandbox: {line}");
+        }
+        fs::set_permissions(secret, fs::Permissions::from_mode(0o640)).unwrap();
+        for line in &lines {
+            let inside = scene.inside(line);
+            assert_eq!(inside.worked(), !scene.has_namespaces(), "{line}: {inside:?}");
+        }
+        if scene.has_namespaces() {
+            assert_eq!(fs::metadata(secret).unwrap().permissions().mode() & 0o777, 0o640);
+        }
+    }
+}
+
+attack! {
+    fn changes_to_the_home_stay_inside(scene) {
+        let line = "echo evil >> ~/.bashrc";
+        assert!(scene.outside(line).worked());
+        fs::remove_file(scene.path("home/.bashrc")).unwrap();
+        let inside = scene.inside(line);
+        assert_eq!(inside.worked(), scene.has_namespaces(), "it has a home of its own, if there are mounts: {inside:?}");
+        assert!(!scene.path("home/.bashrc").exists());
+    }
+}
+
+attack! {
+    fn only_what_is_listed_can_be_seen(scene) {
+        let mut profile = scene.profile();
+        let system = ["/usr", "/bin", "/lib", "/lib64"].iter().map(Into::into).collect();
+        profile.readable = Readable::Only(system);
+        let secret = scene.path("outside/secret");
+        let line = format!("cat {}", secret.display());
+        assert_eq!(scene.outside(&line).output, SECRET);
+        let inside = scene.inside_with(&profile, &line);
+        assert!(!inside.worked() && inside.output.is_empty(), "{inside:?}");
+        let works = scene.inside_with(&profile, "echo hello > new && cat new && ls /usr >/dev/null");
+        assert_eq!(works.output, "hello\n", "{works:?}");
+        let passwd = scene.inside_with(&profile, "cat /etc/passwd");
+        assert!(!passwd.worked() && passwd.output.is_empty(), "{passwd:?}");
+    }
+}
+
+attack! {
+    fn settings_of_the_machine_cannot_be_written(scene) {
+        for path in ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj", "/sys/kernel/uevent_helper", "/dev/kmsg"] {
+            let inside = scene.inside(&format!("echo 0 >> {path}"));
+            assert!(!inside.worked(), "{path}: {inside:?}");
+        }
+        let device = scene.inside("ls /dev/vda /dev/sda /dev/mem /dev/kvm 2>/dev/null | head -1; exec 3</dev/vda");
+        assert!(!device.worked(), "{device:?}");
+    }
+}

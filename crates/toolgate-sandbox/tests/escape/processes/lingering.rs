@@ -1,0 +1,144 @@
+//! Outliving the call: daemons, children that hold the output, processes that ignore being asked, the host's own death.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use toolgate_sandbox::process::{Ended, Signal, Tier};
+
+use super::scene::{Scene, attack, finish};
+
+/// A length of sleep that nobody else sleeps, to be found by.
+fn marker() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("1000.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The processes anywhere that have the marker in their command line.
+fn marked(marker: &str) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let is_marked = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.windows(marker.len()).any(|part| part == marker.as_bytes())
+    };
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_marked).collect()
+}
+
+fn alive(marker: &str) -> usize {
+    marked(marker).len()
+}
+
+/// Waits until nobody is alive any more; the patience is for a busy machine, not part of what is shown.
+fn all_gone(marker: &str) -> bool {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while alive(marker) > 0 && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    alive(marker) == 0
+}
+
+fn kill_by_marker(marker: &str) {
+    for pid in marked(marker) {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+}
+
+attack! {
+    fn a_daemon_does_not_outlive_its_command(scene) {
+        let marker = marker();
+        let line = format!("setsid nohup sleep {marker} >/dev/null 2>&1 </dev/null & sleep 0.1");
+        assert!(scene.outside(&line).worked());
+        assert_eq!(alive(&marker), 1, "it works without a sandbox");
+        kill_by_marker(&marker);
+        let inside = scene.inside(&line);
+        assert!(inside.worked(), "{inside:?}");
+        assert_eq!(alive(&marker), 0, "gone once the end is told");
+    }
+}
+
+attack! {
+    fn a_grandchild_that_holds_the_output_does_not_hold_the_reply(scene) {
+        let marker = marker();
+        let line = format!("(setsid sleep {marker} &) ; echo answered");
+        let inside = scene.inside(&line);
+        assert_eq!(inside.output, "answered\n", "the output ends, although somebody held it: {inside:?}");
+        assert_eq!(alive(&marker), 0);
+    }
+}
+
+attack! {
+    fn what_ignores_requests_is_killed_with_all_its_children(scene) {
+        let marker = marker();
+        let line = format!("trap '' TERM INT HUP; setsid sh -c \"trap '' TERM; sleep {marker}; sleep {marker}\" & echo up; sleep {marker}");
+        let mut running = scene.start(&line);
+        scene.runtime.block_on(async {
+            let mut up = [0; 3];
+            running.stdout.as_mut().unwrap().read_exact(&mut up).await.unwrap();
+            running.signal(Signal::TERM).unwrap();
+            let early = tokio::time::timeout(Duration::from_millis(200), running.wait()).await;
+            assert!(early.is_err(), "it ignores the request: {early:?}");
+            running.kill();
+            let outcome = finish(&mut running).await;
+            assert_eq!(outcome.ended, Ended::Signal(9));
+        });
+        assert_eq!(alive(&marker), 0);
+    }
+}
+
+attack! {
+    fn dropping_it_kills_it(scene) {
+        let marker = marker();
+        let running = scene.start(&format!("setsid sleep {marker} & sleep {marker}"));
+        let _guard = scene.runtime.enter();
+        drop(running);
+        assert!(all_gone(&marker));
+    }
+}
+
+attack! {
+    fn nothing_outlives_a_killed_host(scene) {
+        let marker = marker();
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let entries = entries(scene);
+        let mut host = std::process::Command::new("/proc/self/exe");
+        host.args(["--exact", "processes::lingering::a_host_to_be_killed", "--include-ignored", "--nocapture"]);
+        host.env("TOOLGATE_TEST_MARKER", &marker).env("TOOLGATE_TEST_TIER", scene.tier.name());
+        let mut host = host.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+        let patience = Instant::now() + Duration::from_secs(20);
+        while alive(&marker) < 2 {
+            assert!(Instant::now() < patience, "the command never started");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        host.kill().unwrap();
+        host.wait().unwrap();
+        assert!(all_gone(&marker), "{} still alive", alive(&marker));
+        assert_eq!(fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
+        assert_eq!(self::entries(scene), entries);
+    }
+}
+
+fn entries(scene: &Scene) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(scene.path(""))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Not a test but the host that another test kills.
+#[test]
+#[ignore = "started by another test"]
+fn a_host_to_be_killed() {
+    let (Ok(marker), Ok(tier)) = (std::env::var("TOOLGATE_TEST_MARKER"), std::env::var("TOOLGATE_TEST_TIER")) else {
+        return;
+    };
+    let tiers = [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock];
+    let scene = Scene::new(tiers.into_iter().find(|one| one.name() == tier).unwrap());
+    let mut running = scene.start(&format!("setsid sleep {marker} & trap '' TERM; sleep {marker}; sleep {marker}"));
+    scene.runtime.block_on(running.wait()).unwrap();
+}

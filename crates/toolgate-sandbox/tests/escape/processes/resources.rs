@@ -1,0 +1,72 @@
+//! Using up the machine: processes, memory, disk.
+
+use toolgate_contract::{Guarantee, Holding};
+use toolgate_sandbox::process::{Limits, Tier};
+
+use super::scene::{Scene, attack, user};
+
+/// Root is exempt from the limit by user, and without a user namespace that limit counts all that the user runs. Only a
+/// namespace of our own making limits for everybody.
+fn limits_processes(scene: &Scene) -> bool {
+    match scene.tier {
+        Tier::Namespaces => true,
+        Tier::Bubblewrap => user() != 0,
+        Tier::Landlock => false,
+    }
+}
+
+attack! {
+    fn processes_and_threads_are_limited(scene) {
+        let line = format!("{} threads 400", scene.attacker());
+        assert!(scene.outside(&line).worked(), "it works without a sandbox");
+        let inside = scene.inside(&line);
+        let holding = scene.start("true").enforcement().holding(Guarantee::Resources).unwrap();
+        let limited = limits_processes(scene);
+        assert_eq!(inside.worked(), !limited, "{inside:?}");
+        assert_eq!(holding, if limited { Holding::Held } else { Holding::Partly });
+    }
+}
+
+attack! {
+    fn a_fork_bomb_stays_inside(scene) {
+        if !limits_processes(scene) {
+            return;
+        }
+        let mut running = scene.start("bomb() { bomb | bomb & }; bomb; sleep 1; echo alive");
+        scene.runtime.block_on(async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            running.kill();
+            running.wait().await.unwrap();
+        });
+        let after = scene.inside("echo well");
+        assert_eq!(after.output, "well\n", "{after:?}");
+    }
+}
+
+attack! {
+    fn memory_is_limited(scene) {
+        let line = format!("{} allocate {}", scene.attacker(), 600 << 20);
+        let mut profile = scene.profile();
+        assert!(scene.inside_with(&profile, &line).worked(), "it works without a limit");
+        profile.limits = Limits { address_space: Some(400 << 20), ..profile.limits };
+        let inside = scene.inside_with(&profile, &line);
+        assert!(inside.output.starts_with("12 "), "out of memory: {inside:?}");
+    }
+}
+
+attack! {
+    fn files_and_private_folders_are_limited(scene) {
+        let mut profile = scene.profile();
+        profile.limits = Limits { file_size: Some(1 << 20), temporary_bytes: Some(4 << 20), ..profile.limits };
+        let line = "head -c 2000000 /dev/zero > large";
+        assert!(scene.inside(line).worked(), "it works with a wider limit");
+        let inside = scene.inside_with(&profile, line);
+        assert!(!inside.worked(), "{inside:?}");
+        if scene.has_namespaces() {
+            let line = "for i in 1 2 3 4 5 6 7 8; do head -c 900000 /dev/zero > /tmp/$i || exit 1; done";
+            assert!(scene.inside(line).worked(), "it works with a wider limit");
+            let inside = scene.inside_with(&profile, line);
+            assert!(!inside.worked(), "{inside:?}");
+        }
+    }
+}

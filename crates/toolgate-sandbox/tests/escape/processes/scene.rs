@@ -1,0 +1,188 @@
+//! The stage for attacks by processes: a workspace, a home with secrets, a place outside, and a sandbox for the first of
+//! them. Every attack is made with each means of confinement, as whoever runs the tests and, if that is root, as an
+//! ordinary user as well.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::runtime::Runtime;
+use toolgate_sandbox::process::{
+    Command, Ended, Home, Limits, Options, Profile, Running, Sandbox, SandboxError, Streams, Tier,
+};
+
+/// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
+/// things by user.
+fn ordinary_user() -> u32 {
+    50_000 + std::process::id() % 10_000
+}
+
+/// Tells the test that it is the second run, as an ordinary user.
+const SECOND_RUN: &str = "TOOLGATE_TEST_AS_ORDINARY_USER";
+
+pub(crate) const SECRET: &str = "the-secret-that-must-not-leak";
+
+/// Declares a test that makes an attack on each stage.
+macro_rules! attack {
+    ($(#[$meta:meta])* fn $name:ident($scene:ident) $body:block) => {
+        $(#[$meta])*
+        #[test]
+        fn $name() {
+            fn on_stage($scene: &$crate::processes::scene::Scene) $body
+            $crate::processes::scene::as_each_user(module_path!(), stringify!($name), on_stage);
+        }
+    };
+}
+pub(crate) use attack;
+
+/// Runs the attack with each means, and again as an ordinary user if this is root.
+pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
+    for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
+        eprintln!("{name} against {} as user {}", tier.name(), user());
+        attempt(&Scene::new(tier));
+    }
+    if user() == 0 {
+        run_again_as_ordinary_user(module, name);
+    }
+}
+
+fn run_again_as_ordinary_user(module: &str, name: &str) {
+    let (_, module) = module.split_once("::").unwrap();
+    // By its own link in /proc, as the way there may be barred for others.
+    let mut again = std::process::Command::new("/proc/self/exe");
+    again.args(["--exact", &format!("{module}::{name}"), "--nocapture", "--include-ignored"]).env(SECOND_RUN, "1");
+    let output = again.uid(ordinary_user()).gid(ordinary_user()).current_dir("/").output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user:\n{text}");
+}
+
+pub(crate) fn user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) output: String,
+    pub(crate) errors: String,
+    pub(crate) ended: Ended,
+}
+
+impl Outcome {
+    pub(crate) fn worked(&self) -> bool {
+        self.ended == Ended::Code(0)
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) tier: Tier,
+    pub(crate) runtime: Runtime,
+    pub(crate) sandbox: Sandbox,
+    folder: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new(tier: Tier) -> Self {
+        // Not in /tmp, which is private inside anyway: what is outside has to be hidden or kept by the profile.
+        let folder = tempfile::Builder::new().prefix("escape-").tempdir_in("/var/tmp").unwrap();
+        let folder_path = folder.path().to_owned();
+        fs::set_permissions(&folder_path, fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["workspace", "home/.ssh", "outside"] {
+            fs::create_dir_all(folder_path.join(name)).unwrap();
+        }
+        for name in ["home/.ssh/id", "outside/secret", "workspace/.env"] {
+            fs::write(folder_path.join(name), SECRET).unwrap();
+        }
+        fs::write(folder_path.join("home/.gitconfig"), "[user]\n\tname = A\n\temail = a@example.com\n").unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let options = Options { program: Some(zygote(&folder_path)), tier: Some(tier), ..Options::default() };
+        let sandbox = runtime.block_on(Sandbox::new(options)).unwrap();
+        Self { tier, runtime, sandbox, folder }
+    }
+
+    /// Whether it has walls made of mounts and process namespaces.
+    pub(crate) fn has_namespaces(&self) -> bool {
+        self.tier != Tier::Landlock
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.path("workspace")
+    }
+
+    /// The usual profile, with the stage's own home and with its outside hidden by nothing but its walls.
+    pub(crate) fn profile(&self) -> Profile {
+        let home = self.path("home");
+        let mut profile = Profile::for_workspace(&self.workspace(), None);
+        profile.home = Some(Home { path: home.clone(), shown: vec![".gitconfig".into()] });
+        profile.masked.push(self.workspace().join(".env"));
+        profile.limits = Limits { processes: Some(301), ..Limits::default() };
+        profile.with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
+    }
+
+    /// Runs a line in the usual profile.
+    pub(crate) fn inside(&self, line: &str) -> Outcome {
+        self.inside_with(&self.profile(), line)
+    }
+
+    pub(crate) fn inside_with(&self, profile: &Profile, line: &str) -> Outcome {
+        self.run(profile, &Command::shell(line)).unwrap()
+    }
+
+    pub(crate) fn run(&self, profile: &Profile, command: &Command) -> Result<Outcome, SandboxError> {
+        self.runtime.block_on(async {
+            let mut running = self.sandbox.spawn(profile, command).await?;
+            Ok(finish(&mut running).await)
+        })
+    }
+
+    pub(crate) fn start(&self, line: &str) -> Running {
+        let command = Command::shell(line).streams(Streams::Output);
+        self.runtime.block_on(self.sandbox.spawn(&self.profile(), &command)).unwrap()
+    }
+
+    /// Runs the same line without any walls, to show that it works where nothing stops it.
+    pub(crate) fn outside(&self, line: &str) -> Outcome {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", line]).current_dir(self.workspace()).env("HOME", self.path("home"));
+        let output = command.output().unwrap();
+        Outcome {
+            output: String::from_utf8_lossy(&output.stdout).into_owned(),
+            errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+            ended: output.status.code().map_or(Ended::Signal(0), Ended::Code),
+        }
+    }
+
+    /// Puts the program that makes forbidden calls into the workspace; the text starts it.
+    pub(crate) fn attacker(&self) -> String {
+        let path = self.workspace().join("attacker");
+        if !path.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_toolgate-attacker"), &path).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+/// A copy that every user can reach.
+fn zygote(folder: &Path) -> PathBuf {
+    let path = folder.join("zygote");
+    fs::copy(env!("CARGO_BIN_EXE_toolgate-zygote"), &path).unwrap();
+    path
+}
+
+/// Reads everything that a command writes, and waits for its end.
+pub(crate) async fn finish(running: &mut Running) -> Outcome {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let (mut stdout, mut stderr) = (running.stdout.take().unwrap(), running.stderr.take().unwrap());
+    let (first, second) = tokio::join!(stdout.read_to_end(&mut output), stderr.read_to_end(&mut errors));
+    first.and(second).unwrap();
+    let ended = running.wait().await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Outcome { output: text(output), errors: text(errors), ended }
+}

@@ -1,0 +1,53 @@
+//! Reaching the host's services: Unix sockets by path and by abstract name, and the loopback.
+
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use super::scene::attack;
+
+attack! {
+    fn sockets_of_the_host_cannot_be_reached(scene) {
+        let attacker = scene.attacker();
+        for place in ["outside/agent.sock", "workspace/server.sock", "home/agent.sock"] {
+            let path = scene.path(place);
+            let listener = UnixListener::bind(&path).unwrap();
+            let line = format!("{attacker} connect {}", path.display());
+            assert!(scene.outside(&line).worked(), "it works without a sandbox");
+            let inside = scene.inside(&line);
+            assert!(!inside.worked(), "{place}: {inside:?}");
+            drop(listener);
+        }
+    }
+}
+
+attack! {
+    fn abstract_sockets_of_the_host_cannot_be_reached(scene) {
+        let name = format!("toolgate-escape-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let line = format!("{} connect-abstract {name}", scene.attacker());
+        assert!(scene.outside(&line).worked(), "it works without a sandbox");
+        let inside = scene.inside(&line);
+        assert!(!inside.worked(), "{inside:?}");
+        let mut shared = scene.profile();
+        shared.network = toolgate_sandbox::process::Network::Shared;
+        let inside = scene.inside_with(&shared, &line);
+        assert!(!inside.worked(), "not even with the network shared: {inside:?}");
+        drop(listener);
+    }
+}
+
+attack! {
+    fn the_network_is_off(scene) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = format!("{} connect-tcp {}", scene.attacker(), listener.local_addr().unwrap());
+        assert!(scene.outside(&line).worked(), "it works without a sandbox");
+        let inside = scene.inside(&line);
+        assert!(!inside.worked(), "{inside:?}");
+        let mut shared = scene.profile();
+        shared.network = toolgate_sandbox::process::Network::Shared;
+        let inside = scene.inside_with(&shared, &line);
+        assert!(inside.worked(), "shared means shared: {inside:?}");
+    }
+}
