@@ -12,6 +12,8 @@ use clap::Parser;
 use crate::commands::Program;
 
 fn main() -> std::process::ExitCode {
+    // Commands are confined by a copy of this program; if this is that copy, it goes no further.
+    toolgate_sandbox::process::zygote_main_if_asked();
     let program = Program::parse();
     program.color.write_global();
     match program.run() {

@@ -1,15 +1,18 @@
 //! Puts the parts together: a place to work in, a desk with the gate on it, and a stay for each run.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use toolgate_contract::{AnyTool, Clock, RunFacts, SystemClock};
 use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
-use toolgate_policy::{Compiled, Ground, RootAccess as ConfiguredAccess, Settings};
+use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
-use toolgate_sandbox::{RootAccess, Roots};
+use toolgate_sandbox::process::{Options, Profile};
+use toolgate_sandbox::{Confined, RootAccess, Roots};
 
 use crate::config::{PolicyFlags, Sources, UserRulebook};
 use crate::terminal::{YELLOW, paint, plain};
@@ -113,6 +116,7 @@ impl Desk {
         };
         let secrets = own_secrets(&compiled.settings);
         let files = Arc::new(roots(place, &compiled.settings)?);
+        let compiled_roots = compiled.settings.roots.clone();
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
@@ -120,6 +124,7 @@ impl Desk {
         let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
+            .with_processes(Arc::new(confined(place, &compiled_roots)))
             .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate, clock, facts, state, options })
@@ -175,6 +180,56 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     secrets_of_environment(variables, &names)
+}
+
+/// How commands run: in a sandbox, where they change nothing but what tools may change.
+fn confined(place: &Place, roots: &[ConfiguredRoot]) -> Confined {
+    let profile = profile(place, roots);
+    let folders = [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path)));
+    Confined::new(profile, folders.collect(), Options { warm: 0, ..Options::default() })
+}
+
+/// What a command in this workspace is confined to.
+pub(crate) fn profile(place: &Place, roots: &[ConfiguredRoot]) -> Profile {
+    let mut profile = Profile::for_workspace(&place.workspace, std::env::home_dir().as_deref());
+    let writable = roots.iter().filter(|root| root.access == ConfiguredAccess::Write);
+    profile.writable.extend(writable.map(|root| PathBuf::from(&root.path)));
+    profile.environment = environment();
+    profile
+}
+
+/// Variables of ours that a command may see. None of them is a secret, and none decides what runs.
+const PASSED_ON: &[&str] = &[
+    "CARGO_HOME",
+    "GOPATH",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "RUSTUP_HOME",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
+
+/// What makes programs neither ask, page nor colour.
+const SET: &[(&str, &str)] = &[
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("EDITOR", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("SHELL", "/bin/bash"),
+    ("TERM", "dumb"),
+];
+
+fn environment() -> BTreeMap<OsString, OsString> {
+    let own = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(|name| PASSED_ON.contains(&name) || name.starts_with("LC_")));
+    own.chain(SET.iter().map(|(name, value)| (name.into(), value.into()))).collect()
 }
 
 /// The folders that commands stand on, by name.

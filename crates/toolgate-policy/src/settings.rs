@@ -74,11 +74,15 @@ pub enum Durability {
 /// Merges the layers, given strongest first.
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
-    let tools: BTreeSet<&String> = layers.iter().flat_map(|input| input.config.limits.tools.keys()).collect();
+    let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
+    let tools: BTreeSet<&str> = stated.chain(["shell"]).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
-        tool_limits: tools.into_iter().map(|name| (name.clone(), merge_limits(layers, Some(name), warnings))).collect(),
+        tool_limits: tools
+            .into_iter()
+            .map(|name| (name.to_owned(), merge_limits(layers, Some(name), warnings)))
+            .collect(),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
@@ -97,7 +101,7 @@ const FIELDS: [Field; 4] = [
 ];
 
 fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<String>) -> Limits {
-    let mut limits = Limits::default();
+    let mut limits = usual_limits(tool);
     for (field, stated, merged) in FIELDS {
         let mut ceiling = None;
         for input in layers {
@@ -113,6 +117,14 @@ fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<St
         }
     }
     limits
+}
+
+/// Commands bring a time limit of their own, which this leaves room for.
+fn usual_limits(tool: Option<&str>) -> Limits {
+    match tool {
+        Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
+        _ => Limits::default(),
+    }
 }
 
 /// A general limit is met again for every tool that has limits of its own; once is enough to say so.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Reply, ToolError, Veil, Verdict,
+    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
+    Veil, Verdict,
 };
 use toolgate_journal::{Contents, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -39,6 +40,7 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     confines: bool,
+    processes: Option<Arc<dyn Processes>>,
     workshop: Option<Arc<Workshop>>,
     versions: Arc<Versions>,
     locks: Locks,
@@ -76,6 +78,7 @@ impl Gate {
             rulebook: None,
             replay: Replay::default(),
             confines: false,
+            processes: None,
             workshop: None,
             versions: Arc::default(),
             locks: Locks::default(),
@@ -94,6 +97,13 @@ impl Gate {
     pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
         self.workshop = Some(Arc::new(Workshop::new(state, contents)));
         self
+    }
+
+    /// Lets tools run commands, each of them confined.
+    #[must_use]
+    pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
+        self.processes = Some(processes);
+        self.with_confinement()
     }
 
     /// Says that commands run in a sandbox whose guarantees hold. Without this, a call that has to be confined is refused.

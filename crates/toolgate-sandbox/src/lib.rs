@@ -9,8 +9,10 @@ mod apply;
 mod beneath;
 mod locate;
 pub mod process;
+mod processes;
 mod roots;
 mod walk;
 
 pub use beneath::OpenWay;
+pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

@@ -20,6 +20,7 @@ mod pages;
 mod patch;
 mod picture;
 mod read;
+mod shell;
 pub mod text;
 mod transcode;
 mod write;
@@ -39,6 +40,7 @@ pub use list::List;
 pub use move_file::Move;
 pub use patch::Patch;
 pub use read::Read;
+pub use shell::Shell;
 pub use write::Write;
 
 /// Every built-in tool.
@@ -55,6 +57,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Move),     // gives a file another path
         erase(Patch),    // applies a diff to many files at once
         erase(Read),     // shows a file, by lines
+        erase(Shell),    // runs a command, confined
         erase(Write),    // puts a whole file in place
     ]
 }

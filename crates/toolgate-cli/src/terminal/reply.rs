@@ -20,6 +20,9 @@ pub(crate) fn show_reply(reply: &Reply) {
 
 /// What a payload is about, as lines where that is what it is, and as JSON elsewhere.
 fn show_payload(payload: &Value) {
+    if let Some(stdout) = payload.get("stdout").and_then(Value::as_str) {
+        return show_command(stdout, payload);
+    }
     let list = |field: &str| payload.get(field).and_then(Value::as_array);
     if let Some(text) = payload.get("content").and_then(Value::as_str) {
         let text = plain(text);
@@ -34,6 +37,22 @@ fn show_payload(payload: &Value) {
         diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
     } else {
         anstream::println!("{}", serde_json::to_string_pretty(payload).unwrap_or_default());
+    }
+}
+
+/// What a command wrote, each stream to our own; its code, if it isn't 0, among the notes.
+fn show_command(stdout: &str, payload: &Value) {
+    let line_end = |text: &str| if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let stdout = plain(stdout);
+    anstream::print!("{stdout}{}", line_end(&stdout));
+    let stderr = plain(payload.get("stderr").and_then(Value::as_str).unwrap_or_default());
+    anstream::eprint!("{stderr}{}", line_end(&stderr));
+    match payload.get("exit_code").and_then(Value::as_i64) {
+        Some(0) | None => {}
+        Some(124) if payload.get("timed_out").is_some() => {
+            anstream::eprintln!("{}", paint(DIM, "stopped: its time was up"))
+        }
+        Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
     }
 }
 

@@ -263,6 +263,7 @@ impl<'a> Walk<'a> {
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
             veil: Arc::clone(&gate.veil),
+            processes: gate.processes.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
