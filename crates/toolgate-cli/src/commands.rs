@@ -8,6 +8,7 @@ mod doctor;
 mod init;
 mod policy;
 mod runs;
+mod sandbox;
 mod tools;
 mod trust;
 mod undo;
@@ -72,6 +73,7 @@ enum Verb {
     Policy(policy::Policy),
     Runs(runs::Runs),
     Audit(audit::Audit),
+    Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
     Undo(undo::Undo),
     Init(init::Init),
@@ -80,6 +82,15 @@ enum Verb {
     Completions(completions::Completions),
     #[command(hide = true)]
     Man(completions::Man),
+}
+
+/// Runs a future to its end. The program makes one call at a time, so two threads are plenty.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = runtime.block_on(future);
+    // A prompt that nobody answered must not keep the program alive.
+    runtime.shutdown_background();
+    Ok(done)
 }
 
 /// What a verb works with: where, by which rules, and how to print.
@@ -101,6 +112,7 @@ impl Program {
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
+            Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),

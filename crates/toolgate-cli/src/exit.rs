@@ -9,15 +9,17 @@ use toolgate_journal::JournalError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It worked.
-    Ok = 0,
+    Ok,
     /// The tool, or a check, failed.
-    Failed = 1,
+    Failed,
     /// The command line, the arguments or the configuration are wrong.
-    Usage = 2,
+    Usage,
     /// Policy or a person said no.
-    Denied = 3,
+    Denied,
     /// A person has to approve.
-    ApprovalNeeded = 4,
+    ApprovalNeeded,
+    /// As the command ended that the person ran.
+    Code(u8),
 }
 
 impl Exit {
@@ -47,7 +49,14 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Denied => 3,
+            Exit::ApprovalNeeded => 4,
+            Exit::Code(code) => code,
+        })
     }
 }
 

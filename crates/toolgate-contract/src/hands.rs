@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located,
     Message, Order, Person, Place, Process, Processes, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
+    out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -294,7 +295,8 @@ impl Hands {
         let processes = self.means.processes.as_ref().ok_or_else(|| {
             ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
         })?;
-        let (hidden, protected) = self.blocking(|hands| hands.out_of_bounds()).await?;
+        let (hidden, protected) =
+            self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
         let order = Order { command: command.to_owned(), workdir, hidden, protected };
         let process = processes.start(order).await?;
         self.note(|tally| {
@@ -307,37 +309,6 @@ impl Hands {
     /// Says with which code a command ended.
     pub fn ended(&self, exit_code: i64) {
         self.note(|tally| tally.exit_code = Some(exit_code));
-    }
-
-    /// What in the workspace policy hides from everybody, and what it lets nobody change.
-    fn out_of_bounds(&self) -> Result<(Vec<Place>, Vec<Place>), ToolError> {
-        let (hidden, protected) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        let push = |list: &Mutex<Vec<Place>>, place: &Place| {
-            list.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(place.clone());
-        };
-        let visitors = || -> crate::Visitor<'_> {
-            Box::new(|walked: &Walked<'_>| {
-                if self.is_cancelled() {
-                    Step::Stop
-                } else if self.means.veil.hides(Access::Read, walked.place) {
-                    push(&hidden, walked.place);
-                    Step::Past
-                } else if self.means.veil.hides(Access::Write, walked.place) {
-                    push(&protected, walked.place);
-                    Step::Past
-                } else {
-                    Step::On
-                }
-            })
-        };
-        let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
-        self.means.files.walk(&Place::in_workspace(""), &everything, &visitors)?;
-        let sorted = |list: Mutex<Vec<Place>>| {
-            let mut list = list.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-            list.sort();
-            list
-        };
-        if self.is_cancelled() { Err(ToolError::cancelled()) } else { Ok((sorted(hidden), sorted(protected))) }
     }
 
     /// Whether somebody stopped the call; long loops ask this.

@@ -35,7 +35,7 @@ pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Means, Opened, Tally,
 pub use hash::{hex, sha256};
 pub use person::{Level, Message, Person};
 pub use place::{Located, Place};
-pub use process::{Order, Output, Process, Processes};
+pub use process::{Order, Output, Process, Processes, out_of_bounds};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};

@@ -10,7 +10,7 @@ use semver::VersionReq;
 use toolgate_contract::{CancellationToken, Reply, strict_json};
 use toolgate_runtime::{Approver, NobodyToAsk};
 
-use super::Setting;
+use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{ApproveOnce, TerminalApprover, TerminalSink, show_reply};
 use crate::wiring::{Desk, RunChoice, person_name};
@@ -115,15 +115,6 @@ fn print(reply: &Reply, setting: &Setting) -> Result<()> {
         false => show_reply(reply),
     }
     Ok(())
-}
-
-/// Runs a future to its end. The program makes one call at a time, so two threads are plenty.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(future);
-    // A prompt that nobody answered must not keep the program alive.
-    runtime.shutdown_background();
-    Ok(done)
 }
 
 /// Ctrl-C cancels the call; a second one ends the program at once.

@@ -3,15 +3,17 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use toolgate_contract::{Guarantee, Holding};
 use toolgate_policy::Compiled;
+use toolgate_sandbox::process::{Options, Sandbox};
 use toolgate_sandbox::{OpenWay, Roots};
 
-use super::{Setting, policy::holds};
+use super::{Setting, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
 use crate::trust;
-use crate::wiring::own_secrets;
+use crate::wiring::{own_secrets, profile};
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
@@ -39,7 +41,10 @@ impl Doctor {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let mut checks = vec![files(setting), record(setting), index(setting), seal(setting)];
         match setting.place.load() {
-            Ok(compiled) => checks.extend(policy(setting, &compiled)?),
+            Ok(compiled) => {
+                checks.extend(policy(setting, &compiled)?);
+                checks.extend(commands(setting, &compiled)?);
+            }
             Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
         }
         print(&checks, setting.json)?;
@@ -109,6 +114,37 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
     checks.push(held("redaction", format!("the rule set, and {secrets} secrets of this environment")));
     Ok(checks)
 }
+
+/// How well commands are confined: found out by confining one.
+fn commands(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
+    let profile = profile(&setting.place, &compiled.settings.roots);
+    let enforcement =
+        block_on(async { Sandbox::new(Options { warm: 0, ..Options::default() }).await?.prepare(&profile).await })?;
+    let enforcement = match enforcement {
+        Ok(enforcement) => enforcement,
+        Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
+    };
+    let mut checks = vec![held("commands", format!("confined by {}", enforcement.tier.name()))];
+    for report in enforcement.guarantees {
+        let name = match report.guarantee {
+            Guarantee::Paths | Guarantee::Filesystem => "  files",
+            Guarantee::Network => "  network",
+            Guarantee::ProcessTree => "  process tree",
+            Guarantee::Syscalls => "  system calls",
+            Guarantee::Resources => "  resources",
+            Guarantee::Environment => "  environment",
+        };
+        checks.push(match report.holding {
+            Holding::Held => held(name, report.reason),
+            Holding::Partly => partly(name, report.reason, UNCONFINED),
+            Holding::NotHeld => broken(name, report.reason, UNCONFINED),
+        });
+    }
+    Ok(checks)
+}
+
+/// What helps where a kernel or a container withholds the means.
+const UNCONFINED: &str = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or install bubblewrap.";
 
 fn workspace_file(setting: &Setting, compiled: &Compiled) -> Result<Check> {
     let place = &setting.place;

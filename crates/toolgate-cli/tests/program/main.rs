@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod calls;
+mod commands;
 mod killed;
 mod policy;
 mod record;

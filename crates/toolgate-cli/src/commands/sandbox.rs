@@ -1,0 +1,108 @@
+//! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use toolgate_contract::{Access, Place, Veil, out_of_bounds};
+use toolgate_policy::{Compiled, Policy};
+use toolgate_sandbox::Roots;
+use toolgate_sandbox::process::{Command, Enforcement, Network, Options, Profile, Running, Sandbox as Maker};
+
+use super::{Setting, block_on};
+use crate::exit::Exit;
+use crate::terminal::{DIM, paint};
+use crate::wiring::profile;
+
+/// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
+///
+/// Examples:
+///   toolgate sandbox -- cargo test
+///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
+///   toolgate sandbox --network -- npm ci
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Sandbox {
+    /// Let it reach the network.
+    #[arg(long)]
+    network: bool,
+    /// Say afterwards what held.
+    #[arg(long, short)]
+    verbose: bool,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Sandbox {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let compiled = setting.place.load()?;
+        let mut profile = profile(&setting.place, &compiled.settings.roots);
+        hide(setting, &compiled, &mut profile)?;
+        if self.network {
+            profile.network = Network::Shared;
+        }
+        let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
+        let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
+        let (code, enforcement) = block_on(async {
+            let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
+            let mut running = maker.spawn(&profile, &command).await?;
+            pass_on(&mut running).await?;
+            let ended = running.wait().await?;
+            anyhow::Ok((ended.shell_code(), running.enforcement().clone()))
+        })??;
+        if self.verbose {
+            tell(&enforcement);
+        }
+        Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
+    }
+}
+
+/// Takes from the command what policy takes from every tool.
+fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<()> {
+    struct ByPolicy<'a>(&'a Policy);
+    impl Veil for ByPolicy<'_> {
+        fn hides(&self, access: Access, place: &Place) -> bool {
+            self.0.hides(access, place)
+        }
+    }
+    let workspace = &setting.place.workspace;
+    let (hidden, protected) = out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
+    profile.masked.extend(hidden.iter().map(|place| workspace.join(&place.path)));
+    profile.protected.extend(protected.iter().map(|place| workspace.join(&place.path)));
+    Ok(())
+}
+
+/// Hands on what the command writes, as it comes.
+async fn pass_on(running: &mut Running) -> Result<()> {
+    let (Some(stdout), Some(stderr)) = (running.stdout.take(), running.stderr.take()) else {
+        bail!("The command has no output.")
+    };
+    let out = copy(stdout, std::io::stdout());
+    let err = copy(stderr, std::io::stderr());
+    tokio::try_join!(out, err).context("the command's output can't be passed on")?;
+    Ok(())
+}
+
+async fn copy(mut from: impl tokio::io::AsyncRead + Unpin, mut to: impl Write) -> std::io::Result<()> {
+    use tokio::io::AsyncReadExt;
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match from.read(&mut piece).await? {
+            0 => return Ok(()),
+            count => {
+                to.write_all(&piece[..count])?;
+                to.flush()?;
+            }
+        }
+    }
+}
+
+fn tell(enforcement: &Enforcement) {
+    anstream::eprintln!("{}", paint(DIM, format!("confined by {}", enforcement.tier.name())));
+    for report in &enforcement.guarantees {
+        let line = format!("{:?}: {:?}, {}", report.guarantee, report.holding, report.reason);
+        anstream::eprintln!("  {}", paint(DIM, line));
+    }
+}

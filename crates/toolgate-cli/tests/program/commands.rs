@@ -1,0 +1,119 @@
+//! Commands, as a user runs them: through the gate, confined, with nothing left behind.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn shell(world: &World, command: &str) -> Value {
+    world.call("shell", json!({ "command": command }))
+}
+
+#[test]
+fn a_command_gives_its_output_its_code_and_what_held() {
+    let world = World::new().file("a.txt", "one\ntwo\n");
+    let reply = shell(&world, "wc -l < a.txt; echo oops >&2; exit 3");
+    assert_eq!(reply["payload"]["exit_code"], json!(3), "{reply}");
+    assert_eq!(reply["payload"]["stdout"].as_str().unwrap().trim(), "2");
+    assert_eq!(reply["payload"]["stderr"], json!("oops\n"));
+    for guarantee in ["filesystem", "network", "process_tree", "syscalls", "environment"] {
+        assert_eq!(reply["enforced"][guarantee], json!("held"), "{reply}");
+    }
+    let said = world.run(&["call", "shell", r#"{"command":"echo hello; echo oops >&2; exit 3"}"#]);
+    assert_eq!((said.code, said.out.as_str()), (0, "hello\n"), "{said:?}");
+    assert!(said.err.contains("oops") && said.err.contains("exit code 3"), "{said:?}");
+}
+
+#[test]
+fn a_command_changes_the_workspace_and_nothing_that_is_guarded() {
+    let world = World::new().file(".env", "TOKEN=correct-horse").file("toolgate.toml", "# mine\n");
+    let reply = shell(&world, "mkdir -p out && echo new > out/a.txt && cat out/a.txt && pwd");
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert_eq!(std::fs::read_to_string(world.workspace().join("out/a.txt")).unwrap(), "new\n");
+    // Python opens what no table could read out of its code, and the kernel refuses.
+    for (file, mode) in [(".env", "r"), ("toolgate.toml", "a"), ("/etc/hostname", "a"), ("../outside.txt", "w")] {
+        let reply = shell(&world, &format!("python3 -c \"open('{}' '{}', '{mode}').read()\"", &file[..2], &file[2..]));
+        assert_ne!(reply["payload"]["exit_code"], json!(0), "{file}: {reply}");
+    }
+    assert_eq!(std::fs::read_to_string(world.workspace().join("toolgate.toml")).unwrap(), "# mine\n");
+    assert!(!reply.to_string().contains("correct-horse"));
+}
+
+#[test]
+fn the_environment_holds_no_secret_and_nothing_waits_for_an_answer() {
+    let world = World::new();
+    let said = world.shell(r#"MY_TOKEN=correct-horse "$toolgate" --json call shell '{"command":"python3 -c \"import os; print(dict(os.environ))\"; read answer; echo \"got:$answer:\""}'"#);
+    assert!(!said.out.contains("correct-horse") && said.out.contains("GIT_TERMINAL_PROMPT"), "{said:?}");
+    assert!(said.out.contains("got::"), "{said:?}");
+}
+
+#[test]
+fn when_the_time_is_up_nothing_is_left() {
+    let world = World::new();
+    let mark = format!("{}.25", 31_000 + std::process::id() % 1000);
+    let command = format!("setsid nohup sleep {mark} & (trap '' TERM; sleep {mark}) & sleep {mark}");
+    let reply = world.call("shell", json!({ "command": command, "timeout_seconds": 1 }));
+    assert_eq!(reply["payload"]["exit_code"], json!(124), "{reply}");
+    assert_eq!(reply["payload"]["timed_out"], json!(true));
+    let left = std::process::Command::new("pgrep").args(["-f", &format!("^sleep {mark}")]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{left:?}");
+}
+
+#[test]
+fn endless_output_is_bounded_and_kept_as_an_artifact() {
+    let world = World::new();
+    let reply = shell(&world, "seq 1 300000");
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert!(reply["payload"]["stdout"].as_str().unwrap().len() < 100_000);
+    assert!(reply["truncated"]["artifact"].is_string(), "{reply}");
+}
+
+#[test]
+fn what_is_refused_never_starts() {
+    let world = World::new().file(".env", "x");
+    for (command, code) in [
+        ("touch ran; rm -rf /", "policy_denied"),
+        ("touch ran; cat .env", "sensitive_path"),
+        ("touch ran; curl http://169.254.169.254/", "network_denied"),
+        ("touch ran; git push", "approval_required"),
+    ] {
+        let reply = shell(&world, command);
+        assert_eq!(reply["error"]["code"], json!(code), "{command}: {reply}");
+    }
+    assert!(!world.workspace().join("ran").exists());
+}
+
+#[test]
+fn git_works_inside_and_its_hooks_are_safe() {
+    let world = World::new().file("a.txt", "one\n");
+    let git = "git -c user.name=a -c user.email=a@example.com";
+    assert!(world.shell("git init -q . && git config user.name a").code == 0);
+    let said = world.run(&[
+        "--json",
+        "call",
+        "--approve",
+        "shell",
+        &json!({
+            "command": format!("git add a.txt && {git} commit -qm first && git log --oneline && git status --short")
+        })
+        .to_string(),
+    ]);
+    assert!(said.out.contains("first") && said.out.contains("\"exit_code\":0"), "{said:?}");
+    let reply = shell(&world, "python3 -c \"open('.git/ho' 'oks/pre-commit', 'w')\" || echo refused");
+    assert!(reply["payload"]["stdout"].as_str().unwrap().contains("refused"), "{reply}");
+}
+
+#[test]
+fn a_person_can_run_a_command_in_the_same_sandbox() {
+    let world = World::new().file(".env", "TOKEN=correct-horse");
+    let said = world.run(&["sandbox", "--verbose", "--", "sh", "-c", "cat .env; echo out; exit 7"]);
+    assert_eq!((said.code, said.out.as_str()), (7, "out\n"), "{said:?}");
+    assert!(said.err.contains("Permission denied") && said.err.contains("confined by"), "{said:?}");
+}
+
+#[test]
+fn doctor_tells_how_commands_are_confined() {
+    let said = World::new().run(&["doctor"]);
+    for words in ["confined by", "process tree", "system calls", "network"] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+}
