@@ -109,25 +109,9 @@ impl Policy {
                 let reason = format!("The host belongs to {kind}; only a rule that names it can allow it.");
                 (name("deny reserved hosts".into()), reason, ErrorCode::NetworkDenied)
             }
-            Voice::Known => {
-                let reason = "All that the command does is known, and each of its effects is judged.".to_owned();
-                (name("known commands".into()), reason, ErrorCode::PolicyDenied)
+            Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
+                self.words_on_command(opinion, case)
             }
-            Voice::Danger(number) => {
-                let danger = opinion.effect.and_then(|effect| case.part_at(effect)?.dangers.get(number));
-                let (rule, reason) =
-                    danger.map(|danger| (danger.rule.clone(), danger.reason.clone())).unwrap_or_default();
-                (name(rule), reason, ErrorCode::PolicyDenied)
-            }
-            Voice::Privilege => {
-                let reason = "It runs with more rights than you have.".to_owned();
-                (name(format!("preset {}: other rights", self.preset)), reason, ErrorCode::PolicyDenied)
-            }
-            Voice::Outside => {
-                let reason = "It changes something outside of the workspace.".to_owned();
-                (name(format!("preset {}: changes outside", self.preset)), reason, ErrorCode::PolicyDenied)
-            }
-            Voice::Unknown => self.words_on_unknown(opinion, case),
             Voice::ToolSet(index) => {
                 let set = &self.tool_sets[index];
                 let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);
@@ -151,6 +135,30 @@ impl Policy {
 }
 
 impl Policy {
+    /// What is said of commands alone.
+    fn words_on_command(&self, opinion: &Opinion, case: &Case<'_>) -> (RuleName, String, ErrorCode) {
+        let told = |rule: String, reason: &str| {
+            (RuleName { rule, layer: opinion.layer }, reason.to_owned(), ErrorCode::PolicyDenied)
+        };
+        match opinion.voice {
+            Voice::Danger(number) => {
+                let danger = opinion.effect.and_then(|effect| case.part_at(effect)?.dangers.get(number));
+                danger.map_or_else(|| told(String::new(), ""), |danger| told(danger.rule.clone(), &danger.reason))
+            }
+            Voice::Privilege => {
+                told(format!("preset {}: other rights", self.preset), "It runs with more rights than you have.")
+            }
+            Voice::Outside => told(
+                format!("preset {}: changes outside", self.preset),
+                "It changes something outside of the workspace.",
+            ),
+            Voice::Unknown => self.words_on_unknown(opinion, case),
+            _ => {
+                told("known commands".into(), "All that the command does is known, and each of its effects is judged.")
+            }
+        }
+    }
+
     fn words_on_unknown(&self, opinion: &Opinion, case: &Case<'_>) -> (RuleName, String, ErrorCode) {
         let part: Option<&Part> = opinion.effect.and_then(|effect| case.part_at(effect));
         let fault = || case.commands.iter().find(|command| Some(command.effect) == opinion.effect)?.fault.as_deref();

@@ -71,6 +71,9 @@ impl Walk<'_> {
             Some(found) => self.apply(&mut part, found, &context, &mut nested),
             None => self.unlisted(&mut part, &arguments),
         }
+        if matches!(name.as_str(), "source" | ".") {
+            part.doubt("it runs what can't be seen in this very shell");
+        }
         let sorted = found.as_ref().map(|found| &found.sorted);
         dangers::from_table(&mut part, &name, &arguments[skipped..], sorted);
         dangers::of_touches(&mut part, self.ground, nested.moves, nested.recursive);

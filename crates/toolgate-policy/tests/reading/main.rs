@@ -2,6 +2,7 @@
 
 mod against_bash;
 mod nonsense;
+mod rules;
 mod table;
 mod world;
 mod wrapped;
