@@ -51,6 +51,5 @@ fn plain_profile() -> Profile {
         limits: Limits::default(),
         environment: std::collections::BTreeMap::new(),
         working_directory: PathBuf::from("/"),
-        rehearse: false,
     }
 }

@@ -31,8 +31,6 @@ pub struct Profile {
     pub environment: BTreeMap<OsString, OsString>,
     /// Where commands start, unless they say otherwise.
     pub working_directory: PathBuf,
-    /// Whether changes to what is writable are kept apart from it.
-    pub rehearse: bool,
 }
 
 /// What can be read.
@@ -120,7 +118,6 @@ impl Profile {
             limits: Limits::default(),
             environment: BTreeMap::new(),
             working_directory: workspace.to_owned(),
-            rehearse: false,
         }
     }
 

@@ -12,3 +12,31 @@ attack! {
         assert_eq!(std::fs::read_to_string(scene.workspace().join("output")).unwrap(), "hello\n");
     }
 }
+
+attack! {
+    fn a_server_and_its_client_meet_on_the_loopback(scene) {
+        let inside = scene.inside(&format!("{} serve-and-connect", scene.attacker()));
+        assert_eq!(inside.worked(), scene.has_namespaces(), "{inside:?}");
+    }
+}
+
+attack! {
+    fn many_processes_work_together(scene) {
+        let makefile = "all: a b c d\na b c d:\n\t@head -c 100000 /dev/urandom | sort | cksum > $@.out\n";
+        std::fs::write(scene.workspace().join("Makefile"), makefile).unwrap();
+        let inside = scene.inside("make -s -j4 && cat *.out | wc -l && echo here > document && cat <<-END\n\tdocument\n\tEND\n");
+        assert!(inside.worked() && inside.output.trim_start().starts_with('4'), "{inside:?}");
+    }
+}
+
+attack! {
+    fn a_program_that_is_not_there_is_told_apart(scene) {
+        use toolgate_sandbox::process::{Command, SandboxError, Step};
+        let missing = scene.run(&scene.profile(), &Command::new("no-such-program"));
+        assert!(matches!(&missing, Err(SandboxError::Step(fault)) if fault.step == Step::Execute), "{missing:?}");
+        let mut nowhere = Command::new("true");
+        nowhere.working_directory = Some("/no/such/folder".into());
+        let nowhere = scene.run(&scene.profile(), &nowhere);
+        assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == Step::EnterWorkingDirectory), "{nowhere:?}");
+    }
+}
