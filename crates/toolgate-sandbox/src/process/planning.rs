@@ -30,7 +30,7 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
     let shown = shown(profile);
     let (covered, mut masked) = hidden_places(profile, &writable, &shown);
     let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
-    if profile.unix_sockets == UnixSockets::Private && tier != Tier::Landlock {
+    if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
         masked.extend(sockets::of_host(&covered, &writable));
     }
     let (only, links) = readable(profile)?;

@@ -63,7 +63,8 @@ pub enum Network {
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum UnixSockets {
-    /// Among its own processes. The sockets of the host that exist when it starts are hidden.
+    /// Among its own processes. The sockets of the host that exist when it starts are hidden. Where namespaces aren't of our
+    /// own making, this means none.
     Private,
     /// None, apart from connected pairs.
     None,

@@ -62,6 +62,12 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(Inner { options, tier, zygote, warm: Mutex::default() }) })
     }
 
+    /// Tries every means of confinement, strongest first, and tells which work here and why the others don't.
+    pub async fn survey(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
+        let zygote = Zygote::start(program).await?;
+        Ok(probe::each(&zygote).await)
+    }
+
     /// The means of confinement that is used.
     pub fn tier(&self) -> Tier {
         self.inner.tier

@@ -22,10 +22,10 @@ attack! {
 
 attack! {
     fn many_processes_work_together(scene) {
-        let makefile = "all: a b c d\na b c d:\n\t@head -c 100000 /dev/urandom | sort | cksum > $@.out\n";
-        std::fs::write(scene.workspace().join("Makefile"), makefile).unwrap();
-        let inside = scene.inside("make -s -j4 && cat *.out | wc -l && echo here > document && cat <<-END\n\tdocument\n\tEND\n");
-        assert!(inside.worked() && inside.output.trim_start().starts_with('4'), "{inside:?}");
+        let line = "for i in 1 2 3 4; do (head -c 100000 /dev/urandom | sort | cksum > $i.out) & done; wait; cat *.out | wc -l; \
+                    cat <<END\nhere\nEND\n";
+        let inside = scene.inside(line);
+        assert!(inside.worked() && inside.output == "4\nhere\n", "{inside:?}");
     }
 }
 
@@ -38,5 +38,14 @@ attack! {
         nowhere.working_directory = Some("/no/such/folder".into());
         let nowhere = scene.run(&scene.profile(), &nowhere);
         assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == Step::EnterWorkingDirectory), "{nowhere:?}");
+    }
+}
+
+attack! {
+    fn what_works_here_is_known(scene) {
+        let program = Some(scene.path("zygote"));
+        let survey = scene.runtime.block_on(toolgate_sandbox::process::Sandbox::survey(program)).unwrap();
+        let works = survey.iter().find(|(tier, _)| *tier == scene.tier).unwrap();
+        assert!(works.1.is_ok(), "{survey:?}");
     }
 }
