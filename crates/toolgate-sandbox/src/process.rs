@@ -10,6 +10,26 @@
 //! The zygote is this same program, executed anew before anything else happens ([`zygote_main_if_asked`]). It dies with the
 //! host; the first process of each sandbox dies with the zygote; everything in a sandbox dies with its first process. So
 //! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command.
+//!
+//! ```no_run
+//! use tokio::io::AsyncReadExt;
+//! use toolgate_sandbox::process::{Command, Options, Profile, Sandbox, zygote_main_if_asked};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     zygote_main_if_asked();
+//!     tokio::runtime::Runtime::new()?.block_on(run())
+//! }
+//!
+//! async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//!     let sandbox = Sandbox::new(Options::default()).await?;
+//!     let profile = Profile::for_workspace("/work/project".as_ref(), Some("/home/me".as_ref()));
+//!     let mut running = sandbox.spawn(&profile, &Command::shell("make test")).await?;
+//!     let mut output = String::new();
+//!     running.stdout.as_mut().unwrap().read_to_string(&mut output).await?;
+//!     println!("{output}ended with {:?}; {:?}", running.wait().await?, running.enforcement().enforced());
+//!     Ok(())
+//! }
+//! ```
 
 mod cage;
 mod command;
@@ -22,6 +42,8 @@ mod plan;
 mod planning;
 mod probe;
 mod profile;
+mod rehearsal;
+mod repositories;
 mod running;
 mod sandbox;
 mod step;
@@ -35,6 +57,8 @@ pub use error::SandboxError;
 pub use inside::zygote::zygote_main_if_asked;
 pub use limits::Limits;
 pub use profile::{Home, Network, Profile, Readable, UnixSockets};
+pub use rehearsal::{ChangeKind, PathChange, Rehearsal};
+pub use repositories::{Obeyed, obeyed_by_git};
 pub use running::{Ended, Running, Terminal};
 pub use rustix::process::Signal;
 pub use sandbox::{Options, Sandbox};

@@ -27,31 +27,10 @@ const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 /// What the profile means on this machine right now.
 pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
     let writable = required(&profile.writable)?;
-    let home = profile.home.as_ref().and_then(|home| find(&home.path).map(|place| (home, place)));
-    let mut shown: Vec<Place> = home
-        .iter()
-        .flat_map(|(home, place)| home.shown.iter().filter_map(|name| find(&path_of(place).join(name))))
-        .collect();
-    if profile.network == Network::Shared {
-        shown.extend(find(Path::new(RESOLVER)));
-    }
-    let private = PRIVATE_FOLDERS.iter().filter_map(|path| find(Path::new(path)));
-    let mut covered: Vec<Cover> = private.map(|place| cover(place, true, true)).collect();
-    covered.extend(home.map(|(_, place)| cover(place, true, false)));
-    let mut masked = Vec::new();
-    for place in profile.masked.iter().filter_map(|path| find(path)) {
-        let holds_granted = |other: &Place| is_inside(other, &place) && other.path != place.path;
-        if covered.iter().any(|cover| cover.path == place.path) {
-            continue;
-        }
-        let around_cover = covered.iter().any(|cover| path_is_inside(&cover.path, &place.path));
-        match around_cover || writable.iter().chain(&shown).any(holds_granted) {
-            true => covered.push(cover(place, false, false)),
-            false => masked.push(place),
-        }
-    }
+    let shown = shown(profile);
+    let (covered, mut masked) = hidden_places(profile, &writable, &shown);
     let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
-    if profile.unix_sockets == UnixSockets::Private && tier != Tier::Landlock {
+    if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
         masked.extend(sockets::of_host(&covered, &writable));
     }
     let (only, links) = readable(profile)?;
@@ -71,6 +50,38 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
         limits: profile.limits,
     };
     Ok(if tier == Tier::Landlock { hidden::without_mounts(plan) } else { plan })
+}
+
+/// What of the covered folders can be seen all the same.
+fn shown(profile: &Profile) -> Vec<Place> {
+    let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
+    let resolver = (profile.network == Network::Shared).then(|| RESOLVER.into());
+    home.chain(resolver).filter_map(|path| find(&path)).collect()
+}
+
+/// The folders to cover and the places to mask. A masked folder that holds something granted is covered instead, so that
+/// what was granted can be put back on top.
+fn hidden_places(profile: &Profile, writable: &[Place], shown: &[Place]) -> (Vec<Cover>, Vec<Place>) {
+    let private = PRIVATE_FOLDERS.iter().filter_map(|path| find(Path::new(path)));
+    let mut covered: Vec<Cover> = private.map(|place| cover(place, true, true)).collect();
+    if let Some(home) = profile.home.as_ref().and_then(|home| find(&home.path)) {
+        covered.retain(|cover| cover.path != home.path);
+        covered.push(cover(home, true, false));
+    }
+    let mut masked = Vec::new();
+    for place in profile.masked.iter().filter_map(|path| find(path)) {
+        let holds = |path: &CString| path_is_inside(path, &place.path) && *path != place.path;
+        let granted = writable.iter().chain(shown).map(|place| &place.path);
+        if covered.iter().any(|cover| cover.path == place.path) {
+            continue;
+        }
+        if granted.chain(covered.iter().map(|cover| &cover.path)).any(holds) {
+            covered.push(cover(place, false, false));
+        } else {
+            masked.push(place);
+        }
+    }
+    (covered, masked)
 }
 
 /// What alone can be read, and the links that lead there; everything if the profile says so.
@@ -161,11 +172,7 @@ fn path_of(place: &Place) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(place.path.to_bytes()))
 }
 
-/// Whether a place is another one or lies inside it.
-fn is_inside(place: &Place, outer: &Place) -> bool {
-    path_is_inside(&place.path, &outer.path)
-}
-
+/// Whether a path is another one or lies inside it.
 fn path_is_inside(path: &CString, outer: &CString) -> bool {
     let as_path = |text: &CString| PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()));
     as_path(path).starts_with(as_path(outer))

@@ -26,6 +26,15 @@ pub(super) async fn strongest(zygote: &Zygote, forced: Option<Tier>) -> Result<T
     Err(SandboxError::Unavailable { tried })
 }
 
+/// What works and what doesn't, strongest first.
+pub(super) async fn each(zygote: &Zygote) -> Vec<(Tier, Result<(), SandboxError>)> {
+    let mut tried = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
+        tried.push((tier, attempt(zygote, tier).await));
+    }
+    tried
+}
+
 /// Builds one sandbox and takes it down again.
 async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
     let path = Path::new(bubblewrap::PROGRAM.to_str().unwrap_or_default());
@@ -51,6 +60,5 @@ fn plain_profile() -> Profile {
         limits: Limits::default(),
         environment: std::collections::BTreeMap::new(),
         working_directory: PathBuf::from("/"),
-        rehearse: false,
     }
 }

@@ -31,8 +31,6 @@ pub struct Profile {
     pub environment: BTreeMap<OsString, OsString>,
     /// Where commands start, unless they say otherwise.
     pub working_directory: PathBuf,
-    /// Whether changes to what is writable are kept apart from it.
-    pub rehearse: bool,
 }
 
 /// What can be read.
@@ -65,7 +63,8 @@ pub enum Network {
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum UnixSockets {
-    /// Among its own processes. The sockets of the host that exist when it starts are hidden.
+    /// Among its own processes. The sockets of the host that exist when it starts are hidden. Where namespaces aren't of our
+    /// own making, this means none.
     Private,
     /// None, apart from connected pairs.
     None,
@@ -120,7 +119,6 @@ impl Profile {
             limits: Limits::default(),
             environment: BTreeMap::new(),
             working_directory: workspace.to_owned(),
-            rehearse: false,
         }
     }
 

@@ -10,10 +10,11 @@ use tokio::net::unix::pipe;
 
 use super::cage::{Cage, PAUSE_BEFORE_THE_NEXT, is_gone};
 use super::command::{Command, Streams};
-use super::enforcement::{Enforcement, Tier};
+use super::enforcement::{Enforcement, Findings, Tier};
 use super::error::{Doing, SandboxError};
-use super::plan::{Overlay, Plan};
+use super::plan::Plan;
 use super::profile::Profile;
+use super::rehearsal::Rehearsal;
 use super::running::{Running, Terminal};
 use super::warm::Warm;
 use super::zygote::Zygote;
@@ -61,6 +62,12 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(Inner { options, tier, zygote, warm: Mutex::default() }) })
     }
 
+    /// Tries every means of confinement, strongest first, and tells which work here and why the others don't.
+    pub async fn survey(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
+        let zygote = Zygote::start(program).await?;
+        Ok(probe::each(&zygote).await)
+    }
+
     /// The means of confinement that is used.
     pub fn tier(&self) -> Tier {
         self.inner.tier
@@ -68,16 +75,7 @@ impl Sandbox {
 
     /// Runs a command confined to a profile.
     pub async fn spawn(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
-        self.spawn_over(profile, command, Vec::new()).await
-    }
-
-    pub(super) async fn spawn_over(
-        &self,
-        profile: &Profile,
-        command: &Command,
-        overlays: Vec<Overlay>,
-    ) -> Result<Running, SandboxError> {
-        let plan = planning::plan(profile, self.inner.tier, overlays)?;
+        let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
         let order = planning::order(profile, command)?;
         let packed = self.packed(&plan)?;
         let warm = self.warm(|warm| warm.take(&packed));
@@ -93,15 +91,52 @@ impl Sandbox {
         self.and_prepare_the_next(packed, running)
     }
 
-    /// Builds sandboxes for this profile ahead, until as many wait as the options say.
+    /// Runs a command whose changes to what is writable are kept apart: it sees them, the folders don't get them. They are
+    /// gathered in `folder`, which has to exist outside of everything writable, and are gone when the rehearsal is dropped.
+    pub async fn rehearse(
+        &self,
+        profile: &Profile,
+        command: &Command,
+        folder: &std::path::Path,
+    ) -> Result<(Running, Rehearsal), SandboxError> {
+        if self.inner.tier != Tier::Namespaces {
+            let reason = "only namespaces of our own making can keep changes apart".into();
+            return Err(SandboxError::Unavailable { tried: vec![(self.inner.tier, reason)] });
+        }
+        let rehearsal = Rehearsal::prepare(profile, folder)?;
+        let plan = planning::plan(profile, self.inner.tier, rehearsal.overlays())?;
+        let order = planning::order(profile, command)?;
+        // Every rehearsal has folders of its own, so no sandbox could have been built ahead for it.
+        let cage = self.cage(&self.packed(&plan)?).await?;
+        Ok((self.launch(cage, &plan, &order, command.streams).await?, rehearsal))
+    }
+
+    /// Builds a sandbox for this profile ahead, and tells what would confine a command in it.
     pub async fn prepare(&self, profile: &Profile) -> Result<Enforcement, SandboxError> {
         let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
         let packed = self.packed(&plan)?;
-        self.warm(|warm| warm.take(&packed).into_iter().for_each(|cage| warm.put(&packed, cage)));
-        let mut cage = self.cage(&packed).await?;
-        let findings = cage.ready().await?;
-        self.warm(|warm| warm.wants(&packed, self.inner.options.warm).then(|| warm.put(&packed, cage)));
+        self.warm(|warm| warm.touch(&packed));
+        let findings = match self.prepare_one(&packed).await {
+            Some(findings) => findings?,
+            // Enough of them wait already. Another one is asked all the same, as what holds is seen only by building it.
+            None => self.cage(&packed).await?.ready().await?,
+        };
         Ok(Enforcement::of(&plan, &findings))
+    }
+
+    /// Builds one more for the same plan, unless as many wait as the options say.
+    async fn prepare_one(&self, packed: &[u8]) -> Option<Result<Findings, SandboxError>> {
+        if !self.warm(|warm| warm.reserve(packed, self.inner.options.warm)) {
+            return None;
+        }
+        let mut reservation = Reservation { sandbox: self, packed, cage: None };
+        let built = async {
+            let mut cage = self.cage(packed).await?;
+            let findings = cage.ready().await?;
+            reservation.cage = Some(cage);
+            Ok(findings)
+        };
+        Some(built.await)
     }
 
     fn packed(&self, plan: &Plan) -> Result<Vec<u8>, SandboxError> {
@@ -153,12 +188,8 @@ impl Sandbox {
                 tokio::time::sleep(PAUSE_BEFORE_THE_NEXT).await;
                 let Some(inner) = weak.upgrade() else { return };
                 let sandbox = Self { inner };
-                while sandbox.warm(|warm| warm.wants(&packed, sandbox.inner.options.warm)) {
-                    let Ok(mut cage) = sandbox.cage(&packed).await else { return };
-                    // One that can't be built is no loss here; the next command finds out why.
-                    let Ok(_) = cage.ready().await else { return };
-                    sandbox.warm(|warm| warm.put(&packed, cage));
-                }
+                // One that can't be built is no loss here; the next command finds out why.
+                while let Some(Ok(_)) = sandbox.prepare_one(&packed).await {}
             });
         }
         Ok(running)
@@ -166,6 +197,19 @@ impl Sandbox {
 
     fn warm<T>(&self, act: impl FnOnce(&mut Warm) -> T) -> T {
         act(&mut self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A place on the shelf for a sandbox that is being built. It is given back also if whoever builds it gives up.
+struct Reservation<'a> {
+    sandbox: &'a Sandbox,
+    packed: &'a [u8],
+    cage: Option<Cage>,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.sandbox.warm(|warm| warm.fulfil(self.packed, self.cage.take()));
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Warm {
 struct Shelf {
     plan: Vec<u8>,
     waiting: Vec<Cage>,
+    being_built: usize,
 }
 
 impl Warm {
@@ -27,14 +28,25 @@ impl Warm {
         shelf.waiting.pop()
     }
 
-    /// Whether another one for this plan should be built. A plan that nobody has asked for lately has no place.
-    pub(super) fn wants(&self, plan: &[u8], most: usize) -> bool {
-        self.shelves.iter().any(|shelf| shelf.plan == plan && shelf.waiting.len() < most)
+    /// Whether another one for this plan should be built; if so, somebody has to build it and say so. A plan that nobody has
+    /// asked for lately has no place.
+    pub(super) fn reserve(&mut self, plan: &[u8], most: usize) -> bool {
+        let shelf = self.shelves.iter_mut().find(|shelf| shelf.plan == plan);
+        let wanted = shelf.filter(|shelf| shelf.waiting.len() + shelf.being_built < most);
+        wanted.map(|shelf| shelf.being_built += 1).is_some()
     }
 
-    /// Puts one aside for later.
-    pub(super) fn put(&mut self, plan: &[u8], cage: Cage) {
-        self.shelf(plan).waiting.push(cage);
+    /// Puts the one that was reserved aside for later; `None` if it couldn't be built.
+    pub(super) fn fulfil(&mut self, plan: &[u8], cage: Option<Cage>) {
+        if let Some(shelf) = self.shelves.iter_mut().find(|shelf| shelf.plan == plan) {
+            shelf.being_built = shelf.being_built.saturating_sub(1);
+            shelf.waiting.extend(cage);
+        }
+    }
+
+    /// Remembers that the plan is in use.
+    pub(super) fn touch(&mut self, plan: &[u8]) {
+        self.shelf(plan);
     }
 
     /// Drops all of them.
@@ -48,7 +60,11 @@ impl Warm {
         if shelf.is_none() && self.shelves.len() == PLANS {
             self.shelves.pop_front();
         }
-        self.shelves.push_back(shelf.unwrap_or_else(|| Shelf { plan: plan.to_vec(), waiting: Vec::new() }));
+        self.shelves.push_back(shelf.unwrap_or_else(|| Shelf {
+            plan: plan.to_vec(),
+            waiting: Vec::new(),
+            being_built: 0,
+        }));
         let last = self.shelves.len() - 1;
         &mut self.shelves[last]
     }

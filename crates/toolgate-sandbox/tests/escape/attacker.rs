@@ -28,6 +28,7 @@ fn attempt(words: &[&str]) -> Result<(), Error> {
             let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
             UnixStream::connect_addr(&address).map(drop)
         }
+        ["serve-and-connect"] => serve_and_connect(),
         ["connect-tcp", address] => std::net::TcpStream::connect(address).map(drop),
         ["allocate", bytes] => allocate(bytes.parse().unwrap()),
         ["threads", many] => threads(many.parse().unwrap()),
@@ -102,6 +103,15 @@ fn clone3_with(flags: u64) -> Result<(), Error> {
         0 => unsafe { libc::_exit(0) },
         _ => Ok(()),
     }
+}
+
+/// No attack: a server and its client, as tests of all kinds have them.
+fn serve_and_connect() -> Result<(), Error> {
+    let server = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = server.local_addr()?;
+    let client = std::thread::spawn(move || std::net::TcpStream::connect(address).map(drop));
+    server.accept()?;
+    client.join().unwrap_or_else(|_| Err(Error::from_raw_os_error(libc::EIO)))
 }
 
 /// In a user namespace of its own, where every user may.

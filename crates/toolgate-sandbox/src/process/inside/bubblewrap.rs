@@ -12,6 +12,7 @@ use super::super::plan::{Place, Plan};
 use super::super::profile::Network;
 use super::super::step::{During, Fault, Step};
 use super::super::wire;
+use super::mounts::open_no_links;
 use super::zygote::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
 
 /// Where `bwrap` is looked for: only where the system's administrator puts it.
@@ -66,7 +67,8 @@ fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
     plan.shown.iter().for_each(|place| line.bind("--ro-bind", place));
     plan.writable.iter().chain(&plan.pinned).for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
-    plan.masked.iter().for_each(|place| line.mask(place));
+    // Something may have gone meanwhile, and what isn't there can't be covered.
+    plan.masked.iter().filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
     let inner = c_string(format!("/run/{INNER_NAME}"));
     line.pair("--ro-bind", program, &inner);
     line.words("--chdir / --");

@@ -13,7 +13,8 @@ use super::super::step::{During, Fault, Step};
 pub(super) fn install(plan: &Plan) -> Result<(), Fault> {
     let without_namespaces = plan.tier == Tier::Landlock;
     let variant = rules::Variant {
-        unix_sockets: plan.unix_sockets == UnixSockets::Private && !without_namespaces,
+        // Only our own mounts can hide the host's sockets, which come and go, without failing over one that just went.
+        unix_sockets: plan.unix_sockets == UnixSockets::Private && plan.tier == Tier::Namespaces,
         internet_sockets: !(without_namespaces && plan.network == Network::Off),
     };
     let program = assemble::program(&rules::all(variant));

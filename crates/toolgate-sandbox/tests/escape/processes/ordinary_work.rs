@@ -12,3 +12,40 @@ attack! {
         assert_eq!(std::fs::read_to_string(scene.workspace().join("output")).unwrap(), "hello\n");
     }
 }
+
+attack! {
+    fn a_server_and_its_client_meet_on_the_loopback(scene) {
+        let inside = scene.inside(&format!("{} serve-and-connect", scene.attacker()));
+        assert_eq!(inside.worked(), scene.has_namespaces(), "{inside:?}");
+    }
+}
+
+attack! {
+    fn many_processes_work_together(scene) {
+        let line = "for i in 1 2 3 4; do (head -c 100000 /dev/urandom | sort | cksum > $i.out) & done; wait; cat *.out | wc -l; \
+                    cat <<END\nhere\nEND\n";
+        let inside = scene.inside(line);
+        assert!(inside.worked() && inside.output == "4\nhere\n", "{inside:?}");
+    }
+}
+
+attack! {
+    fn a_program_that_is_not_there_is_told_apart(scene) {
+        use toolgate_sandbox::process::{Command, SandboxError, Step};
+        let missing = scene.run(&scene.profile(), &Command::new("no-such-program"));
+        assert!(matches!(&missing, Err(SandboxError::Step(fault)) if fault.step == Step::Execute), "{missing:?}");
+        let mut nowhere = Command::new("true");
+        nowhere.working_directory = Some("/no/such/folder".into());
+        let nowhere = scene.run(&scene.profile(), &nowhere);
+        assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == Step::EnterWorkingDirectory), "{nowhere:?}");
+    }
+}
+
+attack! {
+    fn what_works_here_is_known(scene) {
+        let program = Some(scene.path("zygote"));
+        let survey = scene.runtime.block_on(toolgate_sandbox::process::Sandbox::survey(program)).unwrap();
+        let works = survey.iter().find(|(tier, _)| *tier == scene.tier).unwrap();
+        assert!(works.1.is_ok(), "{survey:?}");
+    }
+}

@@ -41,6 +41,10 @@ pub(crate) use attack;
 /// Runs the attack with each means, and again as an ordinary user if this is root.
 pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
     for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
+        if tier == Tier::Bubblewrap && !Path::new("/usr/bin/bwrap").exists() {
+            eprintln!("{name} isn't tried against bwrap, which isn't installed");
+            continue;
+        }
         eprintln!("{name} against {} as user {}", tier.name(), user());
         attempt(&Scene::new(tier));
     }

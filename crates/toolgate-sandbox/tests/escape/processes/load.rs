@@ -1,0 +1,77 @@
+//! Many commands at a time, half of them killed: nothing may pile up.
+
+use std::fs;
+
+use toolgate_sandbox::process::{Command, Ended};
+
+use super::scene::{Scene, attack, finish};
+
+const COMMANDS: usize = 500;
+const AT_A_TIME: usize = 32;
+/// Sandboxes that wait for the next command hold two descriptors each, for four plans at most: what other tests leave lying
+/// around can change a plan.
+const PREPARED: usize = 8;
+
+attack! {
+    fn five_hundred_commands_leave_nothing_behind(scene) {
+        let zygote = zygote(scene);
+        round(scene, AT_A_TIME);
+        let before = (settled("self", usize::MAX), settled(&zygote, usize::MAX));
+        round(scene, COMMANDS);
+        let after = (settled("self", before.0 + PREPARED), settled(&zygote, before.1));
+        assert!(after.0 <= before.0 + PREPARED && after.1 <= before.1, "{before:?} descriptors, then {after:?}");
+    }
+}
+
+fn round(scene: &Scene, commands: usize) {
+    let profile = scene.profile();
+    scene.runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..commands {
+            if tasks.len() == AT_A_TIME {
+                tasks.join_next().await.unwrap().unwrap();
+            }
+            let (sandbox, profile) = (scene.sandbox.clone(), profile.clone());
+            tasks.spawn(async move {
+                let killed = number % 2 == 0;
+                let line = if killed { "echo started; sleep 1000 & sleep 1000" } else { "echo started" };
+                let mut running = sandbox.spawn(&profile, &Command::shell(line)).await.unwrap();
+                if killed {
+                    running.kill();
+                }
+                let outcome = finish(&mut running).await;
+                let expected = if killed { Ended::Signal(9) } else { Ended::Code(0) };
+                assert_eq!(outcome.ended, expected);
+                assert!(killed || outcome.output == "started\n", "{outcome:?}");
+            });
+        }
+        while let Some(task) = tasks.join_next().await {
+            task.unwrap();
+        }
+    });
+}
+
+/// How many descriptors a process has open, once it has no more than `most` or no patience is left.
+fn settled(process: &str, most: usize) -> usize {
+    let count = || fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+    for _ in 0..400 {
+        if count() <= most {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    count()
+}
+
+/// The zygote is the child of ours that runs the stage's copy of the program.
+fn zygote(scene: &Scene) -> String {
+    let program = scene.path("zygote");
+    let ours = format!("PPid:\t{}\n", std::process::id());
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_zygote = |path: &std::path::PathBuf| {
+        fs::read_link(path.join("exe")).is_ok_and(|exe| exe == program)
+            && fs::read_to_string(path.join("status")).is_ok_and(|status| status.contains(&ours))
+    };
+    let found = { processes }.find(is_zygote).expect("the zygote runs");
+    found.file_name().unwrap().to_str().unwrap().to_owned()
+}
