@@ -1,5 +1,7 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
+mod changes;
+
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -21,12 +23,16 @@ use crate::wiring::profile;
 ///   toolgate sandbox -- cargo test
 ///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
 ///   toolgate sandbox --network -- npm ci
+///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Sandbox {
     /// Let it reach the network.
     #[arg(long)]
     network: bool,
+    /// Keep its changes apart, show them, and let them go: the workspace stays as it is.
+    #[arg(long)]
+    rehearse: bool,
     /// Say afterwards what held.
     #[arg(long, short)]
     verbose: bool,
@@ -45,11 +51,21 @@ impl Sandbox {
         }
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
+        let apart = self.rehearse.then(|| tempfile::tempdir().context("a folder for the changes can't be made"));
+        let apart = apart.transpose()?;
         let (code, enforcement) = block_on(async {
             let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
-            let mut running = maker.spawn(&profile, &command).await?;
+            let (mut running, rehearsal) = match &apart {
+                Some(folder) => {
+                    maker.rehearse(&profile, &command, folder.path()).await.map(|(run, kept)| (run, Some(kept)))?
+                }
+                None => (maker.spawn(&profile, &command).await?, None),
+            };
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
+            if let Some(rehearsal) = rehearsal {
+                changes::show(&rehearsal.changes()?, &setting.place.workspace)?;
+            }
             anyhow::Ok((ended.shell_code(), running.enforcement().clone()))
         })??;
         if self.verbose {

@@ -117,3 +117,22 @@ fn doctor_tells_how_commands_are_confined() {
         assert!(said.out.contains(words), "{words}: {said:?}");
     }
 }
+
+#[test]
+fn a_rehearsal_shows_what_would_change_and_changes_nothing() {
+    let world = World::new().file("a.txt", "one\ntwo\n").file("old.txt", "x\n");
+    let said = world.run(&[
+        "sandbox",
+        "--rehearse",
+        "--",
+        "sh",
+        "-c",
+        "sed -i s/two/2/ a.txt; rm old.txt; echo n > new.txt; cat a.txt",
+    ]);
+    assert_eq!((said.code, said.out.as_str()), (0, "one\n2\n"), "{said:?}");
+    for words in ["change a.txt", "-two", "+2", "delete old.txt", "create new.txt", "+n", "nothing has changed"] {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
+    assert_eq!(std::fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "one\ntwo\n");
+    assert!(world.workspace().join("old.txt").exists() && !world.workspace().join("new.txt").exists());
+}
