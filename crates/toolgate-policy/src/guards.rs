@@ -88,12 +88,30 @@ pub(crate) fn guard_over_pattern(access: Access, place: &Place, lifted: &PathSet
     };
     let filled = |with: &str| name.replace('\\', "").replace(['*', '?', '[', ']'], with);
     let plainly = ["", "x"].iter().find_map(|with| at(&filled(with)));
-    plainly.or_else(|| {
+    plainly.or_else(|| over_examples(access, place)).or_else(|| {
         // Names with a dot in front are few, and most of them are of this kind.
         let glob = globset::Glob::new(name).ok().filter(|_| name.starts_with('.'))?.compile_matcher();
         let examples = LIST.iter().flat_map(|guard| guard.matches.iter()).filter_map(|path| path.rsplit('/').next());
         examples.filter(|example| glob.is_match(example)).find_map(at)
     })
+}
+
+/// A pattern that names a sensitive place by its last two names: `/etc/shad?w`, `.git/conf*`.
+fn over_examples(access: Access, place: &Place) -> Option<Hit> {
+    let last_two = |path: &str| {
+        let names: Vec<&str> = path.rsplit('/').take(2).collect();
+        (names.len() == 2).then(|| format!("{}/{}", names[1], names[0]))
+    };
+    let pattern = last_two(&place.path)?;
+    if pattern.chars().filter(|letter| letter.is_alphanumeric()).count() < 4 {
+        return None;
+    }
+    let glob = globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?.compile_matcher();
+    let examples = LIST.iter().flat_map(|guard| guard.matches.iter());
+    let named = examples.filter(|path| last_two(path).is_some_and(|path| glob.is_match(path)));
+    let mut hits =
+        named.map(|path| guard_over(access, &Place { root: place.root, path: path.clone() }, &PathSet::default()));
+    hits.find_map(|hit| hit)
 }
 
 impl Guards {

@@ -45,6 +45,7 @@ impl Sorter<'_> {
             let begins = self.form.operands.command_at().filter(|(at, _)| *at == self.sorted.operands.len());
             match argument.known() {
                 Some(text) if self.form.numbers && is_number(text, '+') => {}
+                Some(text) if self.form.plus && !self.only_operands && text.starts_with('+') => {}
                 Some("--") if !self.only_operands => {
                     self.only_operands = !begins.is_some_and(|(_, role)| role == Role::Environment)
                 }

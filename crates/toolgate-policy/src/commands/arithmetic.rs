@@ -7,31 +7,45 @@ use super::walk::Walk;
 impl<'t> Walk<'t> {
     /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
     pub(super) fn test(&mut self, words: &'t [Word]) {
-        let compares =
-            |word: &Word| matches!(word.written.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v");
-        let counts = words.iter().any(compares);
+        const COMPARING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
+        let counts = words.iter().any(|word| COMPARING.contains(&word.written.as_str()));
         let arguments = self.expand_all(words);
-        if counts && arguments.iter().any(Argument::is_unclear) {
+        let is_number = |argument: &Argument| match argument.known() {
+            Some(text) => {
+                text.starts_with('-') || matches!(text, "!" | "=" | "==" | "!=") || self.is_plain_arithmetic(text)
+            }
+            None => false,
+        };
+        if counts && !arguments.iter().all(is_number) {
             self.wild.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
         }
         self.note_wild();
     }
 
     pub(super) fn calculate(&mut self, expression: &str) {
-        self.forget_names(expression);
         if !self.is_plain_arithmetic(expression) {
             self.wild
                 .get_or_insert_with(|| "it calculates with variables that aren't known, which can run code".into());
         }
+        self.forget_names(expression);
         self.note_wild();
     }
 
-    pub(super) fn forget_names(&mut self, expression: &str) {
+    /// The three expressions of an arithmetic `for`. What the first sets to a number is one.
+    pub(super) fn count(&mut self, expressions: &str) {
+        let first = expressions.split(';').next().unwrap_or_default();
+        for (name, value) in first.split(',').filter_map(|part| part.split_once('=')) {
+            if self.is_plain_arithmetic(value) {
+                self.shell.set(name.trim(), Some("0".to_owned()));
+            }
+        }
+        self.calculate(expressions);
+    }
+
+    fn forget_names(&mut self, expression: &str) {
         if expression.contains('=') || expression.contains("++") || expression.contains("--") {
             for name in expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
-                if name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
-                    && !self.shell.variables.contains_key(name)
-                {
+                if name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_') {
                     self.shell.set(name, None);
                 }
             }
@@ -40,6 +54,9 @@ impl<'t> Walk<'t> {
 
     /// Only numbers, signs, and variables that hold numbers.
     pub(super) fn is_plain_arithmetic(&self, expression: &str) -> bool {
+        if expression.contains(['[', '`', '\'', '"', '\\']) {
+            return false;
+        }
         let names = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
         let mut names =
             names.filter(|name| !name.is_empty() && !name.starts_with(|letter: char| letter.is_ascii_digit()));

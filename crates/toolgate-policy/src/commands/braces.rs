@@ -13,6 +13,9 @@ pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
     if pieces.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_GROUPS {
         return None;
     }
+    if has_odd_sequence(pieces) {
+        return None;
+    }
     let Some((open, close, commas)) = group(pieces) else { return Some(vec![pieces.to_vec()]) };
     let (before, inside, after) = (&pieces[..open], &pieces[open + 1..close], &pieces[close + 1..]);
     let options: Vec<Vec<Piece>> = if commas.is_empty() {
@@ -32,6 +35,16 @@ pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
     }
     let join = |option: &Vec<Piece>, tail: &Vec<Piece>| [before, option.as_slice(), tail.as_slice()].concat();
     Some(options.iter().flat_map(|option| tails.iter().map(move |tail| join(option, tail))).collect())
+}
+
+/// `{a..e..2}` and the like, which bash understands and this doesn't.
+fn has_odd_sequence(pieces: &[Piece]) -> bool {
+    pieces.windows(3).any(|three| match three {
+        [Piece::Brace('{'), inside @ Piece::Text(text), Piece::Brace('}')] => {
+            text.contains("..") && sequence(std::slice::from_ref(inside)).is_none()
+        }
+        _ => false,
+    })
 }
 
 /// The first braces that stand for several words: where they open and close, and the commas between.

@@ -7,6 +7,7 @@ use super::Ground;
 use super::environment::is_decisive;
 use super::part::{Argument, Certainty, Danger, Need, Part, Touch};
 use super::program::Context;
+use super::shell::NAMES;
 use super::syntax::{Assigned, Assignment, Flow, Redirection, Target, Word};
 use super::walk::Walk;
 
@@ -33,11 +34,8 @@ impl<'t> Walk<'t> {
         if let Some(why) = &wild {
             outer.doubt(why);
         }
-        let mut context = Context {
-            inner: first..self.parts.len(),
-            input: input.or_else(|| self.input.clone()),
-            ..Context::default()
-        };
+        let input = input.unwrap_or_else(|| self.input.clone());
+        let mut context = Context { inner: first..self.parts.len(), input, ..Context::default() };
         if matches!(&arguments[..], [only] if only.known() == Some("cat")) {
             self.copied_input = context.input.clone();
         }
@@ -50,8 +48,13 @@ impl<'t> Walk<'t> {
             return self.push_outer(outer, &context);
         }
         let is_read = arguments[0].known() == Some("read");
-        let decisive = |name: &str| is_decisive(name) && !(is_read && name == "IFS");
-        if let Some((assignment, _)) = values.iter().find(|(assignment, _)| decisive(&assignment.name)) {
+        let decisive = |name: &str, value: &Option<String>| {
+            let is_tame = name.ends_with("PAGER") && matches!(value.as_deref(), Some("cat" | ""));
+            is_decisive(name) && !is_tame && !(is_read && name == "IFS")
+        };
+        // A function or one of the shell's own commands may see these, and may keep them.
+        values.iter().for_each(|(assignment, _)| self.shell.set(&assignment.name, None));
+        if let Some((assignment, _)) = values.iter().find(|(assignment, value)| decisive(&assignment.name, value)) {
             outer.doubt(format!("`{}` decides what it does", assignment.name));
         }
         context.outer = Some(outer);
@@ -89,17 +92,21 @@ impl<'t> Walk<'t> {
         self.shell.set(name, value);
     }
 
-    /// What redirections touch. Gives the text that comes in, if it is written here.
-    pub(super) fn redirect(&mut self, redirections: &'t [Redirection], part: &mut Part) -> Option<String> {
+    /// What redirections touch. If they say what comes in: the text, as far as it is written here.
+    pub(super) fn redirect(&mut self, redirections: &'t [Redirection], part: &mut Part) -> Option<Option<String>> {
         let mut input = None;
         for redirection in redirections {
             match &redirection.target {
-                Target::Text(word) => input = self.expand_whole(word).known().map(str::to_owned).or(input),
+                Target::Text(word) => input = Some(self.expand_whole(word).known().map(str::to_owned)),
                 Target::Document(number) => {
                     let documents = self.documents;
-                    input = documents.get(*number).and_then(|body| self.expand_whole(body).known().map(str::to_owned));
+                    let body = documents.get(*number);
+                    input = Some(body.and_then(|body| self.expand_whole(body).known().map(str::to_owned)));
                 }
                 Target::File(word) => {
+                    if matches!(redirection.flow, Flow::In | Flow::InOut | Flow::DuplicateIn) {
+                        input = Some(None);
+                    }
                     for argument in self.expand(word) {
                         self.redirect_file(redirection.flow, &argument, part);
                     }
@@ -114,14 +121,14 @@ impl<'t> Walk<'t> {
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         match (flow, file.known()) {
             (_, None) => part.doubt(format!("where `{}` leads isn't known", file.text)),
-            (Flow::Duplicate, Some(text)) if is_descriptor(text) => {}
+            (Flow::Duplicate | Flow::DuplicateIn, Some(text)) if is_descriptor(text) => {}
             (_, Some(text)) if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => {
                 let mut names = text.split('/').skip(3);
                 let name = names.next().unwrap_or_default().to_owned();
                 let port = names.next().and_then(|port| port.parse().ok()).unwrap_or(0);
                 part.touch(Touch::Host { name, port });
             }
-            (Flow::In, Some(_)) => self.path(part, Access::Read, file),
+            (Flow::In | Flow::DuplicateIn, Some(_)) => self.path(part, Access::Read, file),
             (Flow::InOut, Some(_)) => {
                 self.path(part, Access::Read, file);
                 self.path(part, Access::Write, file);
@@ -178,7 +185,7 @@ impl<'t> Walk<'t> {
     pub(super) fn invoke(&mut self, arguments: Vec<Argument>, context: Context) {
         let name = arguments[0].known().unwrap_or_default().to_owned();
         if let Some((body, certain)) = self.shell.functions.get(&name).copied() {
-            self.call(&name, body);
+            self.call(&arguments, body);
             if certain {
                 return self.push_outer(context.outer.clone().unwrap_or_default(), &context);
             }
@@ -187,9 +194,9 @@ impl<'t> Walk<'t> {
         self.change_shell(&name, &arguments[1..]);
     }
 
-    fn call(&mut self, name: &str, body: &'t super::syntax::Command) {
+    fn call(&mut self, arguments: &[Argument], body: &'t super::syntax::Command) {
         if self.calls.iter().any(|called| std::ptr::eq(*called, body)) {
-            let mut part = self.part(vec![Argument::literal(name)]);
+            let mut part = self.part(arguments.to_vec());
             match self.beside {
                 true => part.dangers.push(Danger {
                     rule: "deny fork bombs".into(),
@@ -206,7 +213,12 @@ impl<'t> Walk<'t> {
         }
         self.calls.push(body);
         self.level += 1;
+        for (number, argument) in arguments.iter().enumerate().skip(1) {
+            self.shell.set(&number.to_string(), argument.known().map(str::to_owned));
+        }
         self.run_command(body);
+        // Which of its assignments were made, and which were local, can't be told.
+        self.shell.forget_variables();
         self.level -= 1;
         self.calls.pop();
     }
@@ -216,7 +228,7 @@ impl<'t> Walk<'t> {
         match name {
             "cd" | "chdir" => self.change_folder(arguments),
             "pushd" | "popd" => self.shell.folders = None,
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments),
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, name == "readonly"),
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" | "printf" => {
                 self.forget_variables(name, arguments)
             }
@@ -233,6 +245,13 @@ impl<'t> Walk<'t> {
             }
             "enable" | "bind" | "complete" | "hash" if arguments.iter().any(|word| word.known() != Some("-r")) => {
                 self.shell.disturb(format!("`{name}` changed what names mean"));
+            }
+            "set"
+                if arguments
+                    .iter()
+                    .any(|word| word.known().is_none_or(|text| text == "posix" || text == "keyword")) =>
+            {
+                self.shell.disturb("`set` changed how commands are read");
             }
             "source" | "." => self.shell.disturb(format!("`{name}` ran what can't be seen")),
             _ => {}
@@ -256,7 +275,10 @@ impl<'t> Walk<'t> {
         };
     }
 
-    fn declare(&mut self, arguments: &[Argument]) {
+    fn declare(&mut self, arguments: &[Argument], readonly: bool) {
+        if readonly || arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('r')) {
+            self.shell.disturb("a variable can't be changed any more");
+        }
         for argument in arguments {
             let text = argument.text.as_str();
             match text.split_once('=') {
@@ -283,8 +305,12 @@ impl<'t> Walk<'t> {
                 None => self.shell.disturb("a variable that isn't known was set"),
             }
         }
-        if matches!(command, "read" | "mapfile" | "readarray") {
-            ["REPLY", "MAPFILE"].iter().for_each(|name| self.shell.set(name, None));
+        ["REPLY", "MAPFILE", "OPTARG", "OPTIND"].iter().for_each(|name| self.shell.set(name, None));
+        // Names that mere reading printed are names of files, as `xargs` would hand them on.
+        if command == "read" && self.is_fed_by_reading() {
+            for name in arguments.iter().filter_map(Argument::known).filter(|name| !name.starts_with('-')) {
+                self.shell.loose.insert(name.to_owned(), NAMES.to_owned());
+            }
         }
     }
 }

@@ -48,7 +48,8 @@ impl Changed {
 
     fn by_words(&mut self, words: &[Word]) {
         let Some(first) = words.first() else { return };
-        match first.written.as_str() {
+        // `\cd` and `"cd"` are `cd`; what isn't plain may be anything.
+        match first.literal().as_deref().unwrap_or("eval") {
             "cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "." | "builtin" | "command" => self.folder = true,
             "export" | "declare" | "typeset" | "local" | "readonly" | "read" | "unset" | "mapfile" | "readarray"
             | "printf" | "getopts" | "let" => {

@@ -2,6 +2,7 @@
 
 use super::braces::alternatives;
 use super::part::{Argument, Certainty};
+use super::shell::NAMES;
 use super::syntax::{Operator, Piece, Word};
 use super::walk::Walk;
 
@@ -12,6 +13,7 @@ struct Draft {
     /// The same with what is quoted escaped, to be read as a pattern.
     pattern: String,
     is_pattern: bool,
+    is_names: bool,
     unclear: bool,
 }
 
@@ -59,6 +61,7 @@ impl<'t> Walk<'t> {
         pieces.iter().for_each(|piece| self.append(piece, &mut draft));
         match (draft.unclear, draft.is_pattern) {
             (true, _) => Argument::unclear(written),
+            (false, true) if draft.is_names => Argument { text: written.to_owned(), certainty: Certainty::Names },
             (false, true) => Argument { text: draft.pattern, certainty: Certainty::Pattern },
             (false, false) => Argument::literal(draft.text),
         }
@@ -73,10 +76,21 @@ impl<'t> Walk<'t> {
                 draft.pattern.push_str(glob);
                 draft.is_pattern = true;
             }
+            Piece::Unread(text) => {
+                draft.push(text);
+                draft.unclear = true;
+            }
             Piece::Tilde(user) => match self.home_of(user) {
                 Some(home) => draft.push(&home),
                 None => draft.unclear = true,
             },
+            Piece::Variable { name, .. } if self.shell.loose.contains_key(name) => {
+                let loose = &self.shell.loose[name];
+                draft.text.push_str(loose);
+                draft.pattern.push_str(loose);
+                draft.is_pattern = true;
+                draft.is_names |= loose == NAMES;
+            }
             Piece::Variable { name, quoted } => match self.value(name) {
                 Some(value) if *quoted || !value.contains([' ', '\t', '\n', '*', '?', '[']) => draft.push(&value),
                 _ => draft.unclear = true,
@@ -106,7 +120,11 @@ impl<'t> Walk<'t> {
                 self.wild.get_or_insert_with(|| "an expansion in it can run code".into());
                 draft.unclear = true;
             }
-            (Operator::Default | Operator::Assign, Some(value)) if !value.is_empty() && quoted => draft.push(&value),
+            (Operator::Default | Operator::Assign, Some(value))
+                if !value.is_empty() && (quoted || !value.contains([' ', '\t', '\n', '*', '?', '['])) =>
+            {
+                draft.push(&value);
+            }
             (Operator::Alternative, Some(value)) if !value.is_empty() => {
                 word.iter().for_each(|piece| self.append(piece, draft));
             }

@@ -2,7 +2,7 @@
 
 use toolgate_contract::Access;
 
-use super::arguments::Sorted;
+use super::arguments::{Flag, Sorted};
 use super::inside::Nested;
 use super::part::{Argument, Certainty, Part};
 use super::roles::Mark;
@@ -25,17 +25,23 @@ impl Walk<'_> {
         if sorted.commands.iter().flatten().any(is_within) {
             nested.doubt = Some("what comes in for `{}` isn't known".to_owned());
         }
+        // Whatever is found beneath a folder: read, it is for the sandbox to hide; changed, it is all that is there.
+        let each: Vec<Argument> = found.iter().map(everything_in).collect();
         for words in &sorted.commands {
-            nested.commands.push(words.iter().flat_map(|word| filled_in(word, &found)).collect());
+            nested.commands.push(words.iter().flat_map(|word| filled_in(word, &each)).collect());
         }
     }
 }
 
 /// With a test on names, only files named so; without one, everything from the start on.
 fn what_is_found(start: &Argument, sorted: &Sorted) -> Argument {
-    let named = |name: &&super::arguments::Flag| matches!(name.name.as_str(), "-name" | "-iname");
-    let names: Vec<&Argument> = sorted.flags.iter().filter(named).filter_map(|flag| flag.value.as_ref()).collect();
-    let negates = sorted.operands.iter().any(|word| word.known() == Some("!"))
+    let acts =
+        |flag: &Flag| flag.role.has(Mark::Delete) || flag.name.starts_with("-exec") || flag.name.starts_with("-ok");
+    let named = |flag: &&Flag| matches!(flag.name.as_str(), "-name" | "-iname");
+    // A test after the action comes too late.
+    let before = sorted.flags.iter().take_while(|flag| !acts(flag));
+    let names: Vec<&Argument> = before.filter(named).filter_map(|flag| flag.value.as_ref()).collect();
+    let negates = sorted.operands.iter().any(|word| matches!(word.known(), Some("!" | ",")))
         || sorted.flags.iter().any(|flag| matches!(flag.name.as_str(), "-not" | "-o" | "-or"));
     match names[..] {
         [name] if !negates && name.known().is_some_and(|name| !matches!(name, "*" | ".*" | "*.*" | "?*")) => {
@@ -44,6 +50,15 @@ fn what_is_found(start: &Argument, sorted: &Sorted) -> Argument {
             Argument { text, certainty }
         }
         _ => start.clone(),
+    }
+}
+
+fn everything_in(found: &Argument) -> Argument {
+    match found.certainty {
+        Certainty::Literal => {
+            Argument { text: format!("{}/*", found.text.trim_end_matches('/')), certainty: Certainty::Pattern }
+        }
+        _ => found.clone(),
     }
 }
 

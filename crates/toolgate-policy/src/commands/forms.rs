@@ -54,6 +54,9 @@ pub(super) struct Form {
     /// An argument that isn't known is never an option.
     #[serde(default)]
     pub(super) quiet: bool,
+    /// `+x` is an option too.
+    #[serde(default)]
+    pub(super) plus: bool,
     /// Options come only before operands.
     #[serde(default)]
     pub(super) options_first: bool,

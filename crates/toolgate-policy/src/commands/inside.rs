@@ -46,14 +46,45 @@ impl Walk<'_> {
             nested.doubt.iter().for_each(|why| outer.doubt(why.clone()));
             let words = self.with_input(name, nested.replaces.as_deref(), words, &mut outer);
             if !words.is_empty() {
+                // Wrappers know nothing of functions: they run the program of that name.
+                let functions = std::mem::take(&mut self.shell.functions);
                 let (inner, input) = (context.inner.clone(), context.input.clone());
                 self.invoke(words, Context { outer: Some(outer), inner, input });
+                self.shell.functions = functions;
             }
         }
         for script in nested.scripts {
+            self.doubt_dialect(name, &script);
             self.script(&script, name == "eval");
         }
         self.level -= 1;
+    }
+
+    /// Other shells than bash read some of this differently.
+    fn doubt_dialect(&mut self, name: &str, script: &str) {
+        const BASH_ALONE: &[&str] =
+            &["[[", "((", "function ", "&>", "<<<", "$'", "<(", ">(", "{1..", "\\n", "\\0", "\\x"];
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let differs = match base {
+            "sh" | "dash" | "ash" => BASH_ALONE.iter().any(|sign| script.contains(sign)),
+            "zsh" | "ksh" | "ksh93" | "mksh" | "yash" => true,
+            _ => false,
+        };
+        if differs {
+            let mut part = self.part(Vec::new());
+            part.doubt(format!("`{base}` may read the command differently"));
+            self.push(part);
+        }
+    }
+
+    /// Whether what comes in was printed by commands that only read.
+    pub(super) fn is_fed_by_reading(&self) -> bool {
+        let only_reads = |part: &Part| {
+            let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
+            part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
+        };
+        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
+        !fed.is_empty() && fed.iter().all(only_reads)
     }
 
     /// `xargs` appends what it reads, or fills it in.
@@ -61,14 +92,10 @@ impl Walk<'_> {
         if !matches!(name, "xargs" | "parallel" | "fd" | "fdfind") {
             return words;
         }
-        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
-        let only_reads = |part: &Part| {
-            let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
-            part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
-        };
-        let is_tame = name.starts_with("fd") || !fed.is_empty() && fed.iter().all(only_reads);
+        let is_tame = name.starts_with("fd") || self.is_fed_by_reading();
         let certainty = if is_tame { Certainty::Names } else { Certainty::Unclear };
-        let given: Vec<Argument> = match &self.input {
+        let is_plain = |text: &&String| !text.contains(['"', '\'', '\\', ',']) && replaces.is_none();
+        let given: Vec<Argument> = match self.input.as_ref().filter(is_plain) {
             Some(text) => text.split_ascii_whitespace().map(Argument::literal).collect(),
             None => vec![Argument { text: replaces.unwrap_or("…").to_owned(), certainty }],
         };
@@ -91,10 +118,12 @@ impl Walk<'_> {
             }
         };
         let mut walk = Walk::new(self.ground, &script.documents, self.shell.folders.clone());
+        walk.watch_functions(&script.functions);
         walk.level = self.level;
         walk.depth = self.depth + 1;
         walk.beside = self.beside;
-        walk.shell.trouble = self.shell.trouble.clone();
+        walk.shell.trouble = walk.shell.trouble.or_else(|| self.shell.trouble.clone());
+        walk.steps = self.steps;
         if here {
             walk.shell.variables = self.shell.variables.clone();
         }
@@ -109,6 +138,7 @@ impl Walk<'_> {
             }
         }
         self.overflow |= walk.overflow;
+        self.steps = walk.steps;
         for part in walk.parts {
             self.push(part);
         }

@@ -59,6 +59,7 @@ pub(crate) fn read(command: &str, workdir: &str, ground: &Ground) -> Reading {
     };
     let folder = Ground::resolve(ground.workspace(), workdir);
     let mut walk = Walk::new(ground, &script.documents, Some(vec![folder]));
+    walk.watch_functions(&script.functions);
     walk.list(&script.list);
     walk.finish()
 }

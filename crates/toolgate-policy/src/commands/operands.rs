@@ -15,11 +15,20 @@ impl Walk<'_> {
     /// One operand, or the value of one flag.
     pub(super) fn operand(&mut self, part: &mut Part, role: Role, argument: &Argument, nested: &mut Nested) {
         match role {
-            Role::Text | Role::Assignments | Role::Command | Role::Environment | Role::Exec => {}
+            Role::Assignments => {
+                if argument.text.contains(['[', '(']) {
+                    part.doubt(format!("`{}` may run code", argument.text));
+                }
+            }
+            Role::Text | Role::Command | Role::Environment | Role::Exec => {}
             Role::Read => self.path(part, Access::Read, argument),
             Role::Write => self.path(part, Access::Write, argument),
             Role::Delete => self.path(part, Access::Delete, argument),
             Role::Workdir => self.visits(part, argument),
+            Role::Url if argument.text.starts_with("file://") => {
+                let path = argument.text["file://".len()..].to_owned();
+                self.path(part, Access::Read, &Argument { text: path, certainty: argument.certainty });
+            }
             Role::Url | Role::Host | Role::Remote => reach(part, role, argument),
             Role::Rev | Role::Revpath => self.revision(part, role, argument),
             Role::Dd => self.copy_operand(part, argument),
@@ -41,7 +50,7 @@ impl Walk<'_> {
                 }
             }
             Role::Filter => match argument.known() {
-                Some(text) if ["import", "include", "load", "env", "ENV"].iter().all(|word| !text.contains(word)) => {}
+                Some(text) if !scripts::jq_loads(text) => {}
                 _ => part.doubt(format!("what `{}` loads isn't known", argument.text)),
             },
             Role::Data => self.sent(part, argument),

@@ -215,12 +215,15 @@ impl Walk<'_> {
         let as_well = [(Mark::Write, Access::Write), (Mark::Delete, Access::Delete), (Mark::Read, Access::Read)];
         let as_well: Vec<Access> =
             as_well.into_iter().filter(|(mark, _)| has(*mark)).map(|(_, access)| access).collect();
-        let count = sorted.operands.len();
+        let is_shell = matches!(roles.role(0, 1), Role::Script | Role::Program) && form.reads_stdin_as.is_some()
+            || form.with.contains(&"-c".to_owned());
+        let operands = if is_shell { without_shell_signs(&sorted.operands) } else { &sorted.operands };
+        let count = operands.len();
         let roles: Vec<Role> =
             (0..count).map(|index| if has(Mark::Text) { Role::Text } else { roles.role(index, count) }).collect();
         let reads = roles.iter().any(|role| role.is_source());
-        let together = joined_script(&roles, &sorted.operands);
-        for (role, operand) in roles.iter().zip(&sorted.operands) {
+        let together = joined_script(&roles, operands);
+        for (role, operand) in roles.iter().zip(operands) {
             if *role == Role::Script && together.is_some() {
                 continue;
             }
@@ -251,6 +254,13 @@ impl Walk<'_> {
         }
         count
     }
+}
+
+/// `bash -c - TEXT` and `bash -c +x TEXT`: a lone dash ends the options, and a plus begins one.
+fn without_shell_signs(operands: &[Argument]) -> &[Argument] {
+    let is_sign = |word: &Argument| word.text == "-" || word.text.starts_with('+');
+    let signs = operands.iter().take_while(|word| is_sign(word)).count();
+    if signs < operands.len() { &operands[signs..] } else { operands }
 }
 
 /// A program that is known and is only asked what it is.

@@ -50,7 +50,14 @@ impl Sed<'_> {
             '{' | '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {}
             'q' | 'Q' | 'l' | 'L' => self.skip(|letter| letter.is_ascii_digit() || letter == ' '),
             'a' | 'i' | 'c' | '#' => drop(self.line()),
-            ':' | 'b' | 't' | 'T' => self.skip(|letter| letter.is_alphanumeric() || letter == ' ' || letter == '_'),
+            ':' | 'b' | 't' | 'T' => {
+                self.skip(|letter| letter == ' ');
+                self.skip(|letter| letter.is_alphanumeric() || letter == '_');
+                self.skip(|letter| letter == ' ');
+                if !(self.rest.is_empty() || self.rest.starts_with([';', '}', '\n'])) {
+                    return Err(unread());
+                }
+            }
             'r' | 'R' => {
                 let file = self.line();
                 self.files.push((Access::Read, file));
@@ -62,8 +69,8 @@ impl Sed<'_> {
             's' => self.substitution()?,
             'y' => {
                 let mark = self.take().ok_or_else(unread)?;
-                self.until(mark)?;
-                self.until(mark)?;
+                self.replacement(mark)?;
+                self.replacement(mark)?;
             }
             'e' => return Err("its program runs a command (`e`)".into()),
             _ => return Err(unread()),
@@ -93,6 +100,8 @@ impl Sed<'_> {
         let mut in_set = false;
         while let Some(letter) = self.take() {
             match letter {
+                // In a set a backslash is plain, and then again not always.
+                '\\' if in_set => return Err(unread()),
                 '\\' => drop(self.take()),
                 '[' if !in_set && mark != '[' => {
                     in_set = true;
@@ -149,6 +158,10 @@ fn unread() -> String {
 
 /// The files that a program of `awk` touches: none, or it can't be told.
 pub(super) fn awk(program: &str) -> Result<Files, String> {
+    // Where a pattern ends and a division begins is hard to tell, so these count even in what looks like text.
+    if program.len() > 16 * 1024 || ["system", "getline"].iter().any(|word| program.contains(word)) {
+        return Err("its program may run commands".into());
+    }
     let code = without_literals(program).ok_or_else(unread)?;
     let words: Vec<&str> = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
     for risky in ["system", "getline", "fflush", "close", "ENVIRON", "ARGV"] {
@@ -176,7 +189,7 @@ fn redirects(code: &str) -> bool {
             match letter {
                 '(' | '[' => depth += 1,
                 ')' | ']' => depth -= 1,
-                ';' | '}' | '\n' if depth <= 0 => break,
+                ';' | '}' if depth <= 0 => break,
                 '>' if depth <= 0 => return true,
                 _ => {}
             }
@@ -188,6 +201,29 @@ fn redirects(code: &str) -> bool {
     false
 }
 
+/// Whether a program of `jq` loads files or looks at the environment: these words, neither as a field nor in a string.
+pub(super) fn jq_loads(program: &str) -> bool {
+    let mut plain = String::new();
+    let mut letters = program.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '"' {
+            // What a string interpolates is code again.
+            while let Some(inner) = letters.next() {
+                match inner {
+                    '\\' if letters.next() == Some('(') => return true,
+                    '"' => break,
+                    _ => {}
+                }
+            }
+        } else {
+            plain.push(letter);
+        }
+    }
+    let words = plain.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '.' | '$'));
+    let loads = ["import", "include", "env", "$ENV", "$__prog_args", "input_filename", "getpath"];
+    words.map(|word| word.trim_end_matches('.')).any(|word| loads.contains(&word) || word.starts_with("load"))
+}
+
 /// The program with strings and patterns taken out; none if one isn't closed.
 fn without_literals(program: &str) -> Option<String> {
     let mut code = String::new();
@@ -197,9 +233,14 @@ fn without_literals(program: &str) -> Option<String> {
         let begins_pattern =
             letter == '/' && last.is_none_or(|last| !last.is_alphanumeric() && !matches!(last, ')' | ']' | '$' | '_'));
         if letter == '"' || begins_pattern {
+            let mut depth = 0_usize;
             loop {
                 match letters.next()? {
                     '\\' => drop(letters.next()?),
+                    '"' if letter == '/' => return None,
+                    '[' if letter == '/' => depth += 1,
+                    ']' if letter == '/' => depth = depth.saturating_sub(1),
+                    end if end == letter && depth > 0 => return None,
                     end if end == letter => break,
                     _ => {}
                 }

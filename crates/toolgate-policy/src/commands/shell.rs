@@ -5,6 +5,12 @@ use std::collections::BTreeMap;
 
 use super::syntax::Command;
 
+/// A variable that stands for names that come from elsewhere.
+pub(super) const NAMES: &str = "…";
+
+/// Longer values aren't followed.
+const LONGEST_VALUE: usize = 64 * 1024;
+
 /// More possible folders than this and it isn't known where the shell stands.
 const MOST_FOLDERS: usize = 4;
 
@@ -14,6 +20,8 @@ pub(super) struct Shell<'t> {
     pub(super) variables: BTreeMap<String, Option<String>>,
     /// Where it may stand, absolute; none if that can't be told.
     pub(super) folders: Option<Vec<String>>,
+    /// Variables that stand for names of files: a pattern, or [`NAMES`] for names that come from elsewhere.
+    pub(super) loose: BTreeMap<String, String>,
     /// Functions, and whether it is certain that they are defined.
     pub(super) functions: BTreeMap<String, (&'t Command, bool)>,
     /// Why nothing that follows is certain any more: what names mean has changed.
@@ -22,11 +30,20 @@ pub(super) struct Shell<'t> {
 
 impl<'t> Shell<'t> {
     pub(super) fn in_folders(folders: Option<Vec<String>>) -> Self {
-        Self { variables: BTreeMap::new(), folders, functions: BTreeMap::new(), trouble: None }
+        Self { variables: BTreeMap::new(), loose: BTreeMap::new(), folders, functions: BTreeMap::new(), trouble: None }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Option<String>) {
+        self.loose.remove(name);
+        // A value that doubles again and again is worth no memory.
+        let value = value.filter(|value| value.len() <= LONGEST_VALUE);
         self.variables.insert(name.to_owned(), value);
+    }
+
+    /// Nothing is known of any variable any more.
+    pub(super) fn forget_variables(&mut self) {
+        self.loose.clear();
+        self.variables.values_mut().for_each(|value| *value = None);
     }
 
     /// What is known whichever of the two ways was taken.
@@ -41,6 +58,7 @@ impl<'t> Shell<'t> {
                 *value = None;
             }
         }
+        self.loose.retain(|name, value| other.loose.get(name) == Some(value));
         for (_, certain) in self.functions.values_mut() {
             *certain = false;
         }

@@ -4,13 +4,18 @@
 use std::ops::Range;
 
 use super::changed::Changed;
+use super::forms::KNOWLEDGE;
 use super::part::Part;
 use super::shell::Shell;
-use super::syntax::{Command, Join, List, Pipeline, Redirection, Shape, Statement, Word};
+use super::syntax::{Command, Join, List, Nested, Pipeline, Redirection, Shape, Statement, Word};
 use super::{Ground, Reading};
 
 /// A command with more parts than this is unknown.
 const MOST_PARTS: usize = 2_000;
+
+/// So is one in which more commands have to be looked at, or that sets more variables.
+const MOST_STEPS: usize = 10_000;
+const MOST_VARIABLES: usize = 500;
 
 /// A loop is followed for as many words as this.
 const MOST_ROUNDS: usize = 64;
@@ -36,6 +41,10 @@ pub(super) struct Walk<'t> {
     /// Something in the words at hand may run code that can't be seen.
     pub(super) wild: Option<String>,
     pub(super) overflow: bool,
+    /// Functions are defined somewhere, so a word may change more than it says.
+    pub(super) has_functions: bool,
+    /// How many commands were looked at, those in loops each time.
+    pub(super) steps: usize,
 }
 
 impl<'t> Walk<'t> {
@@ -54,6 +63,21 @@ impl<'t> Walk<'t> {
             copied_input: None,
             wild: None,
             overflow: false,
+            has_functions: false,
+            steps: 0,
+        }
+    }
+
+    /// A function that takes a program's name, or comes in several versions, makes what that name runs uncertain from the
+    /// start: it may be defined in a branch, a loop or a trap.
+    pub(super) fn watch_functions(&mut self, names: &[String]) {
+        self.has_functions |= !names.is_empty();
+        let twice = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
+        let taken = |name: &&String| !KNOWLEDGE.forms(name).is_empty() || *name == "command_not_found_handle";
+        if let Some(name) = names.iter().find(taken) {
+            self.shell.disturb(format!("a function is called `{name}`, like a program"));
+        } else if twice {
+            self.shell.disturb("a function is defined more than once");
         }
     }
 
@@ -101,7 +125,7 @@ impl<'t> Walk<'t> {
                 Join::Or => self.shell.stand_in_either(before.clone()),
             }
             self.pipeline(pipeline);
-            match (join, leaves(pipeline)) {
+            match (join, leaves(pipeline, !self.calls.is_empty())) {
                 // `cd x || exit`: whoever comes past it stands where `cd` led.
                 (Join::Or, true) => self.shell = skipped,
                 (Join::Or, false) => self.shell.meet(skipped),
@@ -111,7 +135,10 @@ impl<'t> Walk<'t> {
         }
         // A `cd` may have failed.
         if self.shell.folders != before
-            && !statement.rest.iter().any(|(join, pipeline)| *join == Join::Or && leaves(pipeline))
+            && !statement
+                .rest
+                .iter()
+                .any(|(join, pipeline)| *join == Join::Or && leaves(pipeline, !self.calls.is_empty()))
         {
             self.shell.stand_in_either(before);
         }
@@ -159,7 +186,8 @@ impl<'t> Walk<'t> {
             (&"cat", []) => self.copied_input.clone(),
             (&"echo", rest) => {
                 let rest = if rest.first() == Some(&"-n") { &rest[1..] } else { rest };
-                (!rest.first().is_some_and(|word| word.starts_with('-'))).then(|| rest.join(" "))
+                let text = rest.join(" ");
+                (!text.starts_with('-')).then_some(text)
             }
             (&"printf", [text]) if !text.contains(['%', '\\']) => Some((*text).to_owned()),
             (&"printf", [form, text]) if matches!(*form, "%s" | "%s\\n") => Some((*text).to_owned()),
@@ -168,16 +196,27 @@ impl<'t> Walk<'t> {
     }
 
     pub(super) fn run_command(&mut self, command: &'t Command) {
+        self.steps += 1;
+        if self.steps > MOST_STEPS || self.shell.variables.len() > MOST_VARIABLES {
+            self.overflow = true;
+        }
+        if self.overflow {
+            return;
+        }
         let redirections = &command.redirections;
         match &command.shape {
             Shape::Simple { assignments, words } => self.simple(assignments, words, redirections),
             Shape::Function { name, body } => {
-                self.shell.functions.insert(name.clone(), (body, !self.beside));
+                let certain = !self.beside && KNOWLEDGE.forms(name).is_empty();
+                self.shell.functions.insert(name.clone(), (body, certain));
             }
             shape => {
                 let input = self.redirect_apart(redirections);
+                let replaced = input.is_some();
                 let outer = self.input.clone();
-                self.input = input.or_else(|| outer.clone());
+                if replaced {
+                    self.input = input.flatten();
+                }
                 self.compound(shape);
                 self.input = outer;
             }
@@ -185,7 +224,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Redirections of a compound command are a part of their own. Gives what it reads, if that is written here.
-    fn redirect_apart(&mut self, redirections: &'t [Redirection]) -> Option<String> {
+    fn redirect_apart(&mut self, redirections: &'t [Redirection]) -> Option<Option<String>> {
         let mut part = self.part(Vec::new());
         let input = self.redirect(redirections, &mut part);
         if let Some(why) = self.wild.take() {
@@ -202,7 +241,7 @@ impl<'t> Walk<'t> {
             Shape::Group(list) => self.list(list),
             Shape::Subshell(list) => self.apart(false, |walk| walk.list(list)),
             Shape::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
-            Shape::Loop { condition, arithmetic, body } => self.repeat(condition, arithmetic.as_deref(), body),
+            Shape::Loop { condition, arithmetic, body } => self.repeat(condition, arithmetic.as_ref(), body),
             Shape::If { branches, otherwise } => self.choose(branches, otherwise),
             Shape::Case { subject, arms } => {
                 self.look_at(std::slice::from_ref(subject));
@@ -242,9 +281,10 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn repeat(&mut self, condition: &'t List, arithmetic: Option<&str>, body: &'t List) {
-        if let Some(expression) = arithmetic {
-            expression.split(';').for_each(|expression| self.forget_names(expression));
+    fn repeat(&mut self, condition: &'t List, arithmetic: Option<&'t (String, Vec<Nested>)>, body: &'t List) {
+        if let Some((expressions, nested)) = arithmetic {
+            nested.iter().for_each(|list| self.apart(false, |walk| walk.list(list)));
+            self.count(expressions);
         }
         let folders = self.shell.folders.clone();
         let moves = self.forget_what_a_round_changes(condition) | self.forget_what_a_round_changes(body);
@@ -263,16 +303,28 @@ impl<'t> Walk<'t> {
         let moves = self.forget_what_a_round_changes(body);
         let arguments = words.map(|words| self.expand_all(words));
         self.note_wild();
+        // Files of one kind: whatever is done with one is done with the pattern.
+        let pattern = match arguments.as_deref() {
+            Some([only]) if only.certainty == super::Certainty::Pattern => Some(only.text.clone()),
+            _ => None,
+        };
         let values: Option<Vec<String>> = arguments.and_then(|arguments| {
             let known = |argument: &super::Argument| argument.known().map(str::to_owned);
             arguments.iter().map(known).collect::<Option<Vec<_>>>().filter(|values| values.len() <= MOST_ROUNDS)
         });
         let skipped = self.shell.clone();
         let values: Vec<Option<String>> = values.map_or(vec![None], |values| values.into_iter().map(Some).collect());
+        if let Some(pattern) = pattern {
+            self.shell.loose.insert(variable.to_owned(), pattern);
+        }
         for folders in rounds(folders, moves) {
             for value in &values {
                 self.shell.folders.clone_from(&folders);
-                self.shell.set(variable, value.clone());
+                if let Some(value) = value {
+                    self.shell.set(variable, Some(value.clone()));
+                } else if !self.shell.loose.contains_key(variable) {
+                    self.shell.set(variable, None);
+                }
                 self.list(body);
                 if self.overflow {
                     return;
@@ -291,10 +343,14 @@ impl<'t> Walk<'t> {
         for name in changed.variables {
             self.shell.set(&name, None);
         }
-        if changed.folder {
+        let moves = changed.folder || self.has_functions;
+        if moves {
             self.shell.folders = None;
         }
-        changed.folder
+        if self.has_functions {
+            self.shell.forget_variables();
+        }
+        moves
     }
 
     /// Words that nothing is done with but to look what they say.
@@ -321,15 +377,15 @@ fn rounds(folders: Option<Vec<String>>, moves: bool) -> Vec<Option<Vec<String>>>
     }
 }
 
-/// `exit` or `return`, alone.
-fn leaves(pipeline: &Pipeline) -> bool {
+/// `exit` alone; `return` as well where there is something to return from.
+fn leaves(pipeline: &Pipeline, in_function: bool) -> bool {
     let [Command { shape, .. }] = &pipeline.0[..] else { return false };
     match shape {
         Shape::Simple { words, .. } => {
-            words.first().is_some_and(|word| matches!(word.written.as_str(), "exit" | "return"))
+            words.first().is_some_and(|word| word.written == "exit" || in_function && word.written == "return")
         }
         Shape::Group(list) => {
-            list.0.last().is_some_and(|statement| statement.rest.is_empty() && leaves(&statement.first))
+            list.0.last().is_some_and(|statement| statement.rest.is_empty() && leaves(&statement.first, in_function))
         }
         _ => false,
     }

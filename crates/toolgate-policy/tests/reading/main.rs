@@ -4,5 +4,6 @@ mod against_bash;
 mod nonsense;
 mod rules;
 mod table;
+mod tricks;
 mod world;
 mod wrapped;

@@ -48,6 +48,9 @@ impl Reader<'_> {
                 pieces.push(self.deeper(|reader| reader.expansion(quoted))?);
             }
             b'[' => return Err(SyntaxFault::Unsupported("arithmetic in brackets")),
+            b'\\' if self.peek_at(1) == Some(b'\n') => {
+                return Err(SyntaxFault::Unsupported("an expansion over two lines"));
+            }
             b'\'' if !quoted => self.escape_quoted(pieces)?,
             b'"' if !quoted => self.double_quoted(pieces)?,
             b'?' | b'$' | b'#' | b'!' => {
@@ -148,6 +151,7 @@ impl Reader<'_> {
             let mut nested = Reader::new(&inner, reader.depth)?;
             let list = nested.whole()?;
             // Documents are numbered within one reader, and these would get lost.
+            reader.functions.append(&mut nested.functions);
             if nested.documents.is_empty() {
                 Ok(list)
             } else {
@@ -203,6 +207,9 @@ impl Reader<'_> {
                     self.at += 1;
                     let letter = self.take().ok_or(SyntaxFault::Unfinished("a closing brace"))?;
                     pieces.letter(letter);
+                }
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
+                    return Err(SyntaxFault::Unsupported("a process inside `${…}`"));
                 }
                 // Whether it quotes depends on what is around it, and shells differ.
                 b'\'' => return Err(SyntaxFault::Unsupported("a quote inside `${…}`")),

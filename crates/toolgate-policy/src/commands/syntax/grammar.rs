@@ -15,7 +15,7 @@ const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "
 pub(crate) fn parse(text: &str) -> Result<Script> {
     let mut reader = Reader::new(text, 0)?;
     let list = reader.whole()?;
-    Ok(Script { list, documents: reader.documents })
+    Ok(Script { list, documents: reader.documents, functions: reader.functions })
 }
 
 impl Reader<'_> {
@@ -223,7 +223,7 @@ impl Reader<'_> {
         self.at += "for".len();
         self.skip_blanks();
         if self.eat("((") {
-            let arithmetic = Some(self.arithmetic_text()?.0);
+            let arithmetic = Some(self.arithmetic_text()?);
             self.separator()?;
             let body = self.do_group()?;
             return Ok(Shape::Loop { condition: List::default(), arithmetic, body });
@@ -311,6 +311,7 @@ impl Reader<'_> {
     }
 
     fn function(&mut self, name: String) -> Result<Shape> {
+        self.functions.push(name.clone());
         self.skip_lines()?;
         let body = self.deeper(|reader| reader.command())?;
         match body.shape {
@@ -459,7 +460,7 @@ impl Reader<'_> {
             ("<<-", None),
             ("<<", None),
             ("<>", Some(Flow::InOut)),
-            ("<&", Some(Flow::Duplicate)),
+            ("<&", Some(Flow::DuplicateIn)),
             (">&", Some(Flow::Duplicate)),
             (">>", Some(Flow::Out)),
             (">|", Some(Flow::Out)),

@@ -14,8 +14,8 @@ use std::fmt;
 
 pub(crate) use grammar::parse;
 pub(crate) use tree::{
-    Assigned, Assignment, Command, Flow, Join, List, Operator, Piece, Pipeline, Redirection, Script, Shape, Statement,
-    Target, Word,
+    Assigned, Assignment, Command, Flow, Join, List, Nested, Operator, Piece, Pipeline, Redirection, Script, Shape,
+    Statement, Target, Word,
 };
 
 /// The kernel takes no longer argument, so no shell can be given more than this.

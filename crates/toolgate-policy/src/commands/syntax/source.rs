@@ -30,6 +30,8 @@ pub(super) struct Reader<'a> {
     pub(super) depth: usize,
     /// Up to here no set of characters is closed.
     pub(super) no_set_before: usize,
+    /// The names of all functions that are defined, in the order they are.
+    pub(super) functions: Vec<String>,
     pub(super) pending: Vec<Pending>,
     pub(super) documents: Vec<Word>,
 }
@@ -43,7 +45,15 @@ impl<'a> Reader<'a> {
         if text.bytes().any(|byte| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n')) {
             return Err(SyntaxFault::Control);
         }
-        Ok(Self { text, at: 0, depth, no_set_before: 0, pending: Vec::new(), documents: Vec::new() })
+        Ok(Self {
+            text,
+            at: 0,
+            depth,
+            no_set_before: 0,
+            functions: Vec::new(),
+            pending: Vec::new(),
+            documents: Vec::new(),
+        })
     }
 
     pub(super) fn rest(&self) -> &'a str {
@@ -140,6 +150,11 @@ impl<'a> Reader<'a> {
 
     fn document_body(&mut self, pending: &Pending) -> Result<Word, SyntaxFault> {
         let mut body = String::new();
+        if pending.expands
+            && self.rest().lines().take_while(|line| *line != pending.delimiter).any(|line| line.ends_with('\\'))
+        {
+            return Err(SyntaxFault::Unsupported("continued lines in a here-document"));
+        }
         loop {
             if self.is_done() {
                 return Err(SyntaxFault::Unfinished("the end of a here-document"));

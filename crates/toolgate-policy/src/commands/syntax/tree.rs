@@ -5,6 +5,8 @@
 pub(crate) struct Script {
     pub(crate) list: List,
     pub(crate) documents: Vec<Word>,
+    /// The names of all functions that are defined somewhere in it.
+    pub(crate) functions: Vec<String>,
 }
 
 /// Statements, one after the other.
@@ -54,7 +56,7 @@ pub(crate) enum Shape {
     /// `while`, `until` and the arithmetic `for`, whose expressions come as text.
     Loop {
         condition: List,
-        arithmetic: Option<String>,
+        arithmetic: Option<(String, Vec<Nested>)>,
         body: List,
     },
     If {
@@ -101,8 +103,10 @@ pub(crate) enum Flow {
     In,
     Out,
     InOut,
-    /// `>&` and `<&`: a descriptor, or a file if it isn't a number.
+    /// `>&`: a descriptor, or a file if it isn't a number.
     Duplicate,
+    /// `<&`
+    DuplicateIn,
 }
 
 #[derive(Debug, PartialEq)]
@@ -128,6 +132,8 @@ pub(crate) enum Piece {
     Text(String),
     /// `*`, `?` or `[…]` outside quotes.
     Glob(String),
+    /// A set of characters that isn't plain: what it stands for can't be told.
+    Unread(String),
     /// `{`, `,` or `}` outside quotes: an alternative, or just itself.
     Brace(char),
     /// `~` or `~name` where a word begins.

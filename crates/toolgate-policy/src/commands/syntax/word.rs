@@ -146,10 +146,18 @@ impl Reader<'_> {
             pieces.push(Piece::Glob(rest[..inner + 2].to_owned()));
             self.at += inner + 2;
         } else {
-            // Whatever opens before that place isn't closed either; a word of brackets is not looked through again and again.
-            self.no_set_before = self.at + 1 + inner;
+            let word =
+                rest.bytes().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&')).count();
+            let closes = rest[1..word].contains(']');
+            if !closes {
+                // Whatever opens before that place isn't closed either; brackets aren't looked through again and again.
+                self.no_set_before = self.at + word;
+            }
             self.at += 1;
-            pieces.letter('[');
+            match closes {
+                true => pieces.push(Piece::Unread("[".to_owned())),
+                false => pieces.letter('['),
+            }
         }
     }
 

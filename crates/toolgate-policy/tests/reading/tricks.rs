@@ -1,0 +1,122 @@
+//! Commands that were found to pass as something that they are not.
+
+use toolgate_contract::Decision::{Allow, Deny};
+
+use crate::world::{judge, policy, word};
+
+#[test]
+fn none_of_these_passes_as_plain_reading() {
+    let policy = policy("preset = 'read-only'");
+    for command in [
+        // Functions that take a program's name, wherever they are defined.
+        "ls() { touch pwned; }; ls",
+        "ls() { touch pwned; }; false && ls() { :; }; ls",
+        "for i in *; do ls; ls() { touch pwned; }; done",
+        "trap ls EXIT; ls() { touch pwned; }",
+        "command_not_found_handle() { touch pwned; }; lsd",
+        // Variables that don't keep the value that they seem to have.
+        "x=touch; f() { local x=ls; }; f; $x pwned",
+        "x=ls; f() { x='touch pwned'; }; while true; do $x; f; done",
+        "for d in a b; do cat shadow; \\cd /etc; done",
+        "x=/dev/null; f() { ls > $x; }; x=pwned f",
+        "x=ls; x=touch eval '$x pwned'",
+        "readonly x='touch pwned'\nx=ls\n$x",
+        "OPTARG=ls; getopts a: x -a 'touch pwned'; $OPTARG",
+        // Expansions that run code.
+        "echo ${x:-<(touch pwned)}",
+        "echo \"$\\\n(touch pwned)\"",
+        "cat <<EOF\nEO\\\nF\ntouch pwned\nEOF",
+        "[[ 'a[$(touch pwned)]' -eq 0 ]]",
+        "x='a[$(touch pwned)]'; [[ x -eq 0 ]]",
+        "[[ -v 'a[$(touch pwned)]' ]]",
+        "for ((i=0;i<$(touch pwned;echo 1);i++)); do :; done",
+        "read 'x[$(touch pwned)]' <<< 1",
+        "declare -a 'x=($(touch pwned))'",
+        // A script that isn't where it seems to be.
+        "bash -c - 'touch pwned'",
+        "bash -c +x 'touch pwned'",
+        "echo ls | bash < evil.sh",
+        "bash <<< ls < evil.sh",
+        "set -o keyword; git diff --no-index GIT_EXTERNAL_DIFF=x a b",
+        "sh -c '[[ a > pwned ]]'",
+        // Patterns that look like text.
+        "cat .[\"e\"]nv",
+        "cat .[]e]nv",
+        "cat .en{v..v..1}",
+        "echo '\"-o\" pwned a.txt' | xargs sort",
+        // Programs inside programs.
+        "sed 'y/[/x/;s/.*/touch pwned/e;s/]/]/' a.txt",
+        "sed 's/[\\]/x/;s/.*/touch pwned/e;s/]/y/' a.txt",
+        "sed ':x e touch pwned' a.txt",
+        "awk 'BEGIN{print /\"/;system(\"touch pwned\");y=\"\"} #\"'",
+        "awk 'BEGIN{print \"a\",\n\"b\" > \"pwned\"}'",
+        "OPENSSL_CONF=x openssl version",
+        "POSIXLY_CORRECT=1 grep S a.txt -e .env",
+    ] {
+        let verdict = judge(&policy, command);
+        assert_eq!(verdict.decision, Deny, "{command}: {}", verdict.decided_by.reason);
+    }
+}
+
+#[test]
+fn these_are_denied_everywhere() {
+    let policy = policy("");
+    for command in [
+        "rm() { :; }; command rm -rf /",
+        "rm() { :; }; find / -exec rm -rf {} +",
+        "unset -f rm; rm -rf ~",
+        "git() { :; }; command git push --force",
+        "bash -c - 'rm -rf /'",
+        "bash +x -c 'rm -rf /'",
+        "find / -delete -name x",
+        "find / -name x , -delete",
+        "echo x >> .git/c*g",
+        "sed -i s/a/b/ .git/conf*",
+        "cat /etc/shad?w",
+        "rm -rf ${HOME:?}",
+        "rm -rf ${HOME:-x}",
+        "f() { rm -rf \"$1\"; }; f /",
+        "cd /tmp/foo || return; rm -rf *",
+        "curl file:///etc/shadow",
+        "for i in /*; do rm -rf $i; done",
+    ] {
+        let verdict = judge(&policy, command);
+        assert_eq!(verdict.decision, Deny, "{command}: {}", verdict.decided_by.reason);
+    }
+}
+
+#[test]
+fn everyday_reading_is_no_alarm() {
+    let policy = policy("preset = 'read-only'");
+    for command in [
+        "cat *",
+        "stat -c '%s %n' *.txt",
+        "for f in src/*.rs; do wc -l \"$f\"; done",
+        "for f in *.rs; do head -5 \"$f\"; done",
+        "git ls-files | while read -r f; do wc -l \"$f\"; done",
+        "find src -name '*.rs' | while read f; do head -1 \"$f\"; done",
+        "jq '.payload' a.json",
+        "jq '.environment.name' a.json",
+        "jq '.devDependencies[\"dotenv\"]' package.json",
+        "GIT_PAGER=cat git log -3",
+        "PAGER=cat git diff",
+        "for ((i=0;i<3;i++)); do echo $i; done",
+        "[[ -f a.txt && 3 -gt 2 ]] && echo yes",
+        "set -euo pipefail; ls | head",
+    ] {
+        let verdict = judge(&policy, command);
+        assert_eq!(verdict.decision, Allow, "{command}: {} {}", word(&verdict), verdict.decided_by.reason);
+    }
+}
+
+#[test]
+fn what_grows_without_end_is_cut_short() {
+    let policy = policy("");
+    let doubled = format!("x=aaaaaaaa{}", "; x=\"$x$x\"".repeat(40));
+    let loops = "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do x=1; done; done; done".to_owned();
+    let calls: String = (0..15).map(|n| format!("f{} () {{ f{n}; f{n}; f{n}; f{n}; }}; ", n + 1)).collect();
+    judge(&policy, &doubled);
+    for command in [loops, format!("f0 () {{ x=1; }}; {calls} f15")] {
+        assert_ne!(word(&judge(&policy, &command)), "allow", "{}", &command[..40]);
+    }
+}
