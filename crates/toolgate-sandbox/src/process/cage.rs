@@ -111,14 +111,16 @@ impl Cage {
         self.findings.clone().unwrap_or_default()
     }
 
-    /// Kills everything inside. With a process namespace that is its first process; without one, the first process has to
-    /// do it, and does when nobody listens any more. Behind `bwrap` it does so too, lest all hang on the helper.
+    /// Kills everything inside. With a process namespace of our own that is its first process; otherwise the process that
+    /// watches over it has to do it, and does when nobody listens any more.
     pub(super) fn kill(&self) {
-        if let (Tier::Namespaces | Tier::Bubblewrap, Some(process)) = (self.tier, &self.first_process) {
-            let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
-        }
-        if self.tier != Tier::Namespaces || self.first_process.is_none() {
-            let _ = rustix::net::shutdown(self.socket.get_ref(), rustix::net::Shutdown::Both);
+        match (self.tier, &self.first_process) {
+            (Tier::Namespaces, Some(process)) => {
+                let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+            }
+            _ => {
+                let _ = rustix::net::shutdown(self.socket.get_ref(), rustix::net::Shutdown::Both);
+            }
         }
     }
 

@@ -4,41 +4,56 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::Errno;
-
-use super::super::kernel::execute::{Strings, execute as execute_program};
+use super::super::kernel::clone::{OneThread, start_in_our_memory};
+use super::super::kernel::execute::{Strings, execute};
 use super::super::kernel::{descriptors, signals};
 use super::super::plan::{Place, Plan};
 use super::super::profile::Network;
 use super::super::step::{During, Fault, Step};
 use super::super::wire;
 use super::mounts::open_no_links;
+use super::tree;
 use super::zygote::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
 
 /// Where `bwrap` is looked for: only where the system's administrator puts it.
 pub(in super::super) const PROGRAM: &CStr = c"/usr/bin/bwrap";
 
-/// Becomes `bwrap`, which becomes the first process of a sandbox. Comes back only with a fault.
-pub(super) fn execute(plan: &Plan, socket: OwnedFd) -> Result<i32, Fault> {
-    let tried = try_to_execute(plan, &socket);
-    if let Err(fault) = &tried {
+/// Starts `bwrap`, which becomes the first process of a sandbox, and watches over it. Killed in the wrong moment, `bwrap`
+/// leaves a half-made child behind; so nobody kills it but this process, which adopts and kills what is left, too.
+pub(super) fn run(one: &OneThread, plan: &Plan, socket: &OwnedFd) -> Result<i32, Fault> {
+    // It waits for its child, and so do we; the zygote's own habit of forgetting them would hide it from both.
+    signals::remember_children();
+    let children = signals::watch_children().during(Step::ExecuteBubblewrap);
+    let watched = children.and_then(|children| {
+        let pid = start(one, plan, socket)?;
+        tree::wait(pid, socket, &children);
+        tree::clear();
+        Ok(0)
+    });
+    if let Err(fault) = &watched {
         let _ = wire::say(socket.as_fd(), &wire::Word::Refused(fault.clone()), &[]);
     }
-    tried
+    watched
 }
 
-fn try_to_execute(plan: &Plan, socket: &OwnedFd) -> Result<i32, Fault> {
+fn start(one: &OneThread, plan: &Plan, socket: &OwnedFd) -> Result<i32, Fault> {
     let step = Step::ExecuteBubblewrap;
-    // It waits for its child, which the zygote's own habit of forgetting them would hide from it.
-    signals::remember_children();
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(step)?;
     let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
     let packed = wire::pack(plan).during(step)?;
-    descriptors::place_at(socket.as_fd(), INNER_SOCKET, false).during(step)?;
-    descriptors::place_at(packed.as_fd(), INNER_PLAN, false).during(step)?;
     let arguments = arguments(plan, &program);
     // It needs none of the environment, and what runs inside is told its own.
-    let error: Errno = execute_program(PROGRAM, &Strings::new(&arguments), &Strings::new(&[]));
-    Err(error).during(step)
+    let (arguments, environment) = (Strings::new(&arguments), Strings::new(&[]));
+    let mut fault = None;
+    let started = start_in_our_memory(one, || {
+        let handed = signals::block_none()
+            .and_then(|()| descriptors::place_at(socket.as_fd(), INNER_SOCKET, false))
+            .and_then(|()| descriptors::place_at(packed.as_fd(), INNER_PLAN, false));
+        fault = Some(handed.err().unwrap_or_else(|| execute(PROGRAM, &arguments, &environment)));
+        127
+    });
+    let started = started.during(step)?;
+    fault.map_or(Ok(started.pid), Err).during(step)
 }
 
 /// The whole command line: the same walls in the same order as we build them ourselves.

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Signal, WaitOptions};
+use rustix::process::{DumpableBehavior, Signal};
 
 use super::super::enforcement::{Findings, Tier};
 use super::super::kernel::clone::OneThread;
@@ -108,29 +108,17 @@ fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> 
     let mut handed = received.descriptors.into_iter();
     let order: Order = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(Step::ReadOrder)?;
     let streams: Vec<OwnedFd> = handed.collect();
+    let children = signals::watch_children().during(Step::StartCommand)?;
     let pid = order::start(one, plan, &order, streams, socket)?;
-    let status = match plan.tier {
-        Tier::Namespaces => wait_for(pid),
-        Tier::Bubblewrap | Tier::Landlock => tree::wait_and_clear(pid, socket),
-    };
-    let _ = wire::say(socket.as_fd(), &Word::Ended(status), &[]);
-    Ok(0)
-}
-
-/// Waits for the command and for whoever was left to us meanwhile; then ends all others, so that once its end is told
-/// there is nobody left but us. (They would die with us anyway, a little later.)
-fn wait_for(pid: i32) -> i32 {
-    let mut command = 0;
-    loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => {
-                command = status.as_raw();
-                signals::kill_all_others();
-            }
-            Err(Errno::CHILD) => return command,
-            _ => {}
-        }
+    let status = tree::wait(pid, socket, &children);
+    match (plan.tier, status) {
+        (Tier::Landlock, _) => tree::clear(),
+        (_, Some(_)) => tree::clear_namespace(),
+        // Whoever is left ends with this process.
+        (_, None) => return Ok(0),
     }
+    let _ = wire::say(socket.as_fd(), &Word::Ended(status.unwrap_or(libc::SIGKILL)), &[]);
+    Ok(0)
 }
 
 /// The first process of a sandbox that `bwrap` has made.

@@ -6,8 +6,8 @@ use rustix::io::Errno;
 
 use super::super::enforcement::Tier;
 use super::super::kernel::clone::{OneThread, start_in_our_memory};
-use super::super::kernel::descriptors;
 use super::super::kernel::execute::{Strings, execute};
+use super::super::kernel::{descriptors, signals};
 use super::super::plan::{Order, Plan};
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
@@ -42,8 +42,10 @@ pub(super) fn start(
     Ok(started.pid)
 }
 
-/// Everything between the new process and its program. Signals do what they usually do already: the zygote saw to that.
+/// Everything between the new process and its program. Signals do what they usually do already: the zygote saw to that. But
+/// its parent has blocked the one by which it hears of its children.
 fn prepare(plan: &Plan, order: &Order, streams: &[OwnedFd], terminal: Option<&Terminal>) -> Result<(), Fault> {
+    signals::block_none().during(Step::StartCommand)?;
     rustix::process::setsid().during(Step::LeaveSession)?;
     match terminal {
         Some(terminal) => terminal::take_control(terminal)?,

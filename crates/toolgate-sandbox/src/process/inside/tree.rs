@@ -1,41 +1,44 @@
-//! Without a process namespace nothing ends by itself. The first process adopts whatever the command leaves behind, and
-//! kills it, again and again until nobody is left. Behind `bwrap` it does the same, as it can't tell whether that still
-//! watches over it.
+//! The end of a command, and of all that it left behind. With a process namespace the kernel sees to the rest; without one
+//! nothing ends by itself, so the first process adopts whoever is left and kills, again and again, until nobody is. So does
+//! whoever watches over `bwrap`.
 
 use std::os::fd::OwnedFd;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// How often to look whether the command has ended. This is the weakest tier; it needn't be the fastest.
-const A_MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+use super::super::kernel::signals;
 
-/// Waits until the command ends or the host hangs up, then clears away everything that descends from us.
-pub(super) fn wait_and_clear(pid: i32, socket: &OwnedFd) -> i32 {
-    let status = wait(pid, socket);
-    clear();
-    status.unwrap_or(libc::SIGKILL)
-}
-
-/// The command's status; `None` when the host hung up first.
-fn wait(pid: i32, socket: &OwnedFd) -> Option<i32> {
+/// Waits for a child, and for whoever was left to us meanwhile. Its status; `None` when the host hung up first, and with it
+/// went the reason to go on. `children` tells when one has ended.
+pub(super) fn wait(pid: i32, socket: &OwnedFd, children: &OwnedFd) -> Option<i32> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status.as_raw()),
-            Ok(Some(_)) => continue,
-            Err(Errno::CHILD) => return Some(0),
-            Ok(None) | Err(_) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => continue,
+            Ok(None) => {}
+            Err(_) => return None,
         }
-        let mut waiting = [PollFd::new(socket, PollFlags::IN)];
-        if poll(&mut waiting, Some(&A_MOMENT)).is_ok_and(|ready| ready > 0) {
+        // Of the socket it asks nothing, and so is told of the other end's leaving alone.
+        let mut waiting = [PollFd::new(socket, PollFlags::empty()), PollFd::new(children, PollFlags::IN)];
+        let _ = poll(&mut waiting, None);
+        if !waiting[0].revents().is_empty() {
             return None;
         }
+        let _ = rustix::io::read(children, &mut [0; 512]);
     }
 }
 
+/// Ends everybody else in this process namespace, so that once the command's end is told nobody is left but us. (They would
+/// die with us anyway, a little later.)
+pub(super) fn clear_namespace() {
+    signals::kill_all_others();
+    while !matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
+}
+
 /// Kills all descendants. Whoever loses its parent becomes our child, so looking again finds those that were missed.
-fn clear() {
+pub(super) fn clear() {
     loop {
         for child in children() {
             kill_with_descendants(child);

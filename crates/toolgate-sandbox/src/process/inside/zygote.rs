@@ -119,7 +119,7 @@ fn become_sandbox(one: &OneThread, plan: &Plan, identity: Identity, end: OwnedFd
     let attempt = std::panic::AssertUnwindSafe(|| {
         let end = keep_only(end)?;
         match plan.tier {
-            Tier::Bubblewrap => bubblewrap::execute(plan, end),
+            Tier::Bubblewrap => bubblewrap::run(one, plan, &end),
             Tier::Namespaces | Tier::Landlock => first_process::run(one, plan, identity, end),
         }
     });

@@ -1,5 +1,7 @@
 //! What signals do. A process inherits what its parent ignores, so the zygote starts afresh.
 
+use std::os::fd::{FromRawFd, OwnedFd};
+
 use rustix::io::Errno;
 
 use super::checked;
@@ -10,6 +12,11 @@ pub(crate) fn reset_all() -> Result<(), Errno> {
         // SAFETY: SIG_DFL runs no code of ours. It fails for KILL, STOP and the two that the C library keeps; all as it should.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    block_none()
+}
+
+/// No signal is blocked.
+pub(crate) fn block_none() -> Result<(), Errno> {
     // SAFETY: an empty set, made by the function for that, then used as the mask.
     let answer = unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -18,6 +25,20 @@ pub(crate) fn reset_all() -> Result<(), Errno> {
     };
     checked(answer.into())?;
     Ok(())
+}
+
+/// From now on the end of children is told by a descriptor, which can be waited for beside others.
+pub(crate) fn watch_children() -> Result<OwnedFd, Errno> {
+    // SAFETY: a set with one signal, made by the functions for that; the kernel makes the descriptor for us.
+    unsafe {
+        let mut children: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut children);
+        libc::sigaddset(&raw mut children, libc::SIGCHLD);
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const children, std::ptr::null_mut()).into())?;
+        let descriptor = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        checked(descriptor.into())?;
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
 }
 
 /// Children leave nothing behind when they end; nobody has to wait for them.

@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use toolgate_sandbox::process::{Ended, Signal, Tier};
+use toolgate_sandbox::process::{Command, Ended, Options, Sandbox, Signal, Tier};
 
-use super::scene::{Scene, attack, finish};
+use super::scene::{FOLDER, Scene, attack, finish};
 
 /// A length of sleep that nobody else sleeps, to be found by.
 fn marker() -> String {
@@ -89,6 +89,27 @@ attack! {
 }
 
 attack! {
+    fn what_is_given_up_while_it_starts_leaves_nothing(scene) {
+        let program = scene.path("zygote");
+        let options = Options { program: Some(program.clone()), tier: Some(scene.tier), warm: 0 };
+        let marker = marker();
+        scene.runtime.block_on(async {
+            let sandbox = Sandbox::new(options).await.unwrap();
+            // Given up in every phase of its start.
+            for half_milliseconds in 0..30 {
+                let (profile, command) = (scene.profile(), Command::shell(format!("sleep {marker}; true")));
+                let patience = Duration::from_micros(500 * half_milliseconds);
+                drop(tokio::time::timeout(patience, sandbox.spawn(&profile, &command)).await);
+            }
+            assert!(all_gone(&marker), "{} given up and yet running", alive(&marker));
+        });
+        // Its path is in the command line of the helper, whatever that has become.
+        let helper = format!("{}\0/run/", program.display());
+        assert!(all_gone(&helper), "{} helpers are left", alive(&helper));
+    }
+}
+
+attack! {
     fn dropping_it_kills_it(scene) {
         let marker = marker();
         let running = scene.start(&format!("setsid sleep {marker} & sleep {marker}"));
@@ -102,10 +123,11 @@ attack! {
     fn nothing_outlives_a_killed_host(scene) {
         let marker = marker();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        fs::create_dir(scene.path("host")).unwrap();
         let entries = entries(scene);
         let mut host = std::process::Command::new("/proc/self/exe");
         host.args(["--exact", "processes::lingering::a_host_to_be_killed", "--include-ignored", "--nocapture"]);
-        host.env("TOOLGATE_TEST_MARKER", &marker).env("TOOLGATE_TEST_TIER", scene.tier.name());
+        host.env("TOOLGATE_TEST_MARKER", &marker).env("TOOLGATE_TEST_TIER", scene.tier.name()).env(FOLDER, scene.path("host"));
         let mut host = host.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(20);
         while alive(&marker) < 2 {

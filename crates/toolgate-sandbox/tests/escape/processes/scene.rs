@@ -23,6 +23,9 @@ fn ordinary_user() -> u32 {
 /// Tells the test that it is the second run, as an ordinary user.
 const SECOND_RUN: &str = "TOOLGATE_TEST_AS_ORDINARY_USER";
 
+/// Where a stage is built, if not in the usual place.
+pub(crate) const FOLDER: &str = "TOOLGATE_TEST_FOLDER";
+
 pub(crate) const SECRET: &str = "the-secret-that-must-not-leak";
 
 /// Declares a test that makes an attack on each stage.
@@ -90,8 +93,9 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(tier: Tier) -> Self {
+        let place = std::env::var_os(FOLDER).unwrap_or_else(|| "/var/tmp".into());
         // Not in /tmp, which is private inside anyway: what is outside has to be hidden or kept by the profile.
-        let folder = tempfile::Builder::new().prefix("escape-").tempdir_in("/var/tmp").unwrap();
+        let folder = tempfile::Builder::new().prefix("escape-").tempdir_in(place).unwrap();
         let folder_path = folder.path().to_owned();
         fs::set_permissions(&folder_path, fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["workspace", "home/.ssh", "outside"] {
