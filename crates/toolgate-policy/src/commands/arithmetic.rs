@@ -8,15 +8,16 @@ impl<'t> Walk<'t> {
     /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
     pub(super) fn test(&mut self, words: &'t [Word]) {
         const COMPARING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
-        let counts = words.iter().any(|word| COMPARING.contains(&word.written.as_str()));
-        let arguments = self.expand_all(words);
-        let is_number = |argument: &Argument| match argument.known() {
-            Some(text) => {
-                text.starts_with('-') || matches!(text, "!" | "=" | "==" | "!=") || self.is_plain_arithmetic(text)
-            }
-            None => false,
+        let arguments: Vec<Vec<Argument>> = words.iter().map(|word| self.expand(word)).collect();
+        let is_number = |at: Option<usize>| match at.and_then(|at| arguments.get(at)).map(Vec::as_slice) {
+            Some([argument]) => argument.known().is_some_and(|text| self.is_plain_arithmetic(text)),
+            _ => false,
         };
-        if counts && !arguments.iter().all(is_number) {
+        let numbers = words.iter().enumerate().filter(|(_, word)| COMPARING.contains(&word.written.as_str()));
+        let is_plain = |(at, word): (usize, &Word)| {
+            is_number(Some(at + 1)) && (word.written == "-v" || is_number(at.checked_sub(1)))
+        };
+        if !numbers.into_iter().all(is_plain) {
             self.wild.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
         }
         self.note_wild();

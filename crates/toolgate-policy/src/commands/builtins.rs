@@ -120,7 +120,13 @@ impl<'t> Walk<'t> {
         let is_descriptor =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         match (flow, file.known()) {
-            (_, None) => part.doubt(format!("where `{}` leads isn't known", file.text)),
+            (_, None) => {
+                part.doubt(format!("where `{}` leads isn't known", file.text));
+                if file.certainty == Certainty::Pattern {
+                    let access = if flow == Flow::In { Access::Read } else { Access::Write };
+                    self.path(part, access, file);
+                }
+            }
             (Flow::Duplicate | Flow::DuplicateIn, Some(text)) if is_descriptor(text) => {}
             (_, Some(text)) if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => {
                 let mut names = text.split('/').skip(3);
