@@ -5,12 +5,9 @@ mod examples;
 mod explain;
 mod replay;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use toolgate_contract::{
-    Call, Declaration, Effect, Form, Located, Permission, Risk, SideEffect, Verdict, schemars, strict_json,
-};
-use toolgate_policy::Question;
+use toolgate_contract::{Call, Effect, Located, Verdict, strict_json};
 use toolgate_runtime::Judgement;
 
 use super::Setting;
@@ -79,32 +76,17 @@ impl Subject {
                 let args = strict_json::parse(self.input.as_bytes())?;
                 Ok(desk.gate.judge(&Call::new(tool, args, desk.clock.as_ref()), &[])?)
             }
-            None => Ok(judge_command(desk, &self.input, &self.workdir)),
+            None => judge_command(desk, &self.input, &self.workdir),
         }
     }
 }
 
 /// A command is judged as the shell would be asked to run it.
-fn judge_command(desk: &Desk, command: &str, workdir: &str) -> Judgement {
+fn judge_command(desk: &Desk, command: &str, workdir: &str) -> Result<Judgement> {
     let effect = Effect::Run { command: command.to_owned(), workdir: workdir.to_owned() };
-    let effects = vec![Located::nowhere(effect)];
-    let verdict = desk.gate.policy().judge(&Question { tool: &shell(), effects: &effects, ceilings: &[] });
-    Judgement { effects, verdict }
-}
-
-fn shell() -> Declaration {
-    Declaration {
-        name: "shell".into(),
-        version: semver::Version::new(1, 0, 0),
-        description: "Runs a command.".into(),
-        args_schema: schemars::Schema::default(),
-        return_schema: schemars::Schema::default(),
-        required_permissions: vec![Permission::ProcExec],
-        side_effects: vec![SideEffect::StartsProcesses],
-        risk: Risk::Medium,
-        parallel: false,
-        form: Form::Function { strict: false },
-    }
+    let verdict =
+        desk.gate.judge_again("shell", vec![effect.clone()]).context("there is no tool that runs commands")??;
+    Ok(Judgement { effects: vec![Located::nowhere(effect)], verdict })
 }
 
 fn exit(verdict: &Verdict) -> Exit {

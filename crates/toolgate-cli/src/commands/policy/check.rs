@@ -44,7 +44,7 @@ impl Check {
         for line in std::io::stdin().lock().split(b'\n') {
             let line = line.context("standard input can't be read")?;
             let command = String::from_utf8_lossy(&line);
-            print(&judge_command(desk, &command, &self.workdir).verdict, as_json)?;
+            print(&judge_command(desk, &command, &self.workdir)?.verdict, as_json)?;
         }
         Ok(Exit::Ok)
     }
