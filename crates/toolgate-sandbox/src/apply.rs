@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use toolgate_contract::{Content, Edit};
 
 use crate::beneath::{self, OpenWay};
-use crate::draft::{self, Draft, Drafts};
+use crate::draft::{self, Draft, Drafts, Held};
 
 const USUAL_FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
@@ -29,6 +29,8 @@ struct Staged {
     /// The old file's second name, kept until everything is in place.
     old: Option<String>,
     is_in_place: bool,
+    /// The old file, where it is held open until the change is made.
+    held: Option<Held>,
 }
 
 /// Makes all edits, or none. `roots` gives each edit's root; `id` makes the temporary names unique.
@@ -79,7 +81,7 @@ fn stage(
         return Err(Errno::ISDIR);
     }
     let folder = open_folder(way, root, parent, edit.after.is_some(), created)?;
-    let mut staged = Staged { folder, name: name.to_owned(), new: None, old: None, is_in_place: false };
+    let mut staged = Staged { folder, name: name.to_owned(), new: None, old: None, is_in_place: false, held: None };
     let there = rustix::fs::statat(&staged.folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (&edit.after, there) {
         (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
@@ -90,7 +92,7 @@ fn stage(
         (Some(content), there) => {
             let replaced = there.ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
             match draft.filter(|draft| replaced.is_some_and(|there| draft.fits(&there))) {
-                Some(draft) => draft.give_name(&staged.folder, temporary)?,
+                Some(draft) => staged.held = Some(draft.give_name(&staged.folder, temporary)?),
                 None => write_out(&staged, content, replaced.as_ref(), temporary)?,
             }
             staged.new = Some(temporary.to_owned());
@@ -155,7 +157,7 @@ pub(crate) fn old_name(id: &str, index: usize) -> String {
 
 /// Takes its place; `second` is the name that keeps what was there, where a way back is needed.
 fn put_in_place(staged: &mut Staged, second: Option<String>) -> Result<(), Errno> {
-    let Staged { folder, name, new, old, is_in_place } = staged;
+    let Staged { folder, name, new, old, is_in_place, .. } = staged;
     if let Some(second) = second {
         match rustix::fs::linkat(&*folder, &*name, &*folder, &second, AtFlags::empty()) {
             Ok(()) => *old = Some(second),

@@ -24,7 +24,20 @@ pub(crate) const USUAL_MODE: Mode = Mode::from_raw_mode(0o666);
 /// A file without a name that will replace another, and what that one was then.
 pub(crate) struct Draft {
     file: File,
+    old: Held,
     replaced: Stat,
+}
+
+/// A file that is about to be replaced. To free a large one takes the kernel longer than to rename another over it; while
+/// it is held open the rename needn't, and once it is let go, a thread of its own does.
+pub(crate) struct Held(Option<OwnedFd>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let old = self.0.take();
+        // Where no thread can be had it is freed here.
+        drop(std::thread::Builder::new().spawn(move || drop(old)));
+    }
 }
 
 /// The drafts of some edits, each under its edit's index.
@@ -59,13 +72,15 @@ impl Draft {
         let content = after.as_ref().filter(|content| !content.is_link())?;
         let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
         let folder = beneath::open(way, root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
-        let replaced = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let old = rustix::fs::openat(&folder, name, flags, Mode::empty()).ok()?;
+        let replaced = rustix::fs::fstat(&old).ok()?;
         if !FileType::from_raw_mode(replaced.st_mode).is_file() {
             return None;
         }
         let mut file = nameless(&folder).ok()?;
         fill(&mut file, content, Some(&replaced), &folder, name).ok()?;
-        Some(Self { file, replaced })
+        Some(Self { file, old: Held(Some(old)), replaced })
     }
 
     /// Whether what is there is still the file that this was made to replace, its mode, owner and attributes included.
@@ -75,9 +90,9 @@ impl Draft {
         identity(&self.replaced) == identity(there) && changed(&self.replaced) == changed(there)
     }
 
-    /// Shows it under a name in the folder.
-    pub(crate) fn give_name(self, folder: &OwnedFd, name: &str) -> Result<(), Errno> {
-        give_name(&self.file, folder, name)
+    /// Shows it under a name in the folder, and hands over what it is going to replace.
+    pub(crate) fn give_name(self, folder: &OwnedFd, name: &str) -> Result<Held, Errno> {
+        give_name(&self.file, folder, name).map(|()| self.old)
     }
 }
 
