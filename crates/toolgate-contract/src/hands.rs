@@ -26,9 +26,9 @@ pub trait Files: Send + Sync {
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
     /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
     fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError>;
-    /// Makes all edits, or none. The gate sees to it that each is granted and that the way back is kept; `id` tells this
-    /// change from others.
-    fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError>;
+    /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
+    /// seen of the change before that is done, or if it fails. `id` tells this change from others.
+    fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
     /// Removes the temporary files that the change `id` of these places left behind when it was killed.
     fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
     /// Removes a folder and the folders in it, as far as they are empty.
@@ -38,6 +38,9 @@ pub trait Files: Send + Sync {
     /// How well access stays beneath the roots on this kernel.
     fn holding(&self) -> Holding;
 }
+
+/// What has to be done before files change.
+pub type First<'a> = dyn FnMut() -> Result<(), ToolError> + 'a;
 
 /// A regular file, open for reading, and what was known of it then.
 #[derive(Debug)]

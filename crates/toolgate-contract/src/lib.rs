@@ -31,7 +31,7 @@ pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, Hands, Means, Opened, Tally, Veil};
+pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
 pub use hash::{hex, sha256};
 pub use person::{Level, Message, Person};
 pub use place::{Located, Place};

@@ -1,18 +1,17 @@
-//! Changing files, all or none (C-24). Every new file is written out whole beside its target before the first target is
-//! touched; then they are renamed into place. If that fails half-way, what was replaced is put back.
+//! Changing files, all or none (C-24). Every new file is written out whole beside its target, unless a draft of it was
+//! made ahead, before the first target is touched; then they are renamed into place. If that fails half-way, what was
+//! replaced is put back.
 
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{Content, Edit};
 
 use crate::beneath::{self, OpenWay};
+use crate::draft::{self, Draft, Drafts, Held};
 
-/// A new file's permission bits before the umask.
-const USUAL_MODE: u32 = 0o666;
 const USUAL_FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// A failure at one place.
@@ -30,14 +29,23 @@ struct Staged {
     /// The old file's second name, kept until everything is in place.
     old: Option<String>,
     is_in_place: bool,
+    /// The old file, where it is held open until the change is made.
+    held: Option<Held>,
 }
 
 /// Makes all edits, or none. `roots` gives each edit's root; `id` makes the temporary names unique.
-pub(crate) fn apply(way: OpenWay, roots: &[BorrowedFd<'_>], edits: &[Edit], id: &str) -> Result<(), Failure> {
+pub(crate) fn apply(
+    way: OpenWay,
+    roots: &[BorrowedFd<'_>],
+    edits: &[Edit],
+    mut drafts: Drafts,
+    id: &str,
+) -> Result<(), Failure> {
     let mut created = Vec::new();
     let mut staged = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        match stage(way, roots[index], edit, &new_name(id, index), &mut created) {
+        let draft = drafts.remove(&index);
+        match stage(way, roots[index], edit, draft, &new_name(id, index), &mut created) {
             Ok(one) => staged.push(one),
             Err(error) => {
                 discard(&staged, &created);
@@ -64,6 +72,7 @@ fn stage(
     way: OpenWay,
     root: BorrowedFd<'_>,
     edit: &Edit,
+    draft: Option<Draft>,
     temporary: &str,
     created: &mut Vec<(OwnedFd, String)>,
 ) -> Result<Staged, Errno> {
@@ -72,17 +81,20 @@ fn stage(
         return Err(Errno::ISDIR);
     }
     let folder = open_folder(way, root, parent, edit.after.is_some(), created)?;
-    let mut staged = Staged { folder, name: name.to_owned(), new: None, old: None, is_in_place: false };
+    let mut staged = Staged { folder, name: name.to_owned(), new: None, old: None, is_in_place: false, held: None };
     let there = rustix::fs::statat(&staged.folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (&edit.after, there) {
-        (_, Ok(stat)) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
+        (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
         (Some(link), _) if link.is_link() => {
             rustix::fs::symlinkat(&*link.bytes, &staged.folder, temporary)?;
             staged.new = Some(temporary.to_owned());
         }
         (Some(content), there) => {
-            let replaced = there.ok().filter(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file());
-            write_out(&staged, content, replaced.as_ref(), temporary)?;
+            let replaced = there.ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+            match draft.filter(|draft| replaced.is_some_and(|there| draft.fits(&there))) {
+                Some(draft) => staged.held = Some(draft.give_name(&staged.folder, temporary)?),
+                None => write_out(&staged, content, replaced.as_ref(), temporary)?,
+            }
             staged.new = Some(temporary.to_owned());
         }
         (None, Err(error)) => return Err(error),
@@ -114,63 +126,23 @@ fn open_folder(
     beneath::open(way, root, path, flags)
 }
 
-fn write_out(
-    staged: &Staged,
-    content: &Content,
-    replaced: Option<&rustix::fs::Stat>,
-    temporary: &str,
-) -> Result<(), Errno> {
+fn write_out(staged: &Staged, content: &Content, replaced: Option<&Stat>, temporary: &str) -> Result<(), Errno> {
+    let Staged { folder, name, .. } = staged;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let is_anonymous = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(USUAL_MODE);
     // Without a name until it is whole: a process that is killed while it writes leaves nothing behind.
-    let (fd, is_named) = match rustix::fs::openat(&staged.folder, ".", is_anonymous, mode) {
-        Ok(fd) => (fd, false),
+    let (mut file, is_named) = match draft::nameless(folder) {
+        Ok(file) => (file, false),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-            (rustix::fs::openat(&staged.folder, temporary, flags, mode)?, true)
+            (rustix::fs::openat(folder, temporary, flags, draft::USUAL_MODE).map(File::from)?, true)
         }
         Err(error) => return Err(error),
     };
-    let mut file = File::from(fd);
-    let written = fill(&mut file, content, replaced, staged)
-        .and_then(|()| if is_named { Ok(()) } else { give_name(&file, &staged.folder, temporary) });
+    let written = draft::fill(&mut file, content, replaced, folder, name)
+        .and_then(|()| if is_named { Ok(()) } else { draft::give_name(&file, folder, temporary) });
     if written.is_err() && is_named {
-        let _ = rustix::fs::unlinkat(&staged.folder, temporary, AtFlags::empty());
+        let _ = rustix::fs::unlinkat(folder, temporary, AtFlags::empty());
     }
     written
-}
-
-fn fill(file: &mut File, content: &Content, replaced: Option<&rustix::fs::Stat>, staged: &Staged) -> Result<(), Errno> {
-    file.write_all(&content.bytes).map_err(|error| errno(&error))?;
-    if let Some(old) = replaced {
-        // Only root can give a file away; an ordinary user's new file simply is theirs.
-        let _ = rustix::fs::fchown(&*file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
-        copy_attributes(staged, file);
-    }
-    if let Some(mode) = content.mode.or(replaced.map(|old| old.st_mode & 0o7777)) {
-        rustix::fs::fchmod(&*file, Mode::from_raw_mode(mode))?;
-    }
-    rustix::fs::fsync(&*file)
-}
-
-/// Extended attributes (access lists, labels) belong to the path, not to the bytes: the new file keeps them where the
-/// file system lets it.
-fn copy_attributes(staged: &Staged, new: &File) {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(old) = rustix::fs::openat(&staged.folder, &staged.name, flags, Mode::empty()) else { return };
-    let mut names = vec![0; 4096];
-    let Ok(length) = rustix::fs::flistxattr(&old, &mut names[..]) else { return };
-    for name in names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        let mut value = vec![0; 65_536];
-        if let Ok(length) = rustix::fs::fgetxattr(&old, name, &mut value[..]) {
-            let _ = rustix::fs::fsetxattr(new, name, &value[..length], rustix::fs::XattrFlags::empty());
-        }
-    }
-}
-
-fn give_name(file: &File, folder: &OwnedFd, name: &str) -> Result<(), Errno> {
-    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::linkat(rustix::fs::CWD, itself, folder, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// Where the new content of a change's file waits.
@@ -185,7 +157,7 @@ pub(crate) fn old_name(id: &str, index: usize) -> String {
 
 /// Takes its place; `second` is the name that keeps what was there, where a way back is needed.
 fn put_in_place(staged: &mut Staged, second: Option<String>) -> Result<(), Errno> {
-    let Staged { folder, name, new, old, is_in_place } = staged;
+    let Staged { folder, name, new, old, is_in_place, .. } = staged;
     if let Some(second) = second {
         match rustix::fs::linkat(&*folder, &*name, &*folder, &second, AtFlags::empty()) {
             Ok(()) => *old = Some(second),
@@ -239,8 +211,4 @@ fn finish(staged: &[Staged]) {
             synced.push((stat.st_dev, stat.st_ino));
         }
     }
-}
-
-fn errno(error: &std::io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }

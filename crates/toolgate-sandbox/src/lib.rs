@@ -7,6 +7,7 @@
 
 mod apply;
 mod beneath;
+mod draft;
 mod locate;
 pub mod process;
 mod processes;

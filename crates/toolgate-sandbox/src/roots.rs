@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Access, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, Holding, LINK_MODE, Located, Opened, Place,
-    ToolError, Visitors, WalkOptions,
+    Access, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, First, Holding, LINK_MODE, Located, Opened,
+    Place, ToolError, Visitors, WalkOptions,
 };
 
 use crate::apply::{new_name, old_name};
@@ -195,10 +195,11 @@ impl Files for Roots {
         Ok(entries)
     }
 
-    fn apply(&self, edits: &[Edit], id: &str) -> Result<(), ToolError> {
-        let folders: Result<Vec<_>, _> =
-            edits.iter().map(|edit| self.root(&edit.place).map(|root| root.folder.as_fd())).collect();
-        crate::apply::apply(self.way, &folders?, edits, id).map_err(|failure| {
+    fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError> {
+        let folder = |edit: &Edit| self.root(&edit.place).map(|root| root.folder.as_fd());
+        let folders = edits.iter().map(folder).collect::<Result<Vec<_>, _>>()?;
+        let drafts = crate::draft::meanwhile(self.way, &folders, edits, first)?;
+        crate::apply::apply(self.way, &folders, edits, drafts, id).map_err(|failure| {
             let place = &edits[failure.index].place;
             match failure.error {
                 Errno::ISDIR => ToolError::new(ErrorCode::NotAFile, format!("`{}` is a folder.", shown(place))),

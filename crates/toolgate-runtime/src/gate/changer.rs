@@ -46,7 +46,7 @@ impl Workshop {
             if let Some(edit) = self.way_back(change, files)? {
                 // Whoever mended before may have been killed too.
                 files.clear_temporary(std::slice::from_ref(&change.place), "mend")?;
-                files.apply(&[edit], "mend")?;
+                files.apply(&[edit], "mend", &mut || Ok(()))?;
             }
         }
         Ok(turn.done()?)
@@ -98,15 +98,14 @@ impl Changes for Changer {
         let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))?;
         let turn = workshop.state.begin_change()?;
         workshop.put_back(&turn, self.files.as_ref(), self.veil.as_ref())?;
-        let changes = self.keep(workshop, &edits)?;
-        let happening = Happening::FilesChanging { changes: changes.clone() };
-        self.recorder.record(&[self.origin.event(self.clock.now(), happening)])?;
-        let note = ChangeNote { id: self.clock.id().simple().to_string(), changes };
-        turn.note(&note)?;
-        let made = self.files.apply(&edits, &note.id);
+        let id = self.clock.id().simple().to_string();
+        let mut changes = Vec::new();
+        let made = self.files.apply(&edits, &id, &mut || {
+            changes = self.announce(workshop, &turn, &edits, &id)?;
+            Ok(())
+        });
         turn.done()?;
         made?;
-        let changes = note.changes;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -127,6 +126,22 @@ impl Changes for Changer {
 }
 
 impl Changer {
+    /// Keeps the way back, records what is about to change, and notes it for whoever would have to put it back.
+    fn announce(
+        &self,
+        workshop: &Workshop,
+        turn: &Changing,
+        edits: &[Edit],
+        id: &str,
+    ) -> Result<Vec<Change>, ToolError> {
+        let changes = self.keep(workshop, edits)?;
+        let happening = Happening::FilesChanging { changes: changes.clone() };
+        self.recorder.record(&[self.origin.event(self.clock.now(), happening)])?;
+        let note = ChangeNote { id: id.to_owned(), changes };
+        turn.note(&note)?;
+        Ok(note.changes)
+    }
+
     /// Stores before and after, and refuses when something else is there than what the tool saw.
     fn keep(&self, workshop: &Workshop, edits: &[Edit]) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::with_capacity(edits.len());
