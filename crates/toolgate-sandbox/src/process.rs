@@ -22,7 +22,7 @@
 //!
 //! async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //!     let sandbox = Sandbox::new(Options::default()).await?;
-//!     let profile = Profile::for_workspace("/work/project".as_ref(), Some("/home/me".as_ref()));
+//!     let profile = Profile::for_workspace("/home/me/project".as_ref(), Some("/home/me".as_ref()));
 //!     let mut running = sandbox.spawn(&profile, &Command::shell("make test")).await?;
 //!     let mut output = String::new();
 //!     running.stdout.as_mut().unwrap().read_to_string(&mut output).await?;
