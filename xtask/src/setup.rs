@@ -22,6 +22,7 @@ const PACKAGES: &[Package] = &[
     Package { command: "rg", apt: "ripgrep", why: "the peer that searching is compared with" },
     Package { command: "fdfind", apt: "fd-find", why: "the peer that finding files is compared with" },
     Package { command: "bwrap", apt: "bubblewrap", why: "a sandbox to fall back to, and to be compared with" },
+    Package { command: "pgrep", apt: "procps", why: "tests look for processes that were left behind" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
