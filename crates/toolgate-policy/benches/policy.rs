@@ -4,31 +4,22 @@
 // A benchmark starts its peers, and has nobody to document it for.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
-use std::path::Path;
+#[path = "../tests/reading/world.rs"]
+#[allow(dead_code, reason = "the tests use the rest of it")]
+mod world;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use toolgate_contract::{Declaration, Effect, Form, Layer, Located, Permission, Risk, schemars::Schema};
-use toolgate_policy::{Config, Ground, LayerInput, Policy, Question, compile};
+use toolgate_policy::Policy;
 
 const ROUNDS: usize = 20;
 const RULES: usize = 1_000;
 /// How many commands the peers are given.
 const PEER_COMMANDS: usize = 60;
 
-#[derive(Deserialize)]
-struct Table {
-    commands: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    run: String,
-}
-
 fn main() {
-    let commands = commands();
+    let commands = world::commands();
     let few: Vec<&String> = commands.iter().step_by(commands.len() / PEER_COMMANDS).collect();
     println!("{:<34} {:>10} {:>10} {:>12}", "", "median µs", "99 % µs", "per second");
     let plain = decide("no rules", &policy(0), &commands);
@@ -52,16 +43,6 @@ fn main() {
     }
 }
 
-fn commands() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reading/commands");
-    let files = ["harmless", "confined", "dangerous", "middle"].map(|name| folder.join(format!("{name}.toml")));
-    let read = |file: &std::path::PathBuf| {
-        let text = std::fs::read_to_string(file).expect("the table is there");
-        toml::from_str::<Table>(&text).expect("the table is tested").commands
-    };
-    files.iter().flat_map(read).map(|row| row.run).collect()
-}
-
 /// A policy with so many rules, half of them about the programs that the table uses most.
 fn policy(rules: usize) -> Policy {
     let programs = ["git", "cargo", "npm", "rm", "cat", "ls", "python3", "make", "grep", "curl"];
@@ -73,19 +54,15 @@ fn policy(rules: usize) -> Policy {
         }
     };
     let text: String = (0..rules).map(rule).collect();
-    let config = Config::parse(&text, "bench").expect("the rules are right");
-    let layer = LayerInput { layer: Layer::User, trusted: true, config, source: "bench".into() };
-    compile(vec![layer]).expect("the rules are right").policy.on(Ground::new(["/home/me/project"], "/home/me"))
+    world::policy(&text)
 }
 
 fn decide(name: &str, policy: &Policy, commands: &[String]) -> Duration {
-    let shell = shell();
     let mut times: Vec<Duration> = Vec::with_capacity(ROUNDS * commands.len());
     for _ in 0..=ROUNDS {
         for command in commands {
-            let effects = [Located::nowhere(Effect::Run { command: command.clone(), workdir: ".".into() })];
             let start = Instant::now();
-            std::hint::black_box(policy.judge(&Question { tool: &shell, effects: &effects, ceilings: &[] }));
+            std::hint::black_box(world::judge(policy, command));
             times.push(start.elapsed());
         }
     }
@@ -124,19 +101,4 @@ fn codex() -> Option<String> {
     let rules = "prefix_rule(pattern = [\"git\", \"push\"], decision = \"prompt\")\nprefix_rule(pattern = [\"rm\"], decision = \"forbidden\")\n";
     std::fs::write(&file, rules).ok()?;
     Some(file.display().to_string())
-}
-
-fn shell() -> Declaration {
-    Declaration {
-        name: "shell".into(),
-        version: semver::Version::new(1, 0, 0),
-        description: String::new(),
-        args_schema: Schema::default(),
-        return_schema: Schema::default(),
-        required_permissions: vec![Permission::ProcExec],
-        side_effects: vec![],
-        risk: Risk::Medium,
-        parallel: true,
-        form: Form::Function { strict: false },
-    }
 }

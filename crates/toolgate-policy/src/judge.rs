@@ -470,20 +470,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_command_is_decided_by_its_setting_alone() {
-        let plenty =
-            "[[rules]]\ndecision = 'allow'\ntool = '*'\n[[rules]]\ndecision = 'allow'\npermission = 'proc.exec'
-            [[rules]]\ndecision = 'allow'\ncommand = ['*']\n[[rules]]\ndecision = 'ask'\npermission = 'proc.exec'\n";
-        for (setting, plain, unknown) in [("confine", Allow, Ask), ("ask", Allow, Ask), ("deny", Allow, Deny)] {
-            let policy = policy(&format!("{plenty}[commands]\nunknown = '{setting}'"));
-            assert_eq!(judge(&policy, &[run("make all")]).decision, plain, "{setting}");
-            assert_eq!(judge(&policy, &[run("make $what")]).decision, unknown, "{setting}");
-        }
-        let verdict = judge(&policy(""), &[run("make $what")]);
-        assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
-    }
-
-    #[test]
     fn many_changes_at_once_ask() {
         let writes = |count: usize| (0..count).map(|n| Effect::write(format!("f{n}"))).collect::<Vec<_>>();
         let twice = [writes(MANY_FILES), writes(MANY_FILES)].concat();

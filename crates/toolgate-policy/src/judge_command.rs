@@ -196,3 +196,23 @@ fn lies_in(folders: &[&str], path: &str) -> bool {
         |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     path.is_empty() || folders.iter().any(beneath)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{judge, policy, run};
+    use toolgate_contract::Decision::{Allow, Ask, Deny};
+
+    #[test]
+    fn an_unknown_command_is_decided_by_its_setting_alone() {
+        let plenty =
+            "[[rules]]\ndecision = 'allow'\ntool = '*'\n[[rules]]\ndecision = 'allow'\npermission = 'proc.exec'
+            [[rules]]\ndecision = 'allow'\ncommand = ['*']\n[[rules]]\ndecision = 'ask'\npermission = 'proc.exec'\n";
+        for (setting, plain, unknown) in [("confine", Allow, Ask), ("ask", Allow, Ask), ("deny", Allow, Deny)] {
+            let policy = policy(&format!("{plenty}[commands]\nunknown = '{setting}'"));
+            assert_eq!(judge(&policy, &[run("make all")]).decision, plain, "{setting}");
+            assert_eq!(judge(&policy, &[run("make $what")]).decision, unknown, "{setting}");
+        }
+        let verdict = judge(&policy(""), &[run("make $what")]);
+        assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
+    }
+}

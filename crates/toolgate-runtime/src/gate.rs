@@ -39,7 +39,6 @@ pub struct Gate {
     veil: Arc<dyn Veil>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
-    confines: bool,
     processes: Option<Arc<dyn Processes>>,
     workshop: Option<Arc<Workshop>>,
     versions: Arc<Versions>,
@@ -77,7 +76,6 @@ impl Gate {
             veil,
             rulebook: None,
             replay: Replay::default(),
-            confines: false,
             processes: None,
             workshop: None,
             versions: Arc::default(),
@@ -99,17 +97,10 @@ impl Gate {
         self
     }
 
-    /// Lets tools run commands, each of them confined.
+    /// Lets tools run commands, each of them confined. Without this, a call that has to be confined is refused.
     #[must_use]
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
-        self.with_confinement()
-    }
-
-    /// Says that commands run in a sandbox whose guarantees hold. Without this, a call that has to be confined is refused.
-    #[must_use]
-    pub fn with_confinement(mut self) -> Self {
-        self.confines = true;
         self
     }
 

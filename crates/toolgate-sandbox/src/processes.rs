@@ -4,12 +4,18 @@ use std::path::PathBuf;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
-use toolgate_contract::{BoxFuture, Enforced, Order, Output, Place, Process, Processes, ToolError};
+use toolgate_contract::{
+    BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
+};
 
 use crate::process::{Command, Options, Profile, Running, Sandbox};
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
+
+/// Without these a command could see or change what policy took from it, or outlive its call.
+const NEEDED: &[Guarantee] =
+    &[Guarantee::Filesystem, Guarantee::Network, Guarantee::ProcessTree, Guarantee::Syscalls, Guarantee::Environment];
 
 /// Runs commands confined to a profile. The sandbox is made when the first command comes.
 pub struct Confined {
@@ -30,8 +36,26 @@ impl Confined {
         self.roots.get(place.root).map(|root| root.join(&place.path))
     }
 
+    /// Makes the sandbox, and sees that it holds: what a command touches was judged on the ground that it does.
+    async fn make(&self) -> Result<Sandbox, ToolError> {
+        let sandbox = Sandbox::new(self.options.clone()).await?;
+        let enforcement = sandbox.prepare(&self.profile).await?;
+        let weak: Vec<&str> = enforcement
+            .guarantees
+            .iter()
+            .filter(|report| NEEDED.contains(&report.guarantee) && report.holding != Holding::Held)
+            .map(|report| report.reason.as_str())
+            .collect();
+        if weak.is_empty() {
+            return Ok(sandbox);
+        }
+        let message =
+            format!("Commands can't be confined well enough here ({}): {}.", enforcement.tier.name(), weak.join("; "));
+        Err(ToolError::new(ErrorCode::SandboxUnavailable, message))
+    }
+
     async fn run(&self, order: Order) -> Result<Box<dyn Process>, ToolError> {
-        let sandbox = self.sandbox.get_or_try_init(|| Sandbox::new(self.options.clone())).await?;
+        let sandbox = self.sandbox.get_or_try_init(|| self.make()).await?;
         let mut profile = self.profile.clone();
         profile.masked.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));

@@ -10,7 +10,8 @@ use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
 use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, Undo};
-use toolgate_sandbox::Roots;
+use toolgate_sandbox::process::{Options, Profile};
+use toolgate_sandbox::{Confined, Roots};
 
 use crate::FrozenClock;
 
@@ -69,7 +70,9 @@ impl World {
     /// The same world, with a sandbox that holds what has to be confined.
     #[must_use]
     pub fn confined(mut self) -> Self {
-        self.gate = self.gate.with_confinement();
+        let profile = Profile::for_workspace(self.folder.path(), None);
+        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default());
+        self.gate = self.gate.with_processes(Arc::new(confined));
         self
     }
 

@@ -190,6 +190,10 @@ impl Walk<'_> {
                     Mark::FsWrite => part.need(Need::Permission(Permission::FsWrite)),
                     Mark::FsDelete => part.need(Need::Permission(Permission::FsDelete)),
                     Mark::Recursive => nested.recursive = true,
+                    Mark::Fill => {
+                        let filled = flag.value.as_ref().and_then(Argument::known).unwrap_or("{}");
+                        nested.replaces = Some(filled.to_owned());
+                    }
                     Mark::Write | Mark::Delete | Mark::Read | Mark::Text | Mark::Shift | Mark::Help => {}
                 }
             }
@@ -197,10 +201,6 @@ impl Walk<'_> {
                 (Some(Role::Workdir), Some(folder)) => self.move_to(part, folder),
                 (Some(role), Some(value)) => self.operand(part, role, value, nested),
                 _ => {}
-            }
-            if matches!(flag.name.as_str(), "-I" | "-i" | "--replace") {
-                let replaced = flag.value.as_ref().and_then(Argument::known).unwrap_or("{}");
-                nested.replaces = Some(replaced.to_owned());
             }
         }
     }
@@ -215,9 +215,7 @@ impl Walk<'_> {
         let as_well = [(Mark::Write, Access::Write), (Mark::Delete, Access::Delete), (Mark::Read, Access::Read)];
         let as_well: Vec<Access> =
             as_well.into_iter().filter(|(mark, _)| has(*mark)).map(|(_, access)| access).collect();
-        let is_shell = matches!(roles.role(0, 1), Role::Script | Role::Program) && form.reads_stdin_as.is_some()
-            || form.with.contains(&"-c".to_owned());
-        let operands = if is_shell { without_shell_signs(&sorted.operands) } else { &sorted.operands };
+        let operands = if form.plus { after_lone_dash(&sorted.operands) } else { &sorted.operands };
         let count = operands.len();
         let roles: Vec<Role> =
             (0..count).map(|index| if has(Mark::Text) { Role::Text } else { roles.role(index, count) }).collect();
@@ -256,11 +254,12 @@ impl Walk<'_> {
     }
 }
 
-/// `bash -c - TEXT` and `bash -c +x TEXT`: a lone dash ends the options, and a plus begins one.
-fn without_shell_signs(operands: &[Argument]) -> &[Argument] {
-    let is_sign = |word: &Argument| word.text == "-" || word.text.starts_with('+');
-    let signs = operands.iter().take_while(|word| is_sign(word)).count();
-    if signs < operands.len() { &operands[signs..] } else { operands }
+/// `bash -c - TEXT`: for a shell a lone dash merely ends the options.
+fn after_lone_dash(operands: &[Argument]) -> &[Argument] {
+    match operands {
+        [dash, rest @ ..] if dash.text == "-" && !rest.is_empty() => rest,
+        all => all,
+    }
 }
 
 /// A program that is known and is only asked what it is.

@@ -175,6 +175,8 @@ pub(super) enum Mark {
     Read,
     /// Operands are plain text.
     Text,
+    /// What is read is filled in for this value, or for `{}`.
+    Fill,
     /// The first operand's role is taken.
     Shift,
     Unclear,
@@ -240,8 +242,9 @@ impl FlagRole {
     }
 
     pub(super) fn is_risky(self) -> bool {
-        let harmless =
-            |mark: Mark| matches!(mark, Mark::Read | Mark::Text | Mark::Shift | Mark::Recursive | Mark::Help);
+        let harmless = |mark: Mark| {
+            matches!(mark, Mark::Read | Mark::Text | Mark::Shift | Mark::Fill | Mark::Recursive | Mark::Help)
+        };
         self.value.is_some_and(Role::is_risky) || self.marks.into_iter().flatten().any(|mark| !harmless(mark))
     }
 }

@@ -12,3 +12,4 @@ mod resources;
 pub(crate) mod scene;
 mod sockets;
 mod terminal;
+mod tools;

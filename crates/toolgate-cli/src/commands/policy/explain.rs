@@ -6,7 +6,7 @@ use toolgate_contract::{Effect, Finding, Located};
 use toolgate_policy::{Explained, ExplainedPart};
 use toolgate_runtime::Judgement;
 
-use super::{Subject, exit};
+use super::{Subject, exit, judge_command};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, decision, paint, plain, verdict_word};
 use crate::wiring::Desk;
@@ -19,7 +19,7 @@ pub(super) fn run(subject: &Subject, desk: &Desk, as_json: bool) -> Result<Exit>
     };
     match as_json {
         true => anstream::println!("{}", as_value(&judgement, read.as_ref())),
-        false => draw(&judgement, read.as_ref()),
+        false => draw(&judgement, read.as_ref(), &|part| alone(desk, part)),
     }
     Ok(exit(&judgement.verdict))
 }
@@ -36,7 +36,18 @@ fn as_value(judgement: &Judgement, read: Option<&Explained>) -> Value {
     json!({ "effects": effects, "parts": parts, "fault": read.and_then(|read| read.fault.as_deref()), "verdict": judgement.verdict })
 }
 
-fn draw(judgement: &Judgement, read: Option<&Explained>) {
+/// What a part would come to if it stood alone, for those that the verdict says nothing of.
+fn alone(desk: &Desk, part: &ExplainedPart) -> String {
+    match judge_command(desk, &part.text, part.workdir.as_deref().unwrap_or(".")) {
+        Ok(judged) if !part.text.is_empty() => {
+            let by = paint(DIM, format!("by {}", plain(&judged.verdict.decided_by.name.rule)));
+            format!("  {} {by}", verdict_word(&judged.verdict))
+        }
+        _ => String::new(),
+    }
+}
+
+fn draw(judgement: &Judgement, read: Option<&Explained>, judge_alone: &dyn Fn(&ExplainedPart) -> String) {
     let verdict = &judgement.verdict;
     anstream::println!("{}", verdict_word(verdict));
     for located in &judgement.effects {
@@ -46,7 +57,7 @@ fn draw(judgement: &Judgement, read: Option<&Explained>) {
         if let Some(fault) = &read.fault {
             anstream::println!("│   {}", paint(YELLOW, format!("it can't be read: {}", plain(fault))));
         }
-        read.parts.iter().for_each(|part| draw_part(part, judgement));
+        read.parts.iter().for_each(|part| draw_part(part, judgement, &judge_alone(part)));
     }
     show_finding("└── decided by", &verdict.decided_by);
     for ask in verdict.asks.iter().filter(|ask| **ask != verdict.decided_by) {
@@ -58,13 +69,15 @@ fn draw(judgement: &Judgement, read: Option<&Explained>) {
 }
 
 /// One simple command: what it is, what it touches, and what was found about those.
-fn draw_part(part: &ExplainedPart, judgement: &Judgement) {
+fn draw_part(part: &ExplainedPart, judgement: &Judgement, alone: &str) {
     let indent = format!("│   {}", "    ".repeat(part.level));
     let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
     let folder = part.workdir.as_deref().filter(|folder| *folder != ".");
     let folder = folder.map(|folder| paint(DIM, format!(" in {}", plain(folder)))).unwrap_or_default();
     let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_default() };
-    anstream::println!("{indent}├── {}{folder}{}", paint(BOLD, text), found(judgement, &own));
+    let found_here = found(judgement, &own);
+    let decided = if found_here.is_empty() { alone } else { &found_here };
+    anstream::println!("{indent}├── {}{folder}{decided}", paint(BOLD, text));
     let detail = |words: String| anstream::println!("{indent}│     {words}");
     for effect in &part.effects {
         detail(format!("{}{}", one_line(&effect.to_string()), found(judgement, effect)));

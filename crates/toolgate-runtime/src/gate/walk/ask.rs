@@ -17,7 +17,7 @@ impl Walk<'_> {
         if verdict.decision == Decision::Deny {
             return Err(denied(verdict));
         }
-        if verdict.confined && !self.gate.confines {
+        if verdict.confined && self.gate.processes.is_none() {
             return Err(unconfined(&self.call.name));
         }
         if verdict.decision == Decision::Allow {

@@ -88,6 +88,8 @@ pub(crate) struct Scene {
     pub(crate) tier: Tier,
     pub(crate) runtime: Runtime,
     pub(crate) sandbox: Sandbox,
+    /// How its sandbox was made.
+    pub(crate) options: Options,
     folder: TempDir,
 }
 
@@ -107,8 +109,8 @@ impl Scene {
         fs::write(folder_path.join("home/.gitconfig"), "[user]\n\tname = A\n\temail = a@example.com\n").unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let options = Options { program: Some(zygote(&folder_path)), tier: Some(tier), ..Options::default() };
-        let sandbox = runtime.block_on(Sandbox::new(options)).unwrap();
-        Self { tier, runtime, sandbox, folder }
+        let sandbox = runtime.block_on(Sandbox::new(options.clone())).unwrap();
+        Self { tier, runtime, sandbox, options, folder }
     }
 
     /// Whether it has walls made of mounts and process namespaces.
