@@ -54,6 +54,7 @@ fn explain_draws_each_part_with_what_it_touches() {
         "write src/b",
         "connect to example.com:443",
         "unknown: which file",
+        "cd src  allow by known commands",
     ] {
         assert!(said.out.contains(words), "{words}: {said:?}");
     }
