@@ -101,6 +101,9 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::ApprovalDenied { .. }
         | Happening::FilesChanging { .. }
         | Happening::Display(_)
+        | Happening::ProcessOutput(_)
+        | Happening::ProcessEnded { .. }
+        | Happening::ProcessAttached { .. }
         | Happening::JournalRecovered { .. } => None,
     }
 }

@@ -187,6 +187,9 @@ impl CallNode {
             | Happening::RunEnded
             | Happening::FilesChanging { .. }
             | Happening::Display(_)
+            | Happening::ProcessOutput(_)
+            | Happening::ProcessEnded { .. }
+            | Happening::ProcessAttached { .. }
             | Happening::JournalRecovered { .. } => {}
         }
     }

@@ -60,13 +60,13 @@ mod testing;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
-    UndoConfig, Unknown,
+    Audit, Commands, Config, LimitsConfig, Network, ProcessesConfig, Redact, Root, RootAccess, RuleConfig, Sensitive,
+    ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
 pub use judge::{Ceiling, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
-pub use settings::{Durability, Limits, Settings};
+pub use settings::{Durability, Limits, ProcessLimits, Settings};
 pub use standing::{standing_rules, to_toml};

@@ -41,7 +41,9 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             let words = pattern.words.iter().map(|word| escape(word)).collect();
             Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
-        Some(Effect::Speak | Effect::Recall { .. }) | None => {
+        // What one process is fed says nothing about the next.
+        Some(Effect::Feed { .. }) => None,
+        Some(Effect::Speak | Effect::Recall { .. } | Effect::Attend { .. }) | None => {
             Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow })
         }
     }

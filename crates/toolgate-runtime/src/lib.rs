@@ -9,6 +9,7 @@ mod gate;
 mod grants;
 mod locks;
 mod nearest;
+mod processes;
 mod record;
 pub mod redact;
 mod registry;
@@ -23,6 +24,7 @@ mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};
+pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};
 pub use replay::Replay;

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+#[cfg(doc)]
+use toolgate_contract::Happening;
 use toolgate_contract::{Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
 use crate::approval::{Approver, NobodyToAsk};
+use crate::processes::Roster;
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -22,6 +25,9 @@ pub trait Recorder: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// Something happened and is on record.
     fn event(&self, event: &Event);
+    /// Something passes that is never on record: a process' output ([`Happening::ProcessOutput`]) as it comes. Whoever
+    /// shows it must not wait, and may leave it out.
+    fn passing(&self, _event: &Event) {}
     /// Whether anyone sees it.
     fn is_watched(&self) -> bool {
         true
@@ -57,6 +63,8 @@ pub struct Session {
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
+    /// The session's processes. They end with the last session that holds them.
+    pub processes: Arc<Roster>,
     grants: Mutex<Vec<Grant>>,
 }
 
@@ -77,6 +85,7 @@ impl Session {
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
+            processes: Arc::default(),
             grants: Mutex::default(),
         }
     }
@@ -100,6 +109,12 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// Ends what the session still has running, and waits until all of it is gone and on record. Dropping the session ends
+    /// it too, but nobody waits for that.
+    pub async fn end(&self) {
+        self.processes.end().await;
     }
 
     /// Writes events down, then shows them.

@@ -7,6 +7,7 @@ mod delete;
 mod display;
 mod edit;
 mod encoding;
+mod excerpt;
 mod file;
 mod find;
 mod first;
@@ -19,6 +20,7 @@ mod move_file;
 mod pages;
 mod patch;
 mod picture;
+mod process;
 mod read;
 mod shell;
 pub mod text;
@@ -39,6 +41,7 @@ pub use grep::Grep;
 pub use list::List;
 pub use move_file::Move;
 pub use patch::Patch;
+pub use process::Process;
 pub use read::Read;
 pub use shell::Shell;
 pub use write::Write;
@@ -56,6 +59,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(List),     // shows what is in a folder
         erase(Move),     // gives a file another path
         erase(Patch),    // applies a diff to many files at once
+        erase(Process),  // goes on with a running command
         erase(Read),     // shows a file, by lines
         erase(Shell),    // runs a command, confined
         erase(Write),    // puts a whole file in place

@@ -84,6 +84,11 @@ impl Running {
         signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
     }
 
+    /// Sends signals to the command also where it itself is busy being listened to.
+    pub fn signaller(&self) -> Result<Signaller, SandboxError> {
+        Ok(Signaller { process: self.process.try_clone().doing("Holding on to a process")? })
+    }
+
     /// A descriptor of the command's own process.
     pub fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
@@ -92,6 +97,19 @@ impl Running {
     /// A descriptor of the process that ends last.
     pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.cage.first_process()
+    }
+}
+
+/// Sends signals to a command. Once that has ended, they reach nobody.
+#[derive(Debug)]
+pub struct Signaller {
+    process: OwnedFd,
+}
+
+impl Signaller {
+    /// Sends a signal to the command and its process group.
+    pub fn send(&self, signal: Signal) -> Result<(), SandboxError> {
+        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
     }
 }
 

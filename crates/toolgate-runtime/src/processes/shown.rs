@@ -1,0 +1,70 @@
+//! Output on its way to whoever watches: held together for a moment, and no more of it than an eye could follow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolgate_contract::{Clock, Happening, ProcessOutput, Stream};
+
+use crate::gate::Origin;
+use crate::session::EventSink;
+
+/// How often something is shown.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// How much is shown at a time; what comes faster is counted.
+const MOST: usize = 16 * 1024;
+
+/// Shows one process' output.
+pub(crate) struct Shown {
+    sink: Arc<dyn EventSink>,
+    clock: Arc<dyn Clock>,
+    origin: Arc<Origin>,
+    process: String,
+    waiting: [Waiting; 2],
+    last: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    skipped: u64,
+}
+
+impl Shown {
+    pub(crate) fn new(sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, origin: Arc<Origin>, process: String) -> Self {
+        Self { sink, clock, origin, process, waiting: Default::default(), last: None }
+    }
+
+    /// Takes what was written; it is shown when it is due.
+    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        if bytes.is_empty() || !self.sink.is_watched() {
+            return;
+        }
+        let Waiting { bytes: waiting, skipped } = &mut self.waiting[stream as usize];
+        waiting.extend_from_slice(bytes);
+        let over = waiting.len().saturating_sub(MOST);
+        waiting.drain(..over);
+        *skipped += over as u64;
+    }
+
+    /// When something has to be shown; none while nothing waits.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let waits = self.waiting.iter().any(|waiting| !waiting.bytes.is_empty());
+        waits.then(|| self.last.map_or_else(Instant::now, |last| last + EVERY))
+    }
+
+    /// Shows what waits.
+    pub(super) fn flush(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Waiting { bytes, skipped } = std::mem::take(&mut self.waiting[stream as usize]);
+            if bytes.is_empty() {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let output = ProcessOutput { process: self.process.clone(), stream, text, skipped };
+            self.sink.passing(&self.origin.event(self.clock.now(), Happening::ProcessOutput(output)));
+        }
+        self.last = Some(Instant::now());
+    }
+}
