@@ -1,5 +1,6 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
+mod attach;
 mod audit;
 mod call;
 mod changes;
@@ -74,6 +75,7 @@ enum Verb {
     Runs(runs::Runs),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
+    Attach(attach::Attach),
     Changes(changes::Changes),
     Undo(undo::Undo),
     Init(init::Init),
@@ -113,6 +115,7 @@ impl Program {
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
+            Verb::Attach(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),

@@ -134,7 +134,7 @@ impl Policy {
         let first = opinions.len();
         self.on_exec_rules(index, opinions);
         opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
-        opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Known));
+        opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Own));
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.

@@ -5,6 +5,7 @@ mod cleared;
 mod runner;
 mod speaker;
 mod walk;
+mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,8 @@ use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
-pub(crate) use self::speaker::Origin;
 use self::walk::Walk;
+pub(crate) use self::witness::Witness;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
 use crate::processes::Rosters;

@@ -136,7 +136,7 @@ async fn a_terminal_shows_a_screen_and_takes_keys() {
     assert_eq!(process(&world, &session, &started, "write", stopped).await["heard"], json!("pattern"));
     let left = json!({ "keys": ["ctrl-d"], "pattern": "never", "timeout_ms": 60_000 });
     let left = process(&world, &session, &started, "write", left).await;
-    assert_eq!((&left["heard"], &left["exit_code"]), (&json!("exit"), &json!(0)), "{left}");
+    assert_eq!((&left["heard"], &left["running"]), (&json!("exit"), &json!(false)), "{left}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,7 +245,8 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     let world = world("");
     let sink = Arc::new(Watched::default());
     let session = world.session().watched_by(sink.clone());
-    let command = "printf 'a correct-ho'; sleep 0.3; echo rse-battery b; cat > /dev/null";
+    world.file("notes.txt", "a correct-horse-battery b\n");
+    let command = "head -c 12 notes.txt; sleep 0.3; tail -c +13 notes.txt; cat > /dev/null";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
     let read = process(&world, &session, &started, "wait", json!({ "pattern": "b\n", "timeout_ms": 60_000 })).await;
     assert_eq!(read["stdout"], json!("a ***REDACTED*** b\n"), "{read}");
@@ -253,7 +254,7 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     let seen = format!("{:?} {:?}", sink.0.lock().unwrap(), world.events());
     assert!(!seen.contains("rse-battery") && !seen.contains("correct-ho"), "{seen}");
     let tty =
-        json!({ "command": "printf 'a correct-ho'; printf 'rse-battery b'; sleep 600", "tty": true, "yield_ms": 500 });
+        json!({ "command": "head -c 12 notes.txt; tail -c +13 notes.txt; sleep 600", "tty": true, "yield_ms": 500 });
     let started = shell(&world, &session, tty).await;
     let screen =
         process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "RED", "timeout_ms": 60_000 }))

@@ -82,6 +82,7 @@ impl Call {
         let reply = block_on(async {
             let cancel = CancellationToken::new();
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
+            let _door = desk.door();
             let reply = desk.gate.perform(call, &session, cancel).await;
             session.end().await;
             reply

@@ -9,10 +9,9 @@ use toolgate_contract::{
 };
 use toolgate_policy::ProcessLimits;
 
-use super::speaker::Origin;
+use super::witness::Witness;
 use crate::processes::{Entry, New, Roster, Rosters, Shown, Slot, Tending, tend};
 use crate::redact::Redactor;
-use crate::session::{EventSink, Recorder};
 
 /// Starts commands for one call.
 pub(super) struct Runner {
@@ -26,10 +25,8 @@ pub(super) struct Runner {
     pub(super) files: Arc<dyn Files>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) artifacts: Arc<dyn Artifacts>,
-    pub(super) recorder: Arc<dyn Recorder>,
-    pub(super) sink: Arc<dyn EventSink>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) origin: Arc<Origin>,
+    pub(super) witness: Witness,
     pub(super) session: String,
 }
 
@@ -68,24 +65,14 @@ impl Runner {
             redactor: Arc::clone(&self.redactor),
             artifacts: Arc::clone(&self.artifacts),
             shown: self.shown,
+            witness: self.witness.clone(),
         };
         Entry::new(new, &self.roster)
     }
 
     fn tending(&self, process: Box<dyn Process>, entry: Arc<Entry>, longest: Duration, slot: Slot) -> Tending {
-        let (sink, clock, origin) = (Arc::clone(&self.sink), Arc::clone(&self.clock), Arc::clone(&self.origin));
-        Tending {
-            process,
-            shown: Shown::new(sink, clock, origin, entry.facts().id.clone()),
-            entry,
-            longest,
-            most_bytes: self.limits.output_bytes,
-            recorder: Arc::clone(&self.recorder),
-            sink: Arc::clone(&self.sink),
-            clock: Arc::clone(&self.clock),
-            origin: Arc::clone(&self.origin),
-            slot,
-        }
+        let shown = Shown::new(self.witness.clone(), entry.facts().id.clone());
+        Tending { process, shown, entry, longest, most_bytes: self.limits.output_bytes, slot }
     }
 }
 

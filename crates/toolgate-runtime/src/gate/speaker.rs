@@ -18,7 +18,7 @@ pub(super) struct Speaker {
 }
 
 /// Where the events of one call belong.
-pub(crate) struct Origin {
+pub(super) struct Origin {
     pub(super) run: String,
     pub(super) turn: Option<u64>,
     pub(super) trace_id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn event(&self, time: Timestamp, happening: Happening) -> Event {
+    pub(super) fn event(&self, time: Timestamp, happening: Happening) -> Event {
         Event {
             time,
             run: self.run.clone(),

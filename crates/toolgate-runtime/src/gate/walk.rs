@@ -19,6 +19,7 @@ use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
 use super::runner::Runner;
 use super::speaker::{Origin, Speaker};
+use super::witness::Witness;
 use crate::session::Session;
 use crate::steps::Steps;
 use crate::trim;
@@ -294,10 +295,13 @@ impl<'a> Walk<'a> {
             files: Arc::clone(&gate.files),
             redactor: Arc::clone(&gate.redactor),
             artifacts: Arc::clone(&session.artifacts),
-            recorder: Arc::clone(&session.recorder),
-            sink: Arc::clone(&session.sink),
             clock: Arc::clone(&gate.clock),
-            origin: Arc::clone(&self.origin),
+            witness: Witness {
+                recorder: Arc::clone(&session.recorder),
+                sink: Arc::clone(&session.sink),
+                clock: Arc::clone(&gate.clock),
+                origin: Arc::clone(&self.origin),
+            },
             session: session.id.clone(),
         }
     }

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{broadcast, watch};
 use toolgate_contract::{
-    Artifacts, BoxFuture, CancellationToken, Controls, End, ProcessFacts, Progress, Screen, SessionProcess, Stream,
-    TerminalSize, ToolError, Whole,
+    Artifacts, BoxFuture, CancellationToken, Controls, End, Happening, ProcessFacts, Progress, Screen, SessionProcess,
+    Stream, TerminalSize, ToolError, Whole,
 };
 
 use super::Roster;
 use super::follow::Follow;
 use super::screen::Painted;
 use super::spool::Spool;
+use crate::gate::Witness;
 use crate::redact::{self, Redactor};
 
 /// Pieces that somebody who is attached may be behind.
@@ -30,6 +31,7 @@ pub struct Entry {
     pieces: Mutex<Option<broadcast::Sender<Arc<[u8]>>>>,
     controls: Arc<dyn Controls>,
     pub(super) stop: CancellationToken,
+    pub(super) witness: Witness,
     is_redacted: AtomicBool,
     state: Mutex<State>,
     roster: Weak<Roster>,
@@ -61,6 +63,7 @@ pub(crate) struct New {
     pub(crate) artifacts: Arc<dyn Artifacts>,
     /// How much of the beginning and of the end of a long stream is shown, each.
     pub(crate) shown: usize,
+    pub(crate) witness: Witness,
 }
 
 impl Entry {
@@ -75,6 +78,7 @@ impl Entry {
             pieces: Mutex::new(Some(broadcast::Sender::new(FOLLOWED))),
             controls: new.controls,
             stop: CancellationToken::new(),
+            witness: new.witness,
             is_redacted: AtomicBool::new(false),
             state: Mutex::default(),
             roster: Arc::downgrade(roster),
@@ -159,13 +163,15 @@ impl Entry {
         self.stop.cancel();
     }
 
-    /// What brings another terminal to where this process is, and everything that it writes from then on.
-    pub fn follow(&self) -> Option<(Vec<u8>, Follow)> {
+    /// What brings another terminal to where this process is, and everything that it writes from then on; none when it has
+    /// ended. That somebody took hold of it is on record.
+    pub fn follow(&self, by: &str) -> Option<(Vec<u8>, Follow)> {
         let pieces = self.pieces().as_ref()?.subscribe();
         let before = match &self.painted {
             Some(painted) => painted.lock().unwrap_or_else(PoisonError::into_inner).brush(),
             None => self.last_lines(),
         };
+        self.witness.record(Happening::ProcessAttached { process: self.facts.id.clone(), by: by.to_owned() });
         Some((before, Follow::new(pieces, self.redactor.stream())))
     }
 

@@ -1,13 +1,11 @@
 //! Output on its way to whoever watches: held together for a moment, and no more of it than an eye could follow.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_contract::{Clock, Happening, ProcessOutput, Stream};
+use toolgate_contract::{Happening, ProcessOutput, Stream};
 
-use crate::gate::Origin;
-use crate::session::EventSink;
+use crate::gate::Witness;
 
 /// How often something is shown.
 const EVERY: Duration = Duration::from_millis(50);
@@ -17,9 +15,7 @@ const MOST: usize = 16 * 1024;
 
 /// Shows one process' output.
 pub(crate) struct Shown {
-    sink: Arc<dyn EventSink>,
-    clock: Arc<dyn Clock>,
-    origin: Arc<Origin>,
+    witness: Witness,
     process: String,
     waiting: [Waiting; 2],
     last: Option<Instant>,
@@ -32,13 +28,13 @@ struct Waiting {
 }
 
 impl Shown {
-    pub(crate) fn new(sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, origin: Arc<Origin>, process: String) -> Self {
-        Self { sink, clock, origin, process, waiting: Default::default(), last: None }
+    pub(crate) fn new(witness: Witness, process: String) -> Self {
+        Self { witness, process, waiting: Default::default(), last: None }
     }
 
     /// Takes what was written; it is shown when it is due.
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        if bytes.is_empty() || !self.sink.is_watched() {
+        if bytes.is_empty() || !self.witness.is_watched() {
             return;
         }
         let Waiting { bytes: waiting, skipped } = &mut self.waiting[stream as usize];
@@ -63,7 +59,7 @@ impl Shown {
             }
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let output = ProcessOutput { process: self.process.clone(), stream, text, skipped };
-            self.sink.passing(&self.origin.event(self.clock.now(), Happening::ProcessOutput(output)));
+            self.witness.pass(Happening::ProcessOutput(output));
         }
         self.last = Some(Instant::now());
     }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use toolgate_contract::{Clock, End, Event, Happening, Output, Process, SessionProcess, Stopped, Stream, ToolError};
+use toolgate_contract::{End, Happening, Output, Process, SessionProcess, Stopped, Stream, ToolError};
 
 use super::{Entry, Shown, Slot};
-use crate::gate::Origin;
-use crate::session::{EventSink, Recorder};
 
 /// The code that `timeout` gives, and so do we.
 const TIMED_OUT: i32 = 124;
@@ -23,10 +21,6 @@ pub(crate) struct Tending {
     pub(crate) longest: Duration,
     /// What writes more is killed.
     pub(crate) most_bytes: u64,
-    pub(crate) recorder: Arc<dyn Recorder>,
-    pub(crate) sink: Arc<dyn EventSink>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) origin: Arc<Origin>,
     pub(crate) slot: Slot,
 }
 
@@ -109,23 +103,18 @@ impl Tending {
             End { code: code.map_err(|fault| fault.message), stopped, duration, refs: stored.unwrap_or_default() };
         drop((self.process, self.slot));
         if self.entry.close() {
-            // What can't be recorded any more has happened all the same; the call that started it is on record.
-            let event = ended(&self.entry.facts().id, &end, &self.origin, self.clock.as_ref());
-            if self.recorder.record(std::slice::from_ref(&event)).is_ok() {
-                self.sink.event(&event);
-            }
+            self.entry.witness.record(ended(&self.entry.facts().id, &end));
         }
         self.entry.announce(end);
     }
 }
 
-fn ended(process: &str, end: &End, origin: &Origin, clock: &dyn Clock) -> Event {
-    let happening = Happening::ProcessEnded {
+fn ended(process: &str, end: &End) -> Happening {
+    Happening::ProcessEnded {
         process: process.to_owned(),
         exit_code: end.code.as_ref().map_or(-1, |code| i64::from(*code)),
         timed_out: end.stopped == Some(Stopped::Time),
         duration_ms: end.duration.as_millis() as u64,
         refs: end.refs.clone(),
-    };
-    origin.event(clock.now(), happening)
+    }
 }
