@@ -21,6 +21,9 @@ use super::warm::Warm;
 use super::zygote::Zygote;
 use super::{planning, probe};
 
+/// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
+const MOST_ATTEMPTS: u32 = 5;
+
 /// How sandboxes are made.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -78,6 +81,16 @@ impl Sandbox {
 
     /// Runs a command confined to a profile.
     pub async fn spawn(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
+        let mut attempts = 1..=MOST_ATTEMPTS;
+        loop {
+            match self.spawn_as_things_are(profile, command).await {
+                Err(SandboxError::Step(fault)) if fault.is_about_what_was_there() && attempts.next().is_some() => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn spawn_as_things_are(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
         let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
         let order = planning::order(profile, command)?;
         let packed = self.packed(&plan)?;
