@@ -3,6 +3,8 @@
 
 mod calls;
 mod commands;
+mod http;
+mod init;
 mod killed;
 mod policy;
 mod record;
