@@ -324,8 +324,9 @@ impl Hands {
         let order = Order { command: command.to_owned(), workdir, hidden, protected, streams };
         let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
-            tally.commands_run.push(command.to_owned());
-            tally.enforced.0.extend(process.process().facts().enforced.0.clone());
+            let facts = process.process().facts();
+            tally.commands_run.push(facts.command.clone());
+            tally.enforced.0.extend(facts.enforced.0.clone());
         });
         Ok(process)
     }

@@ -79,6 +79,8 @@ pub trait Controls: Send + Sync {
     fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>>;
     /// Sends a signal to it and its process group.
     fn signal(&self, signal: Signal) -> Result<(), ToolError>;
+    /// Kills it and all that it started, at once.
+    fn kill(&self);
     /// Changes the size of its terminal.
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError>;
 }

@@ -22,7 +22,7 @@ mod validate;
 mod version;
 mod versions;
 
-pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
+pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};
 pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
 pub use record::RunRecorder;

@@ -8,7 +8,7 @@ use toolgate_contract::{Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
-use crate::approval::{Approver, NobodyToAsk};
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
 use crate::processes::Roster;
 
 /// Keeps events. When it fails, nothing runs.
@@ -57,6 +57,8 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Where asks lie meanwhile, for others to answer.
+    pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
@@ -82,6 +84,7 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
@@ -94,6 +97,13 @@ impl Session {
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// The same session, whose asks also lie on this desk.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        self.desk = Some(desk);
         self
     }
 
@@ -115,6 +125,14 @@ impl Session {
     /// it too, but nobody waits for that.
     pub async fn end(&self) {
         self.processes.end().await;
+    }
+
+    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match &self.desk {
+            None => self.approver.ask(request).await,
+            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
     }
 
     /// Writes events down, then shows them.

@@ -345,3 +345,16 @@ async fn what_is_written_is_judged_as_a_command() {
     assert_eq!(code(&read_only.perform_in(&session, "process", args).await), "policy_denied");
     process(&read_only, &session, &started, "stop", json!({})).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_a_command_or_in_what_is_typed_is_not_on_record() {
+    let world = world("");
+    let session = world.session();
+    let command = "echo correct-horse-battery | wc -c; cat > /dev/null";
+    let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
+    let text = json!({ "text": "correct-horse-battery\n", "timeout_ms": 100 });
+    process(&world, &session, &started, "write", text).await;
+    let list = call(&world, &session, "process", json!({ "action": "list" })).await;
+    let seen = format!("{list} {}", serde_json::to_string(&world.events()).unwrap());
+    assert!(!seen.contains("correct-horse-battery") && seen.contains("***REDACTED***"), "{seen}");
+}

@@ -1,8 +1,11 @@
 //! The program as people and programs meet it, end to end.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod attach;
 mod calls;
 mod commands;
+mod http;
+mod init;
 mod killed;
 mod policy;
 mod record;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_contract::{
-    Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Hands, Happening, Located, Means, Missing, Reply,
-    ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located, Means,
+    Missing, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
 use toolgate_policy::Question;
 
@@ -236,8 +236,8 @@ impl<'a> Walk<'a> {
             tool: self.call.name.clone(),
             version: self.tool.map(|tool| tool.version.to_string()),
             args: self.shown_args.clone(),
-            effects: self.effects.iter().map(|located| located.effect.clone()).collect(),
-            verdict: self.verdict.clone(),
+            effects: self.clean_effects(),
+            verdict: self.verdict.as_ref().map(|verdict| self.clean_verdict(verdict)),
             approval: self.approval,
             risk: self.tool.map(|tool| tool.risk),
             justification: self.call.justification.as_ref().map(|words| self.clean(words)),
@@ -312,6 +312,32 @@ impl<'a> Walk<'a> {
 
     fn clean(&self, text: &str) -> String {
         self.gate.redactor.text(text).into_owned()
+    }
+
+    /// The effects as they may be seen: a command line may hold a secret, and so may what is written into a process.
+    fn clean_effects(&self) -> Vec<Effect> {
+        self.effects.iter().map(|located| self.clean_effect(&located.effect)).collect()
+    }
+
+    fn clean_effect(&self, effect: &Effect) -> Effect {
+        match effect {
+            Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
+            Effect::Feed { process, text } => Effect::Feed { process: process.clone(), text: self.clean(text) },
+            other => other.clone(),
+        }
+    }
+
+    fn clean_verdict(&self, verdict: &Verdict) -> Verdict {
+        let clean = |finding: &Finding| Finding {
+            effect: finding.effect.as_ref().map(|effect| self.clean_effect(effect)),
+            ..finding.clone()
+        };
+        Verdict {
+            decided_by: clean(&verdict.decided_by),
+            asks: verdict.asks.iter().map(clean).collect(),
+            lost: verdict.lost.iter().map(clean).collect(),
+            ..verdict.clone()
+        }
     }
 
     fn clean_error(&mut self, mut error: ToolError) -> ToolError {

@@ -161,6 +161,9 @@ impl Entry {
     /// Kills it and everything that it started. [`Entry::ended`] tells when all are gone.
     pub fn kill(&self) {
         self.stop.cancel();
+        if !self.has_ended() {
+            self.controls.kill();
+        }
     }
 
     /// What brings another terminal to where this process is, and everything that it writes from then on; none when it has

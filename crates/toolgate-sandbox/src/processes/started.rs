@@ -129,6 +129,10 @@ impl Controls for Reins {
         })
     }
 
+    fn kill(&self) {
+        self.process.kill();
+    }
+
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
         let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
         terminal.resize(self::size(size)).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
