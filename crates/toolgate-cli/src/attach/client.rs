@@ -83,8 +83,8 @@ async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin) {
                 Ok(count) => Frame::Input(bytes[..count].to_vec()),
             },
         };
-        let let_go = matches!(&frame, Frame::Input(typed) if typed.contains(&LET_GO));
-        if let_go || write(&mut to, &frame).await.is_err() {
+        let (frame, let_go) = until_let_go(frame);
+        if write(&mut to, &frame).await.is_err() || let_go {
             let _ = to.shutdown().await;
             break;
         }
@@ -92,6 +92,18 @@ async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin) {
     if !std::io::stdin().is_terminal() {
         // What was piped in has been passed on; the other side is told by nobody that it was the last.
         std::future::pending::<()>().await;
+    }
+}
+
+/// What was typed before the person let go, and whether they did.
+fn until_let_go(frame: Frame) -> (Frame, bool) {
+    match frame {
+        Frame::Input(mut typed) => {
+            let end = typed.iter().position(|byte| *byte == LET_GO);
+            typed.truncate(end.unwrap_or(typed.len()));
+            (Frame::Input(typed), end.is_some())
+        }
+        other => (other, false),
     }
 }
 
