@@ -46,5 +46,5 @@ pub use seal::{SealKey, seal_key};
 pub use sqlite::SqliteStore;
 pub use state::{Run, RunOptions, State};
 pub use store::{CallRow, RunFilter, RunRow, Store};
-pub use tree::{Approval, CallNode, Status, Tree, Turn, tree};
+pub use tree::{AgentNode, Approval, CallNode, Status, Tree, Turn, tree};
 pub use verify::{Verification, verify};

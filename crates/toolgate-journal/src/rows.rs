@@ -101,6 +101,14 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::ApprovalDenied { .. }
         | Happening::FilesChanging { .. }
         | Happening::Display(_)
+        | Happening::AgentStarted { .. }
+        | Happening::AgentEnded { .. }
+        | Happening::TurnStarted
+        | Happening::TurnEnded { .. }
+        | Happening::ModelSaid { .. }
+        | Happening::ModelFailed { .. }
+        | Happening::ModelMisunderstood { .. }
+        | Happening::ContextMasked { .. }
         | Happening::JournalRecovered { .. } => None,
     }
 }
