@@ -46,6 +46,11 @@ pub enum Effect {
         /// The artifact's id.
         artifact: String,
     },
+    /// Sets other agents to work. Each of their calls is judged on its own.
+    Delegate {
+        /// Which kind of agent, or which one.
+        agent: String,
+    },
 }
 
 /// What a path effect does with its path, mildest first.
@@ -104,7 +109,7 @@ impl Effect {
             Self::Delete { .. } => Permission::FsDelete,
             Self::Run { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
-            Self::Speak | Self::Recall { .. } => Permission::Agent,
+            Self::Speak | Self::Recall { .. } | Self::Delegate { .. } => Permission::Agent,
         }
     }
 }
@@ -120,6 +125,7 @@ impl fmt::Display for Effect {
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
             Self::Speak => f.write_str("speak to the person"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
+            Self::Delegate { agent } => write!(f, "set the agent {agent} to work"),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located,
-    Message, Order, Person, Place, Process, Processes, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
+    Access, Agents, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding,
+    Located, Message, Order, Person, Place, Process, Processes, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
     out_of_bounds,
 };
 
@@ -132,6 +132,10 @@ pub struct Means {
     pub veil: Arc<dyn Veil>,
     /// Commands; none where there is nothing to run them in.
     pub processes: Option<Arc<dyn Processes>>,
+    /// Agents that the call may set to work; none where there is no agent.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// The call that these are for.
+    pub tool_call_id: String,
     /// Stops the call.
     pub cancel: CancellationToken,
 }
@@ -307,6 +311,21 @@ impl Hands {
             tally.enforced.0.extend(process.enforced().0);
         });
         Ok(process)
+    }
+
+    /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.
+    pub fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Delegate { agent: declared } if declared == agent), "delegate")?;
+        let agents = self.means.agents.as_deref().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, "There is no agent at work here that could set others to work.")
+                .with_hint("Do the work yourself, or start it with `toolgate run`.")
+        })?;
+        Ok((agents, &self.means.tool_call_id))
+    }
+
+    /// Ends when the call does, for whatever must not outlive it.
+    pub fn cancelled(&self) -> CancellationToken {
+        self.means.cancel.clone()
     }
 
     /// Says with which code a command ended.

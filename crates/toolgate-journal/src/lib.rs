@@ -52,5 +52,5 @@ pub use sqlite::SqliteStore;
 pub use state::{Run, RunOptions, State};
 pub use store::{CallRow, RunFilter, RunRow, Store};
 pub use token::{fresh_token, token_at};
-pub use tree::{Approval, CallNode, Status, Tree, Turn, tree};
+pub use tree::{AgentNode, Approval, CallNode, Status, Tree, Turn, tree};
 pub use verify::{Verification, verify};

@@ -102,6 +102,14 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::FilesChanging { .. }
         | Happening::RequestRefused(_)
         | Happening::Display(_)
+        | Happening::AgentStarted { .. }
+        | Happening::AgentEnded { .. }
+        | Happening::TurnStarted
+        | Happening::TurnEnded { .. }
+        | Happening::ModelSaid { .. }
+        | Happening::ModelFailed { .. }
+        | Happening::ModelMisunderstood { .. }
+        | Happening::ContextMasked { .. }
         | Happening::JournalRecovered { .. } => None,
     }
 }

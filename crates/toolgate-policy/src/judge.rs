@@ -121,7 +121,7 @@ impl Policy {
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Commands are judged part by part.
-            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } => {}
+            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } | Effect::Delegate { .. } => {}
         }
     }
 

@@ -77,7 +77,7 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell"]).collect();
+    let tools: BTreeSet<&str> = stated.chain(["shell", "task", "agents"]).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -122,10 +122,11 @@ fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<St
     limits
 }
 
-/// Commands bring a time limit of their own, which this leaves room for.
+/// Commands and agents bring time limits of their own, which this leaves room for.
 fn usual_limits(tool: Option<&str>) -> Limits {
     match tool {
         Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
+        Some("task" | "agents") => Limits { timeout_seconds: 86_400, ..Limits::default() },
         _ => Limits::default(),
     }
 }

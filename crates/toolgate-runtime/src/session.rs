@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use toolgate_contract::{Artifacts, Event, ToolError};
+use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
@@ -39,7 +39,8 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// One client's stay.
+/// One client's stay. A clone shares the run and what was granted; an agent that is set to work gets one, narrowed.
+#[derive(Clone)]
 pub struct Session {
     /// The session's id; grants of scope `session` belong to it.
     pub id: String,
@@ -59,7 +60,9 @@ pub struct Session {
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
-    grants: Mutex<Vec<Grant>>,
+    /// Agents that calls may set to work; none where no agent is at work.
+    pub agents: Option<Arc<dyn Agents>>,
+    grants: Arc<Mutex<Vec<Grant>>>,
 }
 
 impl Session {
@@ -80,7 +83,8 @@ impl Session {
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
-            grants: Mutex::default(),
+            agents: None,
+            grants: Arc::default(),
         }
     }
 
@@ -121,7 +125,7 @@ impl Session {
     }
 
     /// Writes events down, then shows them.
-    pub(crate) fn record(&self, events: &[Event]) -> Result<(), ToolError> {
+    pub fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())

@@ -264,6 +264,8 @@ impl<'a> Walk<'a> {
             person: Arc::new(speaker),
             veil: Arc::clone(&gate.veil),
             processes: gate.processes.clone(),
+            agents: session.agents.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
