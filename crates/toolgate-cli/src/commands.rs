@@ -1,5 +1,6 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
+mod approvals;
 mod audit;
 mod call;
 mod changes;
@@ -11,6 +12,7 @@ mod policy;
 mod run;
 mod runs;
 mod sandbox;
+mod serve;
 mod tools;
 mod trust;
 mod undo;
@@ -47,6 +49,8 @@ Examples:
   toolgate call list                               what is in this folder
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
+  toolgate serve                                   serve the tools over HTTP, on loopback
+  toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
   toolgate audit verify                            has the record been changed?
 
@@ -75,9 +79,11 @@ pub(crate) struct Common {
 enum Verb {
     Run(run::Run),
     Demo(demo::Demo),
+    Serve(serve::Serve),
     Call(call::Call),
     Tools(tools::Tools),
     Policy(policy::Policy),
+    Approvals(approvals::Approvals),
     Runs(runs::Runs),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
@@ -116,9 +122,11 @@ impl Program {
         match self.verb {
             Verb::Run(verb) => verb.run(&setting()?),
             Verb::Demo(verb) => verb.run(),
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
+            Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),

@@ -88,6 +88,11 @@ impl Sources {
         self.state.join("seal.key")
     }
 
+    /// The token that lets the owner in over HTTP.
+    pub(crate) fn http_token(&self) -> PathBuf {
+        self.state.join("http.token")
+    }
+
     /// Reads every layer and compiles them into one policy.
     pub(crate) fn load(&self, workspace: &Path, flags: &PolicyFlags) -> Result<Compiled> {
         let mut layers = Vec::new();

@@ -36,6 +36,8 @@ pub struct Config {
     pub undo: UndoConfig,
     /// What else is a secret.
     pub redact: Redact,
+    /// How long approvals are waited for.
+    pub approvals: ApprovalsConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -262,6 +264,15 @@ pub struct UndoConfig {
     pub quota_bytes: Option<u64>,
 }
 
+/// `[approvals]`: how long approvals are waited for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalsConfig {
+    /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
+    /// out, and the call is refused at once.
+    pub wait_seconds: Option<u64>,
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -295,6 +306,8 @@ struct File {
     undo: UndoConfig,
     #[serde(default)]
     redact: Redact,
+    #[serde(default)]
+    approvals: ApprovalsConfig,
 }
 
 impl Config {
@@ -317,6 +330,7 @@ impl Config {
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,
+            approvals: file.approvals,
         })
     }
 }
@@ -356,6 +370,8 @@ mod tests {
             quota_bytes = 5_000_000
             [redact]
             names = ["MY_PIN"]
+            [approvals]
+            wait_seconds = 60
             "#,
             "test",
         )
@@ -369,6 +385,7 @@ mod tests {
         assert_eq!(config.limits.of(Some("read")).lines, Some(10));
         assert_eq!(config.audit.durability, Some(Durability::Sync));
         assert_eq!(config.undo.quota_bytes, Some(5_000_000));
+        assert_eq!(config.approvals.wait_seconds, Some(60));
         assert_eq!(Config::parse("", "test"), Ok(Config::default()));
     }
 

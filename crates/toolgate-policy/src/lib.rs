@@ -60,8 +60,8 @@ mod testing;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
-    UndoConfig, Unknown,
+    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive,
+    ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};

@@ -21,7 +21,7 @@ mod validate;
 mod version;
 mod versions;
 
-pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
+pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};

@@ -6,7 +6,7 @@ use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
-use crate::approval::{Approver, NobodyToAsk};
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -52,6 +52,8 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Where asks lie meanwhile, for others to answer.
+    pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
@@ -77,6 +79,7 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
@@ -92,6 +95,13 @@ impl Session {
         self
     }
 
+    /// The same session, whose asks also lie on this desk.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        self.desk = Some(desk);
+        self
+    }
+
     /// The same session with this watcher.
     #[must_use]
     pub fn watched_by(mut self, sink: Arc<dyn EventSink>) -> Self {
@@ -104,6 +114,14 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match &self.desk {
+            None => self.approver.ask(request).await,
+            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
     }
 
     /// Writes events down, then shows them.

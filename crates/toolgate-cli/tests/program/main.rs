@@ -4,6 +4,8 @@
 mod agent;
 mod calls;
 mod commands;
+mod http;
+mod init;
 mod killed;
 mod policy;
 mod record;

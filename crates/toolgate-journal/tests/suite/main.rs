@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 mod artifacts;
+mod desk;
+mod follow;
 mod grants;
 mod indexer;
 mod journal;
