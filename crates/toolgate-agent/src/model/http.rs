@@ -7,6 +7,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 
+use toolgate_runtime::redact::REDACTED;
+
 use super::sse::{Parser, ServerEvent};
 use super::{Failure, Key, ModelError};
 
@@ -23,6 +25,8 @@ pub struct Wire {
     client: Client,
     base: Url,
     headers: HeaderMap,
+    /// Kept to take it out of what a server says about it.
+    key: Option<Key>,
     /// How long nothing may come.
     patience: Duration,
 }
@@ -45,7 +49,8 @@ impl Wire {
             headers.insert(HeaderName::from_static(header), value);
         }
         let client = client().map_err(|fault| refused(format!("No HTTP client can be made: {fault}.")))?;
-        Ok(Self { client, base, headers, patience: Duration::from_secs(180) })
+        let key = key.map(|(_, _, key)| key.clone());
+        Ok(Self { client, base, headers, key, patience: Duration::from_secs(180) })
     }
 
     /// The same way, with a header.
@@ -74,7 +79,7 @@ impl Wire {
             .body(body.to_string());
         let response = self.within_patience(request.send()).await?;
         match response.status() {
-            status if status.is_success() => Ok(Events::of(response, self.patience)),
+            status if status.is_success() => Ok(Events::of(response, self)),
             status => Err(self.failed(status, response).await),
         }
     }
@@ -90,7 +95,7 @@ impl Wire {
     async fn failed(&self, status: StatusCode, response: Response) -> ModelError {
         let retry_after = retry_after(response.headers());
         let body = self.within_patience(response.text()).await.unwrap_or_default();
-        let (code, said) = explanation(&body);
+        let (code, said) = explanation(&without(self.key.as_ref(), body));
         // Money that is used up doesn't come back by waiting.
         let is_spent = code == "insufficient_quota";
         let kind = match status.as_u16() {
@@ -181,18 +186,21 @@ pub(super) struct Events {
     parser: Parser,
     ready: std::collections::VecDeque<ServerEvent>,
     patience: Duration,
+    key: Option<Key>,
     taken: u64,
 }
 
 impl Events {
-    fn of(response: Response, patience: Duration) -> Self {
-        Self { response, parser: Parser::default(), ready: Default::default(), patience, taken: 0 }
+    fn of(response: Response, wire: &Wire) -> Self {
+        let (patience, key) = (wire.patience, wire.key.clone());
+        Self { response, parser: Parser::default(), ready: Default::default(), patience, key, taken: 0 }
     }
 
     /// The next event; none when the stream has ended.
     pub(super) async fn next(&mut self) -> Result<Option<ServerEvent>, ModelError> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(mut event) = self.ready.pop_front() {
+                event.data = without(self.key.as_ref(), event.data);
                 return Ok(Some(event));
             }
             let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
@@ -205,6 +213,14 @@ impl Events {
             }
             self.ready.extend(self.parser.push(&chunk).map_err(|_| endless())?);
         }
+    }
+}
+
+/// A server's words without our key, which some of them repeat.
+fn without(key: Option<&Key>, said: String) -> String {
+    match key.map(Key::reveal).filter(|key| said.contains(key)) {
+        Some(key) => said.replace(key, REDACTED),
+        None => said,
     }
 }
 

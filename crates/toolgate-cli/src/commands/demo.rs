@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::{Value, json};
 use toolgate_agent::model::{Script, Scripted};
 use toolgate_agent::{Agent, Controls};
 use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Scope};
@@ -16,7 +17,9 @@ use super::block_on;
 use super::call::cancel_on_interrupt;
 use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, YELLOW, paint, show_reply, show_tree};
+use crate::terminal::{
+    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, YELLOW, paint, show_reply, show_tree,
+};
 use crate::wiring::{Desk, Place, RunChoice, person_name};
 
 /// Watch an agent at work, without any key.
@@ -57,14 +60,17 @@ impl Demo {
         let desk = Desk::open_with(&place, toolgate_agent::tools(), Vec::new())?;
         let choice = RunChoice { run: None, session: "demo".into(), front_end: "agent" };
         let stay = desk.begin(&choice)?;
-        let again = desk.begin(&RunChoice { run: Some(stay.run.id.clone()), ..choice })?.session;
-        let finish = work(&desk, stay.session)?;
+        let finish = work(&desk, stay.session, &stay.run.id)?;
+        stay.run.end()?;
         say("$ toolgate runs tree");
         let events: Result<Vec<_>, _> = read_events(stay.run.path())?.map(|line| line.map(|line| line.event)).collect();
         show_tree(&tree(&events?));
         say("$ toolgate undo --run last");
-        undo(&desk, again, &stay.run.id)?;
-        stay.run.end()?;
+        let again = desk.begin(&choice)?;
+        call(&desk, &again.session, "undo", json!({ "run": stay.run.id }))?;
+        say("$ sh test.sh, as it was before");
+        call(&desk, &again.session, "shell", json!({ "command": "sh test.sh" }))?;
+        again.run.end()?;
         desk.finish();
         self.leave(folder);
         Ok(Exit::of_finish(finish))
@@ -93,7 +99,7 @@ fn prepare(folder: &Path) -> Result<(Place, PathBuf)> {
 }
 
 /// Lets the agent work.
-fn work(desk: &Desk, session: Session) -> Result<Finish> {
+fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     let script = Script::parse(include_str!("demo/script.toml"))?;
     let manner = if std::io::IsTerminal::is_terminal(&std::io::stderr()) { Manner::Streaming } else { Manner::Lines };
     let reporter = Arc::new(Reporter::new(manner));
@@ -108,14 +114,14 @@ fn work(desk: &Desk, session: Session) -> Result<Finish> {
         let _on_interrupt = cancel_on_interrupt(cancel.clone());
         agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await
     })?;
-    reporter.end(&outcome, "");
+    reporter.end(&outcome, run);
     Ok(outcome.finish)
 }
 
-/// Takes everything back, as a call like any other, which the demo approves.
-fn undo(desk: &Desk, session: Session, run: &str) -> Result<()> {
-    let session = session.approved_by(Arc::new(AnswersItself));
-    let call = Call::new("undo", serde_json::json!({ "run": run }), desk.clock.as_ref());
+/// Makes a call of its own and shows what it brings. Whoever watches the demo has agreed to that.
+fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<()> {
+    let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
+    let call = Call::new(tool, args, desk.clock.as_ref());
     let reply = block_on(desk.gate.perform(call, &session, CancellationToken::new()))?;
     show_reply(&reply);
     Ok(())

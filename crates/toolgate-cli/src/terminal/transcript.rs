@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use serde_json::Value;
 use toolgate_contract::{Event, Finish, Happening, ToolError};
 
-use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, level, paint, plain};
+use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
 
 /// How many characters of a call's arguments fit on its line.
 const BRIEF: usize = 90;
+/// How many lines of what a call brought are shown.
+const GLIMPSE: usize = 4;
 
 /// Turns events into lines. It remembers what a later event needs to be understood.
 #[derive(Default)]
@@ -51,7 +53,7 @@ impl Transcript {
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));
                 vec![format!("{} {}{}", paint(style, mark), title.unwrap_or_default(), plain(&message.content))]
             }
-            _ => self.of_call(event, depth).into_iter().collect(),
+            _ => self.of_call(event, depth),
         };
         lines.into_iter().map(|line| format!("{indent}{line}")).collect()
     }
@@ -61,30 +63,45 @@ impl Transcript {
         self.calls.values()
     }
 
-    fn of_call(&mut self, event: &Event, depth: usize) -> Option<String> {
-        let id = event.tool_call_id.as_ref()?;
+    fn of_call(&mut self, event: &Event, depth: usize) -> Vec<String> {
+        let Some(id) = &event.tool_call_id else { return Vec::new() };
         match &event.happening {
             Happening::CallStarted { tool, args, .. } => {
                 self.callers.insert(id.clone(), depth);
                 self.calls.insert(id.clone(), format!("{} {}", paint(BOLD, plain(tool)), brief(args)));
-                None
+                Vec::new()
             }
             Happening::CallCompleted(ending) => {
                 let call = self.calls.remove(id).unwrap_or_default();
                 let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(" exit code {code}"));
                 let mark = if code.is_some() { paint(YELLOW, "✓") } else { paint(GREEN, "✓") };
                 let time = paint(DIM, format!("{} ms{}", ending.duration_ms, code.unwrap_or_default()));
-                Some(format!("{mark} {call}  {time}"))
+                let head = format!("{mark} {call}  {time}");
+                [head].into_iter().chain(ending.payload.iter().flat_map(glimpse)).collect()
             }
             Happening::CallFailed { error, .. } => {
                 let call = self.calls.remove(id).unwrap_or_default();
-                Some(format!("{} {call}  {}", paint(RED, "✗"), refusal(error)))
+                vec![format!("{} {call}  {}", paint(RED, "✗"), refusal(error))]
             }
-            Happening::ApprovalGranted { by, .. } => Some(format!("{} {}", paint(GREEN, "approved by"), plain(by))),
-            Happening::ApprovalDenied { by, .. } => Some(format!("{} {}", paint(RED, "refused by"), plain(by))),
-            _ => None,
+            Happening::ApprovalGranted { by, .. } => vec![format!("{} {}", paint(GREEN, "approved by"), plain(by))],
+            Happening::ApprovalDenied { by, .. } => vec![format!("{} {}", paint(RED, "refused by"), plain(by))],
+            _ => Vec::new(),
         }
     }
+}
+
+/// A few lines of what a call brought: the end of a command's output, or the changed lines.
+fn glimpse(payload: &Value) -> Vec<String> {
+    let text = |field: &str| payload.get(field).and_then(Value::as_str).unwrap_or_default();
+    let changed = text("diff").lines().filter(|line| line.starts_with(['+', '-']) && !is_heading(line));
+    let changed = changed.take(GLIMPSE).map(diff_line);
+    let output: Vec<&str> = text("stdout").lines().chain(text("stderr").lines()).collect();
+    let output = output[output.len().saturating_sub(GLIMPSE)..].iter().map(|line| paint(DIM, short(line)));
+    changed.chain(output).map(|line| format!("  {line}")).collect()
+}
+
+fn is_heading(line: &str) -> bool {
+    line.starts_with("+++ ") || line.starts_with("--- ")
 }
 
 fn refusal(error: &ToolError) -> String {

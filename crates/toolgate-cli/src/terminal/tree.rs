@@ -96,8 +96,10 @@ fn usage(tokens: Option<Tokens>, duration_ms: Option<u64>) -> String {
 
 fn first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    let short: String = line.chars().take(100).collect();
-    plain(&short)
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", plain(&line[..end])),
+        None => plain(line),
+    }
 }
 
 /// One line for the call and one for each thing worth knowing about it.
