@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactRef, Change, Effect, ErrorClass, Message, Risk, ToolError, Truncated, Verdict};
+use crate::{ArtifactRef, Change, Effect, ErrorClass, Inquiry, Message, Risk, ToolError, Truncated, Verdict};
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,6 +141,15 @@ pub enum Happening {
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
+    /// The person is asked something.
+    #[serde(rename = "question_asked")]
+    QuestionAsked(Inquiry),
+    /// The person answered. What they said is in the call's payload.
+    #[serde(rename = "question_answered")]
+    QuestionAnswered {
+        /// Who.
+        by: String,
+    },
     /// A damaged end of the journal was set aside.
     #[serde(rename = "journal.recovered")]
     JournalRecovered {

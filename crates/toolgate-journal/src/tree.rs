@@ -187,6 +187,8 @@ impl CallNode {
             | Happening::RunEnded
             | Happening::FilesChanging { .. }
             | Happening::Display(_)
+            | Happening::QuestionAsked(_)
+            | Happening::QuestionAnswered { .. }
             | Happening::JournalRecovered { .. } => {}
         }
     }

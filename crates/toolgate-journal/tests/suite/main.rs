@@ -4,9 +4,13 @@
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 mod artifacts;
+mod export;
 mod grants;
+mod inbox;
+mod inbox_suite;
 mod indexer;
 mod journal;
+mod notebook;
 mod processes;
 mod seal;
 mod sqlite;
