@@ -3,6 +3,7 @@
 mod commands;
 mod config;
 mod exit;
+mod shelves;
 mod terminal;
 mod trust;
 mod wiring;

@@ -1,7 +1,9 @@
 //! The program's voice: colour on a terminal, plain when piped, and the same words in both.
 
 mod approver;
+mod event;
 mod reply;
+mod respondent;
 mod sink;
 mod table;
 mod tree;
@@ -10,7 +12,9 @@ use anstyle::{AnsiColor, Style};
 use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
 
 pub(crate) use approver::{ApproveOnce, TerminalApprover};
+pub(crate) use event::event_line;
 pub(crate) use reply::show_reply;
+pub(crate) use respondent::TerminalRespondent;
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::Table;
 pub(crate) use tree::show_tree;

@@ -7,6 +7,8 @@ use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
 use crate::approval::{Approver, NobodyToAsk};
+use crate::inquiry::{NobodyAnswers, Respondent};
+use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -51,12 +53,16 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Whoever answers the agent's own questions.
+    pub respondent: Arc<dyn Respondent>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
-    /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
+    /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
+    /// it loads come on top: [`Session::ceilings`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
+    pub(crate) skills: Arc<ActiveSkills>,
     grants: Mutex<Vec<Grant>>,
 }
 
@@ -74,9 +80,11 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            respondent: Arc::new(NobodyAnswers),
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
+            skills: Arc::default(),
             grants: Mutex::default(),
         }
     }
@@ -85,6 +93,13 @@ impl Session {
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// The same session with this respondent.
+    #[must_use]
+    pub fn answered_by(mut self, respondent: Arc<dyn Respondent>) -> Self {
+        self.respondent = respondent;
         self
     }
 
@@ -100,6 +115,11 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        [self.ceilings.clone(), self.skills.ceilings()].concat()
     }
 
     /// Writes events down, then shows them.
