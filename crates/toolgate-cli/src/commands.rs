@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod init;
 mod policy;
+mod replay;
 mod runs;
 mod sandbox;
 mod tools;
@@ -44,6 +45,7 @@ Examples:
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
   toolgate runs tree                               what the last run did
+  toolgate replay                                  would it do the same again?
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -72,6 +74,7 @@ enum Verb {
     Tools(tools::Tools),
     Policy(policy::Policy),
     Runs(runs::Runs),
+    Replay(replay::Replay),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
@@ -111,6 +114,7 @@ impl Program {
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
+            Verb::Replay(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),

@@ -1,9 +1,11 @@
 //! The program as people and programs meet it, end to end.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod agents_own;
 mod calls;
 mod commands;
 mod killed;
 mod policy;
 mod record;
+mod replay;
 mod world;
