@@ -1,5 +1,6 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
+mod approvals;
 mod audit;
 mod call;
 mod changes;
@@ -10,6 +11,7 @@ mod policy;
 mod replay;
 mod runs;
 mod sandbox;
+mod serve;
 mod tools;
 mod trust;
 mod undo;
@@ -44,6 +46,8 @@ Examples:
   toolgate call list                               what is in this folder
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
+  toolgate serve                                   serve the tools over HTTP, on loopback
+  toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
   toolgate replay                                  would it do the same again?
   toolgate audit verify                            has the record been changed?
@@ -70,9 +74,11 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
     Call(call::Call),
     Tools(tools::Tools),
     Policy(policy::Policy),
+    Approvals(approvals::Approvals),
     Runs(runs::Runs),
     Replay(replay::Replay),
     Audit(audit::Audit),
@@ -110,9 +116,11 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
+            Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Replay(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),

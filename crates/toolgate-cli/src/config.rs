@@ -88,6 +88,11 @@ impl Sources {
         self.state.join("seal.key")
     }
 
+    /// The token that lets the owner in over HTTP.
+    pub(crate) fn http_token(&self) -> PathBuf {
+        self.state.join("http.token")
+    }
+
     /// Whether the user trusts a workspace as its own file is now; one without such a file is trusted as it is.
     pub(crate) fn trusts(&self, workspace: &Path, trusted_as: &Path) -> Result<bool> {
         let text = read_optional(&workspace.join(WORKSPACE_FILE))?.unwrap_or_default();

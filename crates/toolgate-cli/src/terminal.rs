@@ -11,7 +11,7 @@ mod tree;
 use anstyle::{AnsiColor, Style};
 use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
 
-pub(crate) use approver::{ApproveOnce, TerminalApprover};
+pub(crate) use approver::{ApproveOnce, TerminalApprover, ask_here, show_request};
 pub(crate) use event::event_line;
 pub(crate) use reply::show_reply;
 pub(crate) use respondent::TerminalRespondent;

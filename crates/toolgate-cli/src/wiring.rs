@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use toolgate_contract::{AnyTool, Clock, Files, RunFacts, SystemClock};
-use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
+use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
@@ -72,6 +73,13 @@ impl Place {
         seal_key(&self.sources.seal_key()).ok()
     }
 
+    /// The desk on which asks wait for an answer. Without a key nobody could tell an answer from a forgery.
+    pub(crate) fn approvals(&self) -> Result<ApprovalDesk> {
+        let key = seal_key(&self.sources.seal_key())
+            .with_context(|| format!("the seal's key {} can't be used", self.sources.seal_key().display()))?;
+        Ok(self.state()?.desk(key)?)
+    }
+
     /// How a call is repeated from a shell, here and by the same rules.
     fn replay(&self) -> Replay {
         let mut program = vec![program_name(), "--workspace".into(), self.workspace.display().to_string()];
@@ -84,8 +92,10 @@ impl Place {
 pub(crate) struct Desk {
     pub(crate) gate: Gate,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) state: State,
+    /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
+    pub(crate) approvals: Option<toolgate_runtime::Desk>,
     facts: RunFacts,
-    state: State,
     options: RunOptions,
 }
 
@@ -127,6 +137,7 @@ impl Desk {
             clock: Arc::clone(&clock),
             indexer: indexer(&state),
         };
+        let approvals = approvals(place, &compiled.settings, &clock);
         let secrets = own_secrets(&compiled.settings);
         let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
         let compiled_roots = compiled.settings.roots.clone();
@@ -149,7 +160,7 @@ impl Desk {
         .with_processes(Arc::new(confined(place, &compiled_roots)))
         .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate, clock, facts, state, options })
+        Ok(Self { gate, clock, facts, state, options, approvals })
     }
 
     /// Begins a run, or goes on with one.
@@ -180,7 +191,8 @@ impl Desk {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&warning));
         }
         let artifacts = Arc::clone(&run.artifacts);
-        let session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        let mut session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        session.desk.clone_from(&self.approvals);
         Ok(Stay { session, run })
     }
 
@@ -190,6 +202,13 @@ impl Desk {
             let _ = indexer.flush();
         }
     }
+}
+
+/// The desk, and how long it is waited at where nobody else can be asked.
+fn approvals(place: &Place, settings: &Settings, clock: &Arc<dyn Clock>) -> Option<toolgate_runtime::Desk> {
+    let approvals = Arc::new(place.approvals().ok()?);
+    let wait = Duration::from_secs(settings.approval_wait_seconds);
+    Some(toolgate_runtime::Desk { approvals, wait, clock: Arc::clone(clock) })
 }
 
 /// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
@@ -294,7 +313,7 @@ pub(crate) fn person_name() -> String {
 }
 
 /// The program as it can be started again: by name when it was found by name, else by its full path.
-fn program_name() -> String {
+pub(crate) fn program_name() -> String {
     let called = std::env::args().next().unwrap_or_default();
     match (called.contains('/'), std::env::current_exe()) {
         (true, Ok(path)) => path.display().to_string(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Book;
 
 /// One thing that a call will touch. A path effect covers everything beneath its path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
     /// Reads a file or what lies in a folder.

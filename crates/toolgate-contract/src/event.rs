@@ -1,6 +1,7 @@
 //! One line of what happened. The journal keeps these; the tree of a run is rebuilt from them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ pub struct Event {
 }
 
 /// How far an approval reaches (C-18).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// This call.
@@ -138,6 +139,9 @@ pub enum Happening {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
+    /// A front door turned a request away before it became a call.
+    #[serde(rename = "request.refused")]
+    RequestRefused(Refusal),
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
@@ -160,6 +164,27 @@ pub enum Happening {
         /// The file they were moved to, beside the journal.
         kept_as: String,
     },
+}
+
+/// A request that a front door turned away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The door: `http`, `mcp`.
+    pub door: String,
+    /// Why, as a word for programs.
+    pub code: String,
+    /// What was asked for, without anything that could be a secret.
+    pub request: String,
+    /// Where it came from, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<String>,
+    /// How many more were turned away since the last one that was written down; a flood doesn't fill the disk.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub unrecorded: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is known when a call ends.

@@ -32,7 +32,7 @@ pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, RunFacts, Scope};
+pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
 pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
 pub use hash::{hex, sha256};
 pub use notes::{Book, Notes, Rewrite};

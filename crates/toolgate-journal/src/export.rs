@@ -81,7 +81,7 @@ fn artifacts(state: &State, run: &str, recorded: &[Recorded]) -> Result<Vec<Valu
         Happening::CallCompleted(ending) | Happening::CallFailed { ending, .. } => Some(&ending.refs),
         _ => None,
     });
-    let store = state.artifacts(run, Durability::Os)?;
+    let store = state.artifacts(run)?;
     let mut known = BTreeSet::new();
     let mut artifacts = Vec::new();
     for artifact in refs.flatten().filter(|artifact| known.insert(artifact.id.clone())) {

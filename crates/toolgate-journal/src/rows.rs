@@ -100,6 +100,7 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::ApprovalGranted { .. }
         | Happening::ApprovalDenied { .. }
         | Happening::FilesChanging { .. }
+        | Happening::RequestRefused(_)
         | Happening::Display(_)
         | Happening::QuestionAsked(_)
         | Happening::QuestionAnswered { .. }

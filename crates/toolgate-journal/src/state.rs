@@ -1,5 +1,5 @@
-//! The state folder of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`
-//! and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
+//! The state folder of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
+//! `.toolgate/desk/` and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
 use crate::folder::{Folder, check_id};
 use crate::sqlite::set_aside;
 use crate::{
-    ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook, SealKey,
-    SqliteInbox, SqliteStore, hex, reindex,
+    ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
+    SealKey, SqliteInbox, SqliteStore, hex, reindex,
 };
 
 /// The folder's name.
@@ -120,6 +120,14 @@ impl State {
         Run::with(run, folder, journal, options)
     }
 
+    /// The artifacts of a run, for reading.
+    pub fn artifacts(&self, run: &str) -> Result<ArtifactStore, JournalError> {
+        let missing = || JournalError::NoSuchRun { run: run.to_owned() };
+        check_id("run", run).map_err(|_| missing())?;
+        let folder = self.runs.open(run).and_then(|run| run.open("artifacts")).map_err(|_| missing())?;
+        Ok(ArtifactStore::new(folder, Durability::Os))
+    }
+
     /// The grants that hold for a session.
     pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<Grants, JournalError> {
         check_id("session", session)?;
@@ -139,15 +147,14 @@ impl State {
         Ok(Contents::new(self.folder.make("content")?, durability))
     }
 
+    /// The desk on which asks wait for an answer.
+    pub fn desk(&self, key: SealKey) -> Result<ApprovalDesk, JournalError> {
+        Ok(ApprovalDesk::new(self.folder.make("desk")?, key))
+    }
+
     /// Waits until nobody else changes files here.
     pub fn begin_change(&self) -> Result<Changing, JournalError> {
         Changing::begin(&self.folder)
-    }
-
-    /// The artifacts of a run.
-    pub fn artifacts(&self, run: &str, durability: Durability) -> Result<ArtifactStore, JournalError> {
-        check_id("run", run)?;
-        Ok(ArtifactStore::new(self.runs.open(run)?.make("artifacts")?, durability))
     }
 
     /// Opens the embedded inbox.

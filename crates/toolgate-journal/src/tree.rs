@@ -186,6 +186,7 @@ impl CallNode {
             Happening::RunStarted(_)
             | Happening::RunEnded
             | Happening::FilesChanging { .. }
+            | Happening::RequestRefused(_)
             | Happening::Display(_)
             | Happening::QuestionAsked(_)
             | Happening::QuestionAnswered { .. }

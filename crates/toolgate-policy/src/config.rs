@@ -38,6 +38,8 @@ pub struct Config {
     pub redact: Redact,
     /// How skills are used.
     pub skills: SkillsConfig,
+    /// How long approvals are waited for.
+    pub approvals: ApprovalsConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -264,6 +266,15 @@ pub struct UndoConfig {
     pub quota_bytes: Option<u64>,
 }
 
+/// `[approvals]`: how long approvals are waited for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalsConfig {
+    /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
+    /// out, and the call is refused at once.
+    pub wait_seconds: Option<u64>,
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -309,6 +320,7 @@ struct File {
     redact: Redact,
     #[serde(default)]
     skills: SkillsConfig,
+    approvals: ApprovalsConfig,
 }
 
 impl Config {
@@ -332,6 +344,7 @@ impl Config {
             undo: file.undo,
             redact: file.redact,
             skills: file.skills,
+            approvals: file.approvals,
         })
     }
 }
@@ -374,6 +387,8 @@ mod tests {
             [skills]
             deny = ["deploy"]
             allowed_tools = "approval"
+            [approvals]
+            wait_seconds = 60
             "#,
             "test",
         )
@@ -388,6 +403,7 @@ mod tests {
         assert_eq!(config.audit.durability, Some(Durability::Sync));
         assert_eq!(config.undo.quota_bytes, Some(5_000_000));
         assert_eq!((config.skills.deny.len(), config.skills.allowed_tools), (1, Some(AllowedTools::Approval)));
+        assert_eq!(config.approvals.wait_seconds, Some(60));
         assert_eq!(Config::parse("", "test"), Ok(Config::default()));
     }
 

@@ -33,6 +33,8 @@ pub struct Settings {
     pub denied_skills: BTreeSet<String>,
     /// What a skill's own list of tools means.
     pub allowed_tools: AllowedTools,
+    /// Seconds that a call waits at the desk where its front end has nobody to ask.
+    pub approval_wait_seconds: u64,
 }
 
 impl Settings {
@@ -93,6 +95,7 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
+        approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
 }
 
@@ -168,27 +171,38 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The strongest layer that names a quota has its way. A larger one takes disk space and a smaller one takes the way back,
-/// so a workspace that isn't trusted has no say in it.
-fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
-    let mut quota = None;
+/// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
+type Chosen = (&'static str, &'static str, fn(&LayerInput) -> Option<u64>);
+
+/// A larger quota takes disk space and a smaller one takes the way back.
+const UNDO_QUOTA: Chosen = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+
+/// A longer wait holds callers up and a shorter one takes the time to answer.
+const APPROVAL_WAIT: Chosen = ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
+
+/// The strongest layer that names a number has its way; a workspace that isn't trusted has no say in it.
+fn merge_chosen(layers: &[LayerInput], (name, what, stated): &Chosen, warnings: &mut Vec<String>) -> Option<u64> {
+    let mut chosen = None;
     for input in layers {
-        let Some(wanted) = input.config.undo.quota_bytes else { continue };
-        if wanted == 0 {
-            let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
-            return Err(fault.at(&input.source, input.layer, None));
-        }
-        match quota {
-            None if input.may_loosen() => quota = Some(wanted),
+        let Some(wanted) = stated(input) else { continue };
+        match chosen {
+            None if input.may_loosen() => chosen = Some(wanted),
             Some(chosen) if chosen == wanted => {}
             _ if input.may_loosen() => {
-                warnings
-                    .push(format!("{}: `quota_bytes` is ignored: a layer with more authority set it.", input.source));
+                warnings.push(format!("{}: `{name}` is ignored: a layer with more authority set it.", input.source));
             }
-            _ => warnings.push(input.ignored("the quota for undo (`quota_bytes`)", false)),
+            _ => warnings.push(input.ignored(&format!("{what} (`{name}`)"), false)),
         }
     }
-    Ok(quota.unwrap_or(USUAL_UNDO_QUOTA))
+    chosen
+}
+
+fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
+    if let Some(input) = layers.iter().find(|input| input.config.undo.quota_bytes == Some(0)) {
+        let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
+        return Err(fault.at(&input.source, input.layer, None));
+    }
+    Ok(merge_chosen(layers, &UNDO_QUOTA, warnings).unwrap_or(USUAL_UNDO_QUOTA))
 }
 
 fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
@@ -334,5 +348,15 @@ mod tests {
             let (merged, warnings) = settings(vec![untrusted(&quota(bytes))]);
             assert_eq!((merged.undo_quota_bytes, warnings.len()), (1 << 30, 1), "{warnings:?}");
         }
+    }
+
+    #[test]
+    fn approvals_are_waited_for_as_long_as_the_strongest_layer_says() {
+        let wait = |seconds: u64| format!("[approvals]\nwait_seconds = {seconds}");
+        assert_eq!(settings(vec![]).0.approval_wait_seconds, 0);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &wait(60)), layer(Layer::Flags, &wait(5))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
     }
 }

@@ -23,7 +23,7 @@ mod validate;
 mod version;
 mod versions;
 
-pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
+pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};
 pub use inquiry::{NobodyAnswers, Respondent};
 pub use record::RunRecorder;

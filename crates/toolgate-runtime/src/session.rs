@@ -6,6 +6,7 @@ use toolgate_contract::{Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
 use crate::approval::{Approver, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
 use crate::skills::ActiveSkills;
@@ -55,6 +56,8 @@ pub struct Session {
     pub approver: Arc<dyn Approver>,
     /// Whoever answers the agent's own questions.
     pub respondent: Arc<dyn Respondent>,
+    /// Where asks lie meanwhile, for others to answer.
+    pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
@@ -81,6 +84,7 @@ impl Session {
             artifacts,
             approver: Arc::new(NobodyToAsk),
             respondent: Arc::new(NobodyAnswers),
+            desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
@@ -103,6 +107,13 @@ impl Session {
         self
     }
 
+    /// The same session, whose asks also lie on this desk.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        self.desk = Some(desk);
+        self
+    }
+
     /// The same session with this watcher.
     #[must_use]
     pub fn watched_by(mut self, sink: Arc<dyn EventSink>) -> Self {
@@ -120,6 +131,14 @@ impl Session {
     /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
     pub fn ceilings(&self) -> Vec<Ceiling> {
         [self.ceilings.clone(), self.skills.ceilings()].concat()
+    }
+
+    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match &self.desk {
+            None => self.approver.ask(request).await,
+            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
     }
 
     /// Writes events down, then shows them.

@@ -4,6 +4,8 @@
 mod agents_own;
 mod calls;
 mod commands;
+mod http;
+mod init;
 mod killed;
 mod policy;
 mod record;

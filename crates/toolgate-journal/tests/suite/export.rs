@@ -1,9 +1,7 @@
-//! A run as one value, and a run that is read along.
-
-use std::io::Write;
+//! A run as one value.
 
 use toolgate_contract::{Artifacts, Blob, Change, Ending, FileState, Happening, Place, sha256};
-use toolgate_journal::{Durability, export, follow};
+use toolgate_journal::{Durability, export};
 
 use crate::world::{RUN, World, event, key, some_calls};
 
@@ -41,22 +39,4 @@ fn an_export_needs_nothing_else() {
     assert!(value["contents"][sha256("evicted")].is_null());
     let lean = export(&world.state, RUN, Some(&key()), false).unwrap();
     assert_eq!(lean["contents"].as_object().unwrap().len(), 0);
-}
-
-#[test]
-fn whoever_follows_sees_every_whole_line_once() {
-    let world = World::new();
-    let run = world.begin();
-    let mut follower = follow(run.path()).unwrap();
-    assert_eq!(follower.look().unwrap().len(), 1);
-    assert_eq!(follower.look().unwrap().len(), 0);
-    run.journal.append(&some_calls()[..2]).unwrap();
-    let mut file = std::fs::OpenOptions::new().append(true).open(world.file("events.jsonl")).unwrap();
-    file.write_all(b"{\"seq\":4,\"half").unwrap();
-    let seen: Vec<u64> = follower.look().unwrap().iter().map(|recorded| recorded.seq).collect();
-    assert_eq!(seen, [2, 3], "half a line isn't there yet");
-    drop(run);
-    world.reopen().journal.append(&some_calls()[2..3]).unwrap();
-    let kinds: Vec<_> = follower.look().unwrap().into_iter().map(|recorded| recorded.event.happening).collect();
-    assert!(matches!(kinds[..], [Happening::JournalRecovered { .. }, _]), "{kinds:?}");
 }

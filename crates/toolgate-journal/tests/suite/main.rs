@@ -4,7 +4,9 @@
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 mod artifacts;
+mod desk;
 mod export;
+mod follow;
 mod grants;
 mod inbox;
 mod inbox_suite;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use toolgate_contract::Happening;
-use toolgate_journal::{Recorded, follow};
+use toolgate_journal::{Follower, Recorded};
 
 use crate::terminal::event_line;
 
@@ -15,14 +15,26 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Shows the last events of a run, and goes on until it ends.
 pub(super) fn tail(run_dir: &Path, lines: usize, following: bool, as_json: bool) -> Result<()> {
-    let mut follower = follow(run_dir)?;
-    let events = follower.look()?;
+    let mut follower = Follower::open(run_dir, 0)?;
+    let events = all(&mut follower)?;
     let mut has_ended = print(&events[events.len().saturating_sub(lines)..], as_json)?;
     while following && !has_ended {
         std::thread::sleep(PAUSE);
-        has_ended = print(&follower.look()?, as_json)?;
+        has_ended = print(&all(&mut follower)?, as_json)?;
     }
     Ok(())
+}
+
+/// Everything that has come since.
+fn all(follower: &mut Follower) -> Result<Vec<Recorded>> {
+    let mut events = Vec::new();
+    loop {
+        let more = follower.more()?;
+        if more.is_empty() {
+            return Ok(events);
+        }
+        events.extend(more);
+    }
 }
 
 /// Prints events, and says whether the run has ended with the last of them: another process may have gone on with it.

@@ -44,7 +44,7 @@ impl Walk<'_> {
         let answer = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
-            answer = self.session.approver.ask(&request) => answer,
+            answer = self.session.ask(&request) => answer,
         };
         match answer {
             Answer::Granted { scope, by } => {
