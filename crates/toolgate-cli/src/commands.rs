@@ -5,10 +5,12 @@ mod audit;
 mod call;
 mod changes;
 mod completions;
+mod demo;
 mod doctor;
 mod init;
 mod policy;
 mod replay;
+mod run;
 mod runs;
 mod sandbox;
 mod serve;
@@ -42,6 +44,8 @@ pub(crate) struct Program {
 
 const AFTER_HELP: &str = "\
 Examples:
+  toolgate demo                                    see an agent at work, without any key
+  toolgate run \"make the tests pass\" --model anthropic:claude-sonnet-4-5
   toolgate init                                    write a policy file for this folder
   toolgate call list                               what is in this folder
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
@@ -57,7 +61,8 @@ Exit codes:
   1  the tool or the check failed
   2  the command line, the arguments or the configuration are wrong
   3  policy or a person said no
-  4  a person has to approve first";
+  4  a person has to approve first
+  `toolgate run --help` has those of a task that ends without an answer";
 
 /// Options that every verb takes.
 #[derive(Debug, clap::Args)]
@@ -74,6 +79,8 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(run::Run),
+    Demo(demo::Demo),
     Serve(serve::Serve),
     Call(call::Call),
     Tools(tools::Tools),
@@ -116,6 +123,8 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
+            Verb::Run(verb) => verb.run(&setting()?),
+            Verb::Demo(verb) => verb.run(),
             Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),

@@ -90,7 +90,7 @@ impl Place {
 
 /// Everything a call needs, opened once.
 pub(crate) struct Desk {
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
@@ -118,6 +118,11 @@ pub(crate) struct Stay {
 impl Desk {
     /// Reads configuration and opens files, record and gate.
     pub(crate) fn open(place: &Place) -> Result<Self> {
+        Self::open_with(place, Vec::new(), Vec::new())
+    }
+
+    /// The same, with tools and secrets that only one front end brings.
+    pub(crate) fn open_with(place: &Place, tools: Vec<Arc<dyn AnyTool>>, more: Vec<(String, String)>) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
@@ -138,29 +143,23 @@ impl Desk {
             indexer: indexer(&state),
         };
         let approvals = approvals(place, &compiled.settings, &clock);
-        let secrets = own_secrets(&compiled.settings);
+        let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
         let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
         let compiled_roots = compiled.settings.roots.clone();
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
-        let gate = Gate::new(
-            registry,
-            policy,
-            compiled.settings,
-            Arc::clone(&files),
-            Redactor::new(secrets),
-            Arc::clone(&clock),
-        )
-        .with_changes(place.state()?, contents)
-        .with_notes(place.state()?, options.clone())
-        .with_skills(crate::shelves::shelves(place, &files)?)
-        .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
-        .with_processes(Arc::new(confined(place, &compiled_roots)))
-        .with_replay(place.replay());
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
+        let redactor = Redactor::new(secrets);
+        let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
+            .with_changes(place.state()?, contents)
+            .with_notes(place.state()?, options.clone())
+            .with_skills(crate::shelves::shelves(place, &files)?)
+            .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
+            .with_processes(Arc::new(confined(place, &compiled_roots)))
+            .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate, clock, facts, state, options, approvals })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })
     }
 
     /// Begins a run, or goes on with one.

@@ -61,6 +61,11 @@ pub enum Effect {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         name: Option<String>,
     },
+    /// Sets other agents to work. Each of their calls is judged on its own.
+    Delegate {
+        /// Which kind of agent, or which one.
+        agent: String,
+    },
 }
 
 /// What a path effect does with its path, mildest first.
@@ -119,7 +124,9 @@ impl Effect {
             Self::Delete { .. } => Permission::FsDelete,
             Self::Run { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
-            Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } => Permission::Agent,
+            Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
+                Permission::Agent
+            }
         }
     }
 }
@@ -139,6 +146,7 @@ impl fmt::Display for Effect {
             Self::Note { book, .. } => write!(f, "write {book}"),
             Self::Skill { name: Some(name) } => write!(f, "load the skill {name}"),
             Self::Skill { name: None } => f.write_str("look for skills"),
+            Self::Delegate { agent } => write!(f, "set the agent {agent} to work"),
         }
     }
 }

@@ -9,9 +9,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, AllowedTools, Answered, ArtifactRef, Book, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode,
-    Guarantee, Holding, Inquiry, Located, Message, Notes, Order, Person, Place, Process, Processes, Seen, SkillFolder,
-    Skills, Step, ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Book, Change, Changes, Content, Edit, Effect, Enforced,
+    ErrorCode, Guarantee, Holding, Inquiry, Located, Message, Notes, Order, Person, Place, Process, Processes, Seen,
+    SkillFolder, Skills, Step, ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -137,6 +137,10 @@ pub struct Means {
     pub veil: Arc<dyn Veil>,
     /// Commands; none where there is nothing to run them in.
     pub processes: Option<Arc<dyn Processes>>,
+    /// Agents that the call may set to work; none where there is no agent.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// The call that these are for.
+    pub tool_call_id: String,
     /// Stops the call.
     pub cancel: CancellationToken,
 }
@@ -354,6 +358,21 @@ impl Hands {
             tally.enforced.0.extend(process.enforced().0);
         });
         Ok(process)
+    }
+
+    /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.
+    pub fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Delegate { agent: declared } if declared == agent), "delegate")?;
+        let agents = self.means.agents.as_deref().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, "There is no agent at work here that could set others to work.")
+                .with_hint("Do the work yourself, or start it with `toolgate run`.")
+        })?;
+        Ok((agents, &self.means.tool_call_id))
+    }
+
+    /// Ends when the call does, for whatever must not outlive it.
+    pub fn cancelled(&self) -> CancellationToken {
+        self.means.cancel.clone()
     }
 
     /// Says with which code a command ended.

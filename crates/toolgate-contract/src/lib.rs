@@ -4,6 +4,7 @@
 //! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
+mod agent;
 mod blob;
 mod call;
 mod change;
@@ -25,6 +26,7 @@ pub mod strict_json;
 mod tool;
 mod walk;
 
+pub use agent::{Agents, Errand, Finish, Sent, Tokens};
 pub use blob::Blob;
 pub use call::Call;
 pub use change::{Change, Changes, Content, Edit, FileState, LINK_MODE, Seen};

@@ -104,6 +104,14 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::Display(_)
         | Happening::QuestionAsked(_)
         | Happening::QuestionAnswered { .. }
+        | Happening::AgentStarted { .. }
+        | Happening::AgentEnded { .. }
+        | Happening::TurnStarted
+        | Happening::TurnEnded { .. }
+        | Happening::ModelSaid { .. }
+        | Happening::ModelFailed { .. }
+        | Happening::ModelMisunderstood { .. }
+        | Happening::ContextMasked { .. }
         | Happening::JournalRecovered { .. } => None,
     }
 }

@@ -114,8 +114,12 @@ impl Policy {
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Commands are judged part by part.
-            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } | Effect::Note { .. } | Effect::Skill { .. } => {
-            }
+            Effect::Run { .. }
+            | Effect::Speak
+            | Effect::Recall { .. }
+            | Effect::Note { .. }
+            | Effect::Skill { .. }
+            | Effect::Delegate { .. } => {}
         }
     }
 

@@ -81,7 +81,7 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell", "ask"]).collect();
+    let tools: BTreeSet<&str> = stated.chain(["shell", "ask", "task", "agents"]).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -142,11 +142,12 @@ fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> All
     strictest.unwrap_or_default()
 }
 
-/// Commands bring a time limit of their own, which this leaves room for; and a person takes their time to answer.
+/// Commands and agents bring time limits of their own, which this leaves room for; and a person takes their time.
 fn usual_limits(tool: Option<&str>) -> Limits {
     match tool {
         Some("ask") => Limits { timeout_seconds: 3600, ..Limits::default() },
         Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
+        Some("task" | "agents") => Limits { timeout_seconds: 86_400, ..Limits::default() },
         _ => Limits::default(),
     }
 }

@@ -152,6 +152,11 @@ impl Gate {
         walk.answer(outcome)
     }
 
+    /// Refuses a call that couldn't even be read, and records it like every other.
+    pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
+        Walk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
+    }
+
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let tool = self.registry.find(&call.name)?;
@@ -175,6 +180,16 @@ impl Gate {
     /// All tools, whether policy offers them or not.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.registry.declarations()
+    }
+
+    /// What replaces secrets, for front ends that show more than replies.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Tells the time and makes ids, as the record does.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// The policy in force.

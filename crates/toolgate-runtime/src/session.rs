@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use toolgate_contract::{Artifacts, Event, ToolError};
+use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
@@ -42,7 +42,8 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// One client's stay.
+/// One client's stay. A clone shares the run and what was granted; an agent that is set to work gets one, narrowed.
+#[derive(Clone)]
 pub struct Session {
     /// The session's id; grants of scope `session` belong to it.
     pub id: String,
@@ -65,8 +66,10 @@ pub struct Session {
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
+    /// Agents that calls may set to work; none where no agent is at work.
+    pub agents: Option<Arc<dyn Agents>>,
     pub(crate) skills: Arc<ActiveSkills>,
-    grants: Mutex<Vec<Grant>>,
+    grants: Arc<Mutex<Vec<Grant>>>,
 }
 
 impl Session {
@@ -88,8 +91,9 @@ impl Session {
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
+            agents: None,
             skills: Arc::default(),
-            grants: Mutex::default(),
+            grants: Arc::default(),
         }
     }
 
@@ -142,7 +146,7 @@ impl Session {
     }
 
     /// Writes events down, then shows them.
-    pub(crate) fn record(&self, events: &[Event]) -> Result<(), ToolError> {
+    pub fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())

@@ -23,7 +23,7 @@ pub struct World {
     /// The clock that everything in this world reads.
     pub clock: Arc<FrozenClock>,
     /// The gate.
-    pub gate: Gate,
+    pub gate: Arc<Gate>,
     /// The run that calls are recorded in.
     pub run: Arc<Run>,
     state: State,
@@ -68,7 +68,7 @@ impl World {
             version: "0".into(),
         };
         let run = Arc::new(state.begin_run("run_test", facts, &options).expect("a run begins"));
-        Self { folder, clock, gate, run, state, options }
+        Self { folder, clock, gate: Arc::new(gate), run, state, options }
     }
 
     /// The same world, with a sandbox that holds what has to be confined.
@@ -76,7 +76,8 @@ impl World {
     pub fn confined(mut self) -> Self {
         let profile = Profile::for_workspace(self.folder.path(), None);
         let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default());
-        self.gate = self.gate.with_processes(Arc::new(confined));
+        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
+        self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self
     }
 

@@ -130,7 +130,7 @@ fn print(reply: &Reply, setting: &Setting) -> Result<()> {
 }
 
 /// Ctrl-C cancels the call; a second one ends the program at once.
-fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
+pub(super) fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();

@@ -1,6 +1,7 @@
 //! The program as people and programs meet it, end to end.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod agent;
 mod agents_own;
 mod calls;
 mod commands;

@@ -269,6 +269,8 @@ impl<'a> Walk<'a> {
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
             processes: gate.processes.clone(),
+            agents: session.agents.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
