@@ -7,6 +7,7 @@ mod changes;
 mod completions;
 mod demo;
 mod doctor;
+mod inbox;
 mod init;
 mod policy;
 mod replay;
@@ -17,6 +18,7 @@ mod serve;
 mod tools;
 mod trust;
 mod undo;
+mod work;
 
 use std::path::PathBuf;
 
@@ -54,6 +56,7 @@ Examples:
   toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
   toolgate replay                                  would it do the same again?
+  toolgate inbox add \"tidy up\"                     a task for whichever worker comes first
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -88,6 +91,8 @@ enum Verb {
     Approvals(approvals::Approvals),
     Runs(runs::Runs),
     Replay(replay::Replay),
+    Inbox(inbox::Inbox),
+    Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
@@ -132,6 +137,8 @@ impl Program {
             Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
             Verb::Replay(verb) => verb.run(&setting()?),
+            Verb::Inbox(verb) => verb.run(&setting()?),
+            Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),

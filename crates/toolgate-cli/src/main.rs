@@ -7,6 +7,7 @@ mod shelves;
 mod terminal;
 mod trust;
 mod wiring;
+mod work;
 
 use clap::Parser;
 

@@ -37,19 +37,29 @@ pub(crate) trait Commander: Send + Sync {
     }
 }
 
+/// Refuses a word that names no commander, before a task waits for nobody.
+pub(crate) fn check_reply_to(reply_to: &str) -> Result<()> {
+    let is_chat = reply_to.strip_prefix("telegram:").is_some_and(|chat| chat.parse::<i64>().is_ok());
+    let is_address = reply_to.starts_with("http://") || reply_to.starts_with("https://");
+    match reply_to == "terminal" || is_chat || is_address {
+        true => Ok(()),
+        false => {
+            bail!("`{reply_to}` is no place for an answer. Use terminal, http://…, https://… or telegram:CHAT.")
+        }
+    }
+}
+
 /// The commander of a task, by its word.
 pub(crate) fn commander(reply_to: &str, telegram: Option<&Arc<Telegram>>) -> Result<Arc<dyn Commander>> {
-    if reply_to == "terminal" {
-        return Ok(Arc::new(Terminal));
-    }
+    check_reply_to(reply_to)?;
     if let Some(chat) = reply_to.strip_prefix("telegram:") {
         let telegram = telegram.context("The answer goes to Telegram, and this worker has no `--telegram-chat`.")?;
         return Ok(Arc::new(Chat::new(Arc::clone(telegram), chat.parse().context("a chat has a number")?)));
     }
-    if reply_to.starts_with("http://") || reply_to.starts_with("https://") {
-        return Ok(Arc::new(Webhook { url: reply_to.to_owned(), web: Web::new()? }));
-    }
-    bail!("`{reply_to}` is no place for an answer. Use terminal, http://…, https://… or telegram:CHAT.")
+    Ok(match reply_to {
+        "terminal" => Arc::new(Terminal),
+        url => Arc::new(Webhook { url: url.to_owned(), web: Web::new()? }),
+    })
 }
 
 /// Whoever sits at the worker's terminal.

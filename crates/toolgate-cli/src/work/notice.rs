@@ -35,6 +35,7 @@ impl Earlier {
 
     fn take(&mut self, events: impl Iterator<Item = Event>) {
         let mut places: HashMap<String, usize> = HashMap::new();
+        let mut first_agent = None;
         for event in events {
             match &event.happening {
                 Happening::CallStarted { tool, effects, .. } => {
@@ -45,7 +46,9 @@ impl Earlier {
                 }
                 Happening::CallCompleted(_) => self.end(&places, &event, "done"),
                 Happening::CallFailed { .. } => self.end(&places, &event, "failed"),
-                Happening::AgentEnded { finish: Finish::Answered, summary, .. } if event.turn.is_none() => {
+                Happening::AgentStarted { parent: None, .. } => first_agent = event.trace_id,
+                // Those that it sent have answers of their own, which aren't the task's.
+                Happening::AgentEnded { finish: Finish::Answered, summary, .. } if event.trace_id == first_agent => {
                     self.answer = Some(summary.clone());
                 }
                 _ => {}

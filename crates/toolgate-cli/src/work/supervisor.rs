@@ -60,11 +60,12 @@ impl Supervisor<'_> {
     ) -> Result<bool> {
         let lease = self.fresh_lease()?;
         let now = self.clock.now();
-        let Some(task) = self.ask({
-            let lease = lease.clone();
-            move |inbox| inbox.take(&lease, now)
-        })
-        .await?
+        let Some(task) = self
+            .ask({
+                let lease = lease.clone();
+                move |inbox| inbox.take(&lease, now)
+            })
+            .await?
         else {
             return Ok(false);
         };
@@ -130,6 +131,9 @@ impl Supervisor<'_> {
             tokio::select! {
                 finished = &mut working => {
                     // Somebody who stops this worker doesn't want the task stopped: the next one goes on with it.
+                    if cancel.is_cancelled() {
+                        self.let_go(task, lease).await?;
+                    }
                     let is_given_up = !is_held || cancel.is_cancelled();
                     return Ok(Some(finished?).filter(|_| !is_given_up));
                 }
@@ -151,6 +155,12 @@ impl Supervisor<'_> {
     async fn renewed(&self, task: &Task, lease: &Lease) -> Result<Option<Task>> {
         let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.fresh_lease()?.until });
         self.ask(move |inbox| inbox.renew(&id, &lease)).await
+    }
+
+    /// Leaves the task to others at once.
+    async fn let_go(&self, task: &Task, lease: &Lease) -> Result<()> {
+        let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.clock.now() });
+        self.ask(move |inbox| inbox.renew(&id, &lease)).await.map(drop)
     }
 
     /// Brings the answer to whoever wants it. If that can't be done now, the lease runs out and it is tried again.

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolgate_contract::{Answered, BoxFuture, Choice, Inquiry, Scope};
+use toolgate_contract::{Answered, BoxFuture, Choice, Clock, Inquiry, Scope, SystemClock};
 use toolgate_journal::NewTask;
 use toolgate_runtime::{Answer as Approval, ApprovalRequest, Approver, Respondent};
 
@@ -141,7 +140,7 @@ impl Telegram {
             return Ok(());
         }
         let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
-        add(NewTask { id: id.clone(), task: text, reply_to, created: Timestamp::now() })?;
+        add(NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() })?;
         // It waits in the inbox, whether or not this arrives.
         let _ = self.say(chat, &format!("Taken up as {id}."), None).await;
         Ok(())
@@ -174,7 +173,7 @@ impl Telegram {
             let mut open = self.open();
             open.last += 1;
             // Unguessable, so that a button of an earlier worker presses nothing here.
-            let token = format!("{}-{}", open.last, uuid_like());
+            let token = format!("{}-{}", open.last, SystemClock.id().simple());
             open.buttons.insert(token.clone(), (chat, sender));
             token
         };

@@ -25,7 +25,7 @@ impl Web {
             .timeout(PATIENCE)
             // What is meant for one place doesn't follow a redirection to another.
             .redirect(reqwest::redirect::Policy::none())
-            .tls_certs_only(roots?)
+            .tls_certs_merge(roots?)
             .build()?;
         Ok(Self(client))
     }

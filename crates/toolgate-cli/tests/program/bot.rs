@@ -90,7 +90,8 @@ fn serve(stream: TcpStream, shared: &(Mutex<Shared>, Condvar)) {
     while let Some((path, body)) = request(&mut input) {
         let (status, answer) = answer(&path, body, shared);
         let text = answer.to_string();
-        let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
+        let head =
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
         if output.write_all(format!("{head}{text}").as_bytes()).is_err() {
             return;
         }

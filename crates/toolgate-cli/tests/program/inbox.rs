@@ -132,7 +132,8 @@ fn an_answer_waits_until_whoever_wants_it_is_there() {
 
 #[test]
 fn a_chat_on_the_list_gives_tasks_approves_with_a_button_and_gets_the_answer() {
-    let script = "[[turns]]\ncalls = [{ tool = \"delete\", args = { path = \"hello.txt\" } }]\n\n[[turns]]\ntext = \"Gone.\"\n";
+    let script =
+        "[[turns]]\ncalls = [{ tool = \"delete\", args = { path = \"hello.txt\" } }]\n\n[[turns]]\ntext = \"Gone.\"\n";
     let world = World::new().file("script.toml", script);
     world.put(&world.home().join("token"), "12345:secret-token\n");
     let mut bot = Bot::start();

@@ -3,9 +3,11 @@
 
 mod agent;
 mod agents_own;
+mod bot;
 mod calls;
 mod commands;
 mod http;
+mod inbox;
 mod init;
 mod killed;
 mod policy;
