@@ -7,8 +7,10 @@ mod changes;
 mod completions;
 mod demo;
 mod doctor;
+mod inbox;
 mod init;
 mod policy;
+mod replay;
 mod run;
 mod runs;
 mod sandbox;
@@ -16,6 +18,7 @@ mod serve;
 mod tools;
 mod trust;
 mod undo;
+mod work;
 
 use std::path::PathBuf;
 
@@ -52,6 +55,8 @@ Examples:
   toolgate serve                                   serve the tools over HTTP, on loopback
   toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
+  toolgate replay                                  would it do the same again?
+  toolgate inbox add \"tidy up\"                     a task for whichever worker comes first
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -85,6 +90,9 @@ enum Verb {
     Policy(policy::Policy),
     Approvals(approvals::Approvals),
     Runs(runs::Runs),
+    Replay(replay::Replay),
+    Inbox(inbox::Inbox),
+    Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
@@ -128,6 +136,9 @@ impl Program {
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
+            Verb::Replay(verb) => verb.run(&setting()?),
+            Verb::Inbox(verb) => verb.run(&setting()?),
+            Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
