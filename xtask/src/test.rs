@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use crate::clients;
 use crate::command_line::CommandLine;
 use crate::setup;
 use crate::step::{self, Outcome, Step};
@@ -35,6 +36,7 @@ fn steps(full: bool) -> Vec<Step> {
         Step::new("postgres", "the store for many hosts, on servers of its own", || {
             run_tests("--package toolgate-journal --features postgres --test postgres", "")
         }),
+        Step::new("clients", "real clients of MCP, and the public conformance suite", clients::run),
         Step::command(
             "doctest",
             "the examples in the documentation",

@@ -9,6 +9,7 @@ mod init;
 mod policy;
 mod runs;
 mod sandbox;
+mod serve;
 mod tools;
 mod trust;
 mod undo;
@@ -41,6 +42,7 @@ const AFTER_HELP: &str = "\
 Examples:
   toolgate init                                    write a policy file for this folder
   toolgate call list                               what is in this folder
+  toolgate serve --stdio                           be the hands of an agent, by MCP
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
   toolgate runs tree                               what the last run did
@@ -69,6 +71,7 @@ pub(crate) struct Common {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Call(call::Call),
+    Serve(serve::Serve),
     Tools(tools::Tools),
     Policy(policy::Policy),
     Runs(runs::Runs),
@@ -108,6 +111,7 @@ impl Program {
         };
         match self.verb {
             Verb::Call(verb) => verb.run(&setting()?),
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),

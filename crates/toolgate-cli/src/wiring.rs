@@ -95,6 +95,11 @@ pub(crate) struct Stay {
 impl Desk {
     /// Reads configuration and opens files, record and gate.
     pub(crate) fn open(place: &Place) -> Result<Self> {
+        Self::open_with(place, Vec::new())
+    }
+
+    /// The same, with further tools beside the built-in ones.
+    pub(crate) fn open_with(place: &Place, further: Vec<Arc<dyn AnyTool>>) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
@@ -120,7 +125,7 @@ impl Desk {
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]).chain(further))?;
         let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))

@@ -65,7 +65,7 @@ pub use config::{
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
-pub use judge::{Ceiling, Question};
+pub use judge::{Bounds, Ceiling, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, Settings};

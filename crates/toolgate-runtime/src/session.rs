@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolgate_contract::{Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
-use toolgate_policy::Ceiling;
+use toolgate_policy::{Bounds, Ceiling};
 
 use crate::approval::{Approver, NobodyToAsk};
 
@@ -58,6 +58,7 @@ pub struct Session {
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
     grants: Mutex<Vec<Grant>>,
+    bounds: Mutex<Option<Arc<Bounds>>>,
 }
 
 impl Session {
@@ -78,6 +79,7 @@ impl Session {
             ceilings: Vec::new(),
             turn: None,
             grants: Mutex::default(),
+            bounds: Mutex::default(),
         }
     }
 
@@ -100,6 +102,15 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// From the next call on, the session is held to these places, or to none in particular.
+    pub fn hold_to(&self, bounds: Option<Bounds>) {
+        *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
+    }
+
+    pub(crate) fn bounds(&self) -> Option<Arc<Bounds>> {
+        self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Writes events down, then shows them.

@@ -4,6 +4,7 @@
 mod calls;
 mod commands;
 mod killed;
+mod mcp;
 mod policy;
 mod record;
 mod world;

@@ -93,7 +93,9 @@ impl<'a> Walk<'a> {
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
-        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
+        let bounds = self.session.bounds();
+        let ceilings = &self.session.ceilings;
+        let question = Question { tool, effects: &self.effects, ceilings, bounds: bounds.as_deref() };
         self.gate.policy.judge(&question)
     }
 
