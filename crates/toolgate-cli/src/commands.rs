@@ -82,9 +82,9 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
     Run(run::Run),
     Demo(demo::Demo),
-    Serve(serve::Serve),
     Call(call::Call),
     Tools(tools::Tools),
     Policy(policy::Policy),
@@ -128,9 +128,9 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Run(verb) => verb.run(&setting()?),
             Verb::Demo(verb) => verb.run(),
-            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
