@@ -7,8 +7,10 @@ mod changes;
 mod completions;
 mod demo;
 mod doctor;
+mod inbox;
 mod init;
 mod policy;
+mod replay;
 mod run;
 mod runs;
 mod sandbox;
@@ -16,6 +18,7 @@ mod serve;
 mod tools;
 mod trust;
 mod undo;
+mod work;
 
 use std::path::PathBuf;
 
@@ -52,6 +55,8 @@ Examples:
   toolgate serve                                   serve the tools over HTTP, on loopback
   toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
+  toolgate replay                                  would it do the same again?
+  toolgate inbox add \"tidy up\"                     a task for whichever worker comes first
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -77,14 +82,17 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
     Run(run::Run),
     Demo(demo::Demo),
-    Serve(serve::Serve),
     Call(call::Call),
     Tools(tools::Tools),
     Policy(policy::Policy),
     Approvals(approvals::Approvals),
     Runs(runs::Runs),
+    Replay(replay::Replay),
+    Inbox(inbox::Inbox),
+    Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
@@ -120,14 +128,17 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Run(verb) => verb.run(&setting()?),
             Verb::Demo(verb) => verb.run(),
-            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
+            Verb::Replay(verb) => verb.run(&setting()?),
+            Verb::Inbox(verb) => verb.run(&setting()?),
+            Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactRef, Change, Effect, ErrorClass, Finish, Message, Risk, Tokens, ToolError, Truncated, Verdict};
+use crate::{
+    ArtifactRef, Change, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Tokens, ToolError, Truncated, Verdict,
+};
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,6 +147,15 @@ pub enum Happening {
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
+    /// The person is asked something.
+    #[serde(rename = "question_asked")]
+    QuestionAsked(Inquiry),
+    /// The person answered. What they said is in the call's payload.
+    #[serde(rename = "question_answered")]
+    QuestionAnswered {
+        /// Who.
+        by: String,
+    },
     /// An agent took up a task. Its events carry its id as their trace.
     #[serde(rename = "agent.started")]
     AgentStarted {

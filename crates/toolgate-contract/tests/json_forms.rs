@@ -171,6 +171,13 @@ fn every_event_reads_back_as_it_was_written() {
         Happening::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
         Happening::ApprovalGranted { scope: Scope::Always, by: "ada".into() },
         Happening::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
+        Happening::RequestRefused(Refusal {
+            door: "http".into(),
+            code: "unauthorized".into(),
+            request: "GET /v1/tools".into(),
+            from: Some("127.0.0.1".into()),
+            unrecorded: 2,
+        }),
         Happening::Display(message),
         Happening::AgentStarted {
             agent: "explore".into(),

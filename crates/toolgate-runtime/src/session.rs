@@ -7,6 +7,9 @@ use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
 use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
+use crate::approval::{Approver, NobodyToAsk};
+use crate::inquiry::{NobodyAnswers, Respondent};
+use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -52,16 +55,20 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Whoever answers the agent's own questions.
+    pub respondent: Arc<dyn Respondent>,
     /// Where asks lie meanwhile, for others to answer.
     pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
-    /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
+    /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
+    /// it loads come on top: [`Session::ceilings`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
     /// Agents that calls may set to work; none where no agent is at work.
     pub agents: Option<Arc<dyn Agents>>,
+    pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
 }
 
@@ -79,11 +86,13 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            respondent: Arc::new(NobodyAnswers),
             desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
             agents: None,
+            skills: Arc::default(),
             grants: Arc::default(),
         }
     }
@@ -92,6 +101,13 @@ impl Session {
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// The same session with this respondent.
+    #[must_use]
+    pub fn answered_by(mut self, respondent: Arc<dyn Respondent>) -> Self {
+        self.respondent = respondent;
         self
     }
 
@@ -114,6 +130,11 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        [self.ceilings.clone(), self.skills.ceilings()].concat()
     }
 
     /// Asks in the front end's own way and at the desk; whoever answers first has answered.

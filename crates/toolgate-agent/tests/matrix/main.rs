@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolgate_agent::{Agent, Controls};
 use toolgate_contract::{CancellationToken, Finish, Happening, Scope};
 use toolgate_runtime::Answer;
-use toolgate_testkit::{ScriptedApprover, World};
+use toolgate_testkit::{FirstChoice, ScriptedApprover, World};
 
 use crate::improvising::Improvising;
 
@@ -38,6 +38,12 @@ fn rows() -> Vec<Row> {
         ("delete", json!({ "path": "old.txt" }), &["old.txt"]),
         ("shell", json!({ "command": "echo from the shell > made.txt && cat made.txt" }), &["from the shell"]),
         ("artifact", json!({ "id": "the first" }), &["a kept line"]),
+        ("todo_write", json!({ "todos": [{ "content": "buy milk", "status": "pending" }] }), &["buy milk"]),
+        ("todo_read", json!({}), &["buy milk"]),
+        ("plan", json!({ "steps": [{ "step": "go to the shop", "status": "in_progress" }] }), &["go to the shop"]),
+        ("memory", json!({ "action": "create", "content": "the shop closes at six" }), &["mem_1"]),
+        ("ask", json!({ "question": "Which milk?" }), &["the usual"]),
+        ("skill", json!({ "name": "shopping" }), &["Take a bag."]),
         ("task", json!({ "objective": "Say yes." }), &["summary: Yes."]),
         ("agents", json!({ "action": "list" }), &["agents:"]),
         ("undo", json!({ "run": "run_test" }), &["undone"]),
@@ -47,6 +53,8 @@ fn rows() -> Vec<Row> {
 fn prepared() -> World {
     let world = World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "").confined();
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
+    let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
+    world.file(".agents/skills/shopping/SKILL.md", skill);
     world
 }
 
@@ -93,7 +101,10 @@ async fn every_tool_once() {
     turns.insert(at, Improvising::says("Yes."));
     turns.push(Improvising::says("Done."));
     let yes = || Answer::Granted { scope: Scope::Call, by: "ada".into() };
-    let session = world.session().approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])));
+    let session = world
+        .session()
+        .approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])))
+        .answered_by(Arc::new(FirstChoice("the usual")));
     let agent = Agent::new(Arc::new(Improvising::new(turns)), Arc::clone(&world.gate), session, Controls::default());
     let outcome = agent.work("Use everything.", CancellationToken::new()).await;
     assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);

@@ -12,14 +12,14 @@ use clap::Args;
 use serde_json::json;
 use toolgate_agent::{Agent, Controls, Listener, Outcome};
 use toolgate_contract::{Call, CancellationToken};
-use toolgate_runtime::{Approver, EventSink, NobodyToAsk, Session};
+use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, Respondent, Session};
 
-use self::model::ModelChoice;
+pub(crate) use self::model::ModelChoice;
 use super::call::cancel_on_interrupt;
 use super::{Setting, block_on};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
-use crate::terminal::{Board, JsonReporter, Manner, Reporter, TerminalApprover, Waiting};
+use crate::terminal::{Board, JsonReporter, Manner, Reporter, TerminalApprover, TerminalRespondent, Waiting};
 use crate::trust;
 use crate::wiring::{Desk, RunChoice, person_name};
 
@@ -83,7 +83,8 @@ impl Run {
         let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };
         let stay = desk.begin(&choice)?;
         let watching = self.watching(setting, &controls);
-        let session = stay.session.approved_by(watching.approver).watched_by(watching.sink);
+        let session =
+            stay.session.approved_by(watching.approver).answered_by(watching.respondent).watched_by(watching.sink);
         let outcome = block_on(async {
             let cancel = CancellationToken::new();
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
@@ -124,7 +125,13 @@ impl Run {
     fn watching(&self, setting: &Setting, controls: &Controls) -> Watching {
         if setting.json {
             let sink = Arc::new(JsonReporter);
-            return Watching { sink: sink.clone(), listener: sink, approver: Arc::new(NobodyToAsk), reporter: None };
+            return Watching {
+                sink: sink.clone(),
+                listener: sink,
+                approver: Arc::new(NobodyToAsk),
+                respondent: Arc::new(NobodyAnswers),
+                reporter: None,
+            };
         }
         let manner = match std::io::stderr().is_terminal() {
             true if self.live => Manner::Live(Box::new(Board::new(controls))),
@@ -132,11 +139,14 @@ impl Run {
             false => Manner::Lines,
         };
         let reporter = Arc::new(Reporter::new(manner));
-        let approver: Arc<dyn Approver> = match TerminalApprover::is_possible() {
-            true => Arc::new(Waiting::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
-            false => Arc::new(NobodyToAsk),
+        let (approver, respondent): (Arc<dyn Approver>, Arc<dyn Respondent>) = match TerminalApprover::is_possible() {
+            true => (
+                Arc::new(Waiting::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
+                Arc::new(Waiting::new(TerminalRespondent { by: person_name() }, Arc::clone(&reporter))),
+            ),
+            false => (Arc::new(NobodyToAsk), Arc::new(NobodyAnswers)),
         };
-        Watching { sink: reporter.clone(), listener: reporter.clone(), approver, reporter: Some(reporter) }
+        Watching { sink: reporter.clone(), listener: reporter.clone(), approver, respondent, reporter: Some(reporter) }
     }
 }
 
@@ -145,6 +155,7 @@ struct Watching {
     sink: Arc<dyn EventSink>,
     listener: Arc<dyn Listener>,
     approver: Arc<dyn Approver>,
+    respondent: Arc<dyn Respondent>,
     reporter: Option<Arc<Reporter>>,
 }
 

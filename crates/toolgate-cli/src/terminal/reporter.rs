@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use toolgate_agent::{Listener, Outcome, Speaker};
-use toolgate_contract::{BoxFuture, Event, Finish};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink};
+use toolgate_contract::{Answered, BoxFuture, Event, Finish, Inquiry};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Respondent};
 
 use super::live::{Board, cut};
 use super::transcript::Transcript;
@@ -168,6 +168,16 @@ impl<A: Approver> Approver for Waiting<A> {
             let _turn = self.turn.lock().await;
             let _paused = Paused::begin(&self.reporter);
             self.inner.ask(request).await
+        })
+    }
+}
+
+impl<R: Respondent> Respondent for Waiting<R> {
+    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let _paused = Paused::begin(&self.reporter);
+            self.inner.answer(inquiry).await
         })
     }
 }
