@@ -112,7 +112,7 @@ impl Agents for Staff {
         self.check_limits()?;
         let cancel = errand.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
         let post = Post { kind, parent: Some(errand.tool_call_id), depth: self.depth + 1 };
-        let worker = Worker::new(Arc::clone(&self.house), self.session.clone(), post, cancel.clone());
+        let worker = Worker::new(Arc::clone(&self.house), self.session.for_another_agent(), post, cancel.clone());
         let (id, inbox) = (worker.id().to_owned(), worker.inbox());
         let (tell, outcome) = watch::channel(None);
         self.members().insert(id.clone(), Member { agent: errand.agent, inbox, cancel, outcome });

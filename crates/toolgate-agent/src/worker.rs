@@ -74,7 +74,7 @@ impl Worker {
         session.agents = None;
         let staff = Arc::new(Staff::new(Arc::clone(&house), session.clone(), post.depth, cancel.clone()));
         session.agents = Some(Arc::clone(&staff) as _);
-        let tools: Vec<Declaration> = house.gate.offered(&session.ceilings).cloned().collect();
+        let tools: Vec<Declaration> = house.gate.offered(&session.ceilings()).cloned().collect();
         let is_sent = post.parent.is_some();
         let can_send = post.depth < house.controls.depth && tools.iter().any(|tool| tool.name == "task");
         let others = if can_send { house.kinds.as_slice() } else { &[] };
