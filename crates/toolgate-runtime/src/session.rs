@@ -138,6 +138,13 @@ impl Session {
         [self.ceilings.clone(), self.skills.ceilings()].concat()
     }
 
+    /// A session for an agent that this one's sends: the same run and grants, and no more rights. The skills that it
+    /// loads itself hold it alone.
+    #[must_use]
+    pub fn for_another_agent(&self) -> Self {
+        Self { skills: Arc::new(self.skills.copied()), ..self.clone() }
+    }
+
     /// Asks in the front end's own way and at the desk; whoever answers first has answered.
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
         match &self.desk {
