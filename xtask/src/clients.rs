@@ -47,7 +47,8 @@ pub(crate) fn run() -> Result<Outcome> {
 fn inspect(folder: &Path, program: &Path, era: &str) -> Result<()> {
     let workspace = fresh_workspace(folder, "inspector")?;
     let inspector = folder.join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-    CommandLine::new("")
+    CommandLine::new("env")
+        .words([format!("HOME={}", shown(&workspace.join("../home")))])
         .words([shown(&folder.join(install::NODE)), shown(&inspector)])
         .words(["--cli", "--strict", "--quiet", "--protocol-era", era, "--method", "tools/list"])
         .words(["--output", &shown(&workspace.join("../tools.json"))])

@@ -64,6 +64,8 @@ fn perform(
 ) -> BoxFuture<'static, Option<Reply>> {
     Box::pin(async move {
         let _work = client.work();
+        // What is declared later goes earlier: the stay isn't ours any longer when the work is over.
+        let guest = guest;
         let _tied = client.tie(&call.tool_call_id, Arc::clone(&link));
         let gate = client.server.host.gate();
         let performing = conformance::tied(&client, &link, gate.perform(call, &guest.session, cancel));
