@@ -7,8 +7,10 @@
 #![allow(clippy::disallowed_methods)]
 
 mod bench;
+mod clients;
 mod command_line;
 mod fuzz;
+mod schemathesis;
 mod setup;
 mod step;
 mod test;

@@ -4,9 +4,11 @@ mod attach;
 mod commands;
 mod config;
 mod exit;
+mod shelves;
 mod terminal;
 mod trust;
 mod wiring;
+mod work;
 
 use clap::Parser;
 

@@ -10,6 +10,7 @@ mod door;
 mod house;
 mod metrics;
 mod openapi;
+mod patience;
 mod problem;
 mod refusals;
 mod routes;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -21,7 +20,7 @@ use toolgate_contract::{CancellationToken, ToolError};
 
 use crate::door::{Doors, Peer};
 use crate::house::House;
-use crate::problem::Problem;
+use crate::patience::Patient;
 use crate::routes;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -45,6 +44,8 @@ pub struct Limits {
     pub head_time: Duration,
     /// How long a client may take to send a body.
     pub body_time: Duration,
+    /// How long a client may take nothing of what it asked for.
+    pub write_time: Duration,
     /// How long connections get to finish when the server stops.
     pub stop_time: Duration,
 }
@@ -60,6 +61,7 @@ impl Default for Limits {
             body_bytes: 16 * 1024 * 1024,
             head_time: Duration::from_secs(15),
             body_time: Duration::from_secs(60),
+            write_time: Duration::from_secs(60),
             stop_time: Duration::from_secs(5),
         }
     }
@@ -110,7 +112,7 @@ impl Server {
                 (Ok((stream, peer)), Ok(permit)) => {
                     connections.spawn(attend(Arc::clone(&shared), router.clone(), stream, peer, permit));
                 }
-                (Ok((stream, peer)), Err(_)) => drop(connections.spawn(send_away(Arc::clone(&shared), stream, peer))),
+                (Ok((stream, _)), Err(_)) => drop(connections.spawn(send_away(Arc::clone(&shared), stream))),
                 // Out of descriptors, most likely: there is nothing to do but wait for some to come back.
                 (Err(_), _) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
@@ -141,7 +143,7 @@ async fn attend(
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head_time)
         .max_buf_size(shared.limits.head_bytes)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Patient::new(stream, shared.limits.write_time)), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -150,21 +152,17 @@ async fn attend(
             connection.await
         }
     };
-    if ended.is_err_and(|fault| fault.is_parse() || fault.is_timeout()) {
-        let problem = Problem::new(StatusCode::BAD_REQUEST, "malformed", "", "");
-        let nothing = axum::http::Uri::from_static("/");
-        shared.turn_away(
-            &problem,
-            &Method::from_bytes(b"UNREADABLE").unwrap_or_default(),
-            &nothing,
-            Some(peer.ip().to_string()),
-        );
+    // A client that merely had nothing more to say isn't worth a note.
+    if ended.is_err_and(|fault| fault.is_parse()) {
+        let request = "(what can't be read as a request)".to_owned();
+        shared.metrics.refused("malformed");
+        shared.refusals.note(&shared.owner.session, "malformed", request, Some(peer.ip().to_string()));
     }
     shared.metrics.connections.dec();
 }
 
 /// Tells a client that there is no room, without taking its request.
-async fn send_away(shared: Arc<Shared>, mut stream: TcpStream, _peer: SocketAddr) {
+async fn send_away(shared: Arc<Shared>, mut stream: TcpStream) {
     const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
     shared.metrics.refused("too_many_connections");
     let head = format!(

@@ -91,6 +91,10 @@ impl Shared {
             return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", message));
         }
         let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.house.clock().id().simple()));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if !(1..=64).contains(&id.len()) || !id.bytes().all(is_plain) {
+            return Err(Problem::invalid("A session's id has 1 to 64 letters, digits, `_` or `-`."));
+        }
         let taken = || {
             let hint = "End it first with `DELETE /v1/sessions/{id}`, or take another id.";
             Problem::new(StatusCode::CONFLICT, "session_taken", format!("The session `{id}` is in use."), hint)

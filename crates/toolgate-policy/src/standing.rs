@@ -43,9 +43,15 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
         }
         // What one process is fed says nothing about the next.
         Some(Effect::Feed { .. }) => None,
-        Some(Effect::Speak | Effect::Recall { .. } | Effect::Attend { .. }) | None => {
-            Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow })
-        }
+        Some(
+            Effect::Speak
+            | Effect::Recall { .. }
+            | Effect::Attend { .. }
+            | Effect::Note { .. }
+            | Effect::Skill { .. }
+            | Effect::Delegate { .. },
+        )
+        | None => Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow }),
     }
 }
 

@@ -112,7 +112,8 @@ impl Approver for Leaves {
 async fn when_the_front_ends_person_leaves_the_desk_goes_on_as_long_as_was_said() {
     let world = world();
     let yes = DeskAnswer::Granted { scope: Scope::Call, by: "ada".into() };
-    let (reply, _) = tokio::join!(write(&world, &session(&world, Leaves, HOUR)), answer(&world, yes));
+    let patient = session(&world, Leaves, HOUR);
+    let (reply, _) = tokio::join!(write(&world, &patient), answer(&world, yes));
     assert!(reply.ok, "{reply:?}");
     let reply = write(&world, &session(&world, Leaves, Duration::ZERO)).await;
     assert_eq!(reply.error.unwrap().code, ErrorCode::ApprovalRequired);

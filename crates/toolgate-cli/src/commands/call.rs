@@ -9,11 +9,11 @@ use clap::Args;
 use semver::VersionReq;
 use serde_json::Value;
 use toolgate_contract::{CancellationToken, Reply, strict_json};
-use toolgate_runtime::{Approver, NobodyToAsk};
+use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
 use crate::exit::Exit;
-use crate::terminal::{ApproveOnce, TerminalApprover, TerminalSink, show_reply};
+use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
 use crate::wiring::{Desk, RunChoice, person_name};
 
 /// As long as a command may take, in milliseconds.
@@ -75,7 +75,11 @@ impl Call {
         let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: "cli" };
         let stay = desk.begin(&choice)?;
         let sink = Arc::new(TerminalSink::new(setting.json));
-        let session = stay.session.approved_by(self.approver(setting)).watched_by(Arc::clone(&sink) as _);
+        let session = stay
+            .session
+            .approved_by(self.approver(setting))
+            .answered_by(respondent(setting))
+            .watched_by(Arc::clone(&sink) as _);
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
         call.justification = self.justification;
@@ -128,6 +132,14 @@ fn patient(tool: &str, mut args: Value) -> Value {
     args
 }
 
+/// Whoever answers the agent's own questions: the person at the terminal, if there is one.
+pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
+    match !setting.json && TerminalApprover::is_possible() {
+        true => Arc::new(TerminalRespondent { by: person_name() }),
+        false => Arc::new(NobodyAnswers),
+    }
+}
+
 fn print(reply: &Reply, setting: &Setting, sink: &TerminalSink) -> Result<()> {
     match setting.json {
         true => anstream::println!("{}", serde_json::to_string(reply)?),
@@ -137,7 +149,7 @@ fn print(reply: &Reply, setting: &Setting, sink: &TerminalSink) -> Result<()> {
 }
 
 /// Ctrl-C cancels the call; a second one ends the program at once.
-fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
+pub(super) fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();

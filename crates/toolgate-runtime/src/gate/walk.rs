@@ -20,7 +20,9 @@ use super::cleared::{Cleared, Recorded};
 use super::runner::Runner;
 use super::speaker::{Origin, Speaker};
 use super::witness::Witness;
+use super::writer::Writer;
 use crate::session::Session;
+use crate::skills::Librarian;
 use crate::steps::Steps;
 use crate::trim;
 
@@ -103,7 +105,8 @@ impl<'a> Walk<'a> {
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
-        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
+        let (ceilings, bounds) = (self.session.ceilings(), self.session.bounds());
+        let question = Question { tool, effects: &self.effects, ceilings: &ceilings, bounds: bounds.as_deref() };
         self.gate.policy.judge(&question)
     }
 
@@ -257,6 +260,7 @@ impl<'a> Walk<'a> {
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
+            respondent: Arc::clone(&session.respondent),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
             origin: Arc::clone(&self.origin),
@@ -276,8 +280,12 @@ impl<'a> Walk<'a> {
             changes: Arc::new(changer),
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
+            notes: Arc::new(self.writer()),
+            skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
             processes: Arc::new(self.runner()),
+            agents: session.agents.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
@@ -303,6 +311,20 @@ impl<'a> Walk<'a> {
                 origin: Arc::clone(&self.origin),
             },
             session: session.id.clone(),
+        }
+    }
+
+    fn writer(&self) -> Writer {
+        let (gate, session) = (self.gate, self.session);
+        Writer { store: gate.note_store.clone(), redactor: Arc::clone(&gate.redactor), session: session.id.clone() }
+    }
+
+    fn librarian(&self) -> Librarian {
+        Librarian {
+            shelves: Arc::clone(&self.gate.shelves),
+            veil: Arc::clone(&self.gate.veil),
+            settings: Arc::clone(&self.gate.settings),
+            active: Arc::clone(&self.session.skills),
         }
     }
 

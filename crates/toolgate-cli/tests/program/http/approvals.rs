@@ -10,10 +10,15 @@ use super::client::Client;
 use super::server::Server;
 use crate::world::{PROGRAM, Said, World};
 
+/// A server that asks before it edits.
+fn start() -> Server {
+    Server::start_in(World::new(), &["--ask", "tool=edit"])
+}
+
 /// A call that asks, from a session that waits.
 fn asking(server: &Server, wanted: &Value) -> (Value, Client) {
     let (session, mut client) = server.session(wanted);
-    let call = json!({ "name": "delete", "args": { "path": "hello.txt" } });
+    let call = json!({ "name": "edit", "args": { "path": "hello.txt", "find": "hello", "replace": "bye" } });
     client.send("POST", "/v1/calls", &[], Some(&call));
     (session, client)
 }
@@ -35,22 +40,22 @@ fn answer(client: &mut Client, approval: &Value, answer: &Value) -> u16 {
 
 #[test]
 fn a_waiting_call_is_approved_over_http_and_runs() {
-    let server = Server::start();
+    let server = start();
     let (session, mut client) = asking(&server, &json!({ "wait_seconds": 600 }));
     let mut owner = server.owner();
     let approval = waiting(&mut owner);
     assert_eq!((&approval["session"], &approval["run"]), (&session["id"], &session["run"]));
-    assert_eq!(approval["request"]["tool"], "delete");
-    assert!(approval["request"]["preview"].as_str().unwrap().contains("-hello"), "{approval}");
+    assert_eq!(approval["request"]["tool"], "edit");
+    assert!(approval["request"]["preview"].as_str().unwrap().contains("-hello\n+bye\n"), "{approval}");
     assert!(approval["expires"].is_string(), "{approval}");
     let scopes: Vec<&Value> = approval["request"]["scopes"].as_array().unwrap().iter().map(|o| &o["scope"]).collect();
-    assert_eq!(scopes, ["call", "run", "session", "always"]);
+    assert_eq!(scopes[..3], ["call", "run", "session"]);
     let shown = owner.get(&format!("/v1/approvals/{}", approval["id"].as_str().unwrap())).json();
     assert_eq!(shown, approval);
     assert_eq!(answer(&mut owner, &approval, &json!({ "answer": "approve", "scope": "run" })), 204);
     let reply = client.receive().json();
     assert_eq!(reply["ok"], true, "{reply}");
-    assert!(!server.world.workspace().join("hello.txt").exists());
+    assert_eq!(server.world.read("hello.txt"), "bye\nworld\n");
     assert_eq!(answer(&mut owner, &approval, &json!({ "answer": "deny" })), 404, "it is off the desk");
     let events = server.events(session["run"].as_str().unwrap());
     let granted = events.iter().find(|event| event["kind"] == "approval_granted").unwrap();
@@ -59,7 +64,7 @@ fn a_waiting_call_is_approved_over_http_and_runs() {
 
 #[test]
 fn a_no_reaches_the_model_in_the_persons_words() {
-    let server = Server::start();
+    let server = start();
     let (_, mut client) = asking(&server, &json!({ "wait_seconds": 600 }));
     let mut owner = server.owner();
     let approval = waiting(&mut owner);
@@ -67,12 +72,12 @@ fn a_no_reaches_the_model_in_the_persons_words() {
     let reply = client.receive().json();
     assert_eq!(reply["error"]["code"], "approval_denied");
     assert!(reply["error"]["message"].as_str().unwrap().contains("keep it"), "{reply}");
-    assert!(server.world.workspace().join("hello.txt").exists());
+    assert_eq!(server.world.read("hello.txt"), "hello\nworld\n");
 }
 
 #[test]
 fn a_session_sees_its_own_asks_and_answers_them_only_if_the_owner_said_so() {
-    let server = Server::start();
+    let server = start();
     let (_, _asking) = asking(&server, &json!({ "id": "worker", "wait_seconds": 600 }));
     let approval = waiting(&mut server.owner());
     let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
@@ -81,8 +86,6 @@ fn a_session_sees_its_own_asks_and_answers_them_only_if_the_owner_said_so() {
     assert_eq!(stranger.get(&path).status, 404, "another session's approval doesn't exist");
     assert_eq!(stranger.post(&path, &json!({ "answer": "approve" })).status, 404);
 
-    let (_, mut own) = asking(&server, &json!({ "id": "own", "wait_seconds": 600, "may_answer": false }));
-    own.leave();
     let (session, _asking) = asking(&server, &json!({ "id": "answering", "wait_seconds": 600, "may_answer": true }));
     let mut answering = Client::new(server.address, session["token"].as_str());
     let mine = waiting(&mut answering);
@@ -93,7 +96,7 @@ fn a_session_sees_its_own_asks_and_answers_them_only_if_the_owner_said_so() {
 
 #[test]
 fn whoever_makes_calls_does_not_approve_them() {
-    let server = Server::start();
+    let server = start();
     let (session, _asking) = asking(&server, &json!({ "wait_seconds": 600 }));
     let mut same = Client::new(server.address, session["token"].as_str());
     let approval = waiting(&mut same);
@@ -104,19 +107,19 @@ fn whoever_makes_calls_does_not_approve_them() {
 
 #[test]
 fn another_terminal_answers_a_call_that_waits() {
-    let server = Server::start();
+    let server = start();
     let (session, mut client) = asking(&server, &json!({ "wait_seconds": 600 }));
     let approval = waiting(&mut server.owner());
     let world = &server.world;
     let listed = world.run(&["approvals"]);
     assert!(
-        listed.out.contains(approval["id"].as_str().unwrap()) && listed.out.contains("delete hello.txt"),
+        listed.out.contains(approval["id"].as_str().unwrap()) && listed.out.contains("write hello.txt"),
         "{listed:?}"
     );
     let json = world.run(&["--json", "approvals", "list"]).json();
     assert_eq!(json[0]["session"], session["id"]);
     let shown = world.run(&["approvals", "show"]);
-    for words in ["May this run?", "-hello", "[y] yes", "[s] session", "this one call"] {
+    for words in ["May this run?", "-hello", "+bye", "[y] yes", "[s] session", "this one call"] {
         assert!(shown.err.contains(words), "{words} is missing: {shown:?}");
     }
     let said = world.run(&["approvals", "approve", "last", "--scope", "session"]);
@@ -130,7 +133,7 @@ fn another_terminal_answers_a_call_that_waits() {
 
 #[test]
 fn without_a_wait_nobody_is_waited_for() {
-    let server = Server::start();
+    let server = start();
     let (_, mut client) = asking(&server, &json!({}));
     let reply = client.receive().json();
     assert_eq!(reply["error"]["code"], "approval_required");

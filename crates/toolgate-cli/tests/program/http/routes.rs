@@ -41,7 +41,7 @@ fn what_is_no_call_is_a_problem_in_the_one_shape() {
         (client.post("/v1/approvals/ask_none", &json!({ "answer": "perhaps" })), 400, "invalid_request"),
         (client.delete("/v1/sessions/none"), 404, "not_found"),
         (client.delete("/v1/calls/none"), 404, "not_found"),
-        (client.post("/v1/sessions", &json!({ "id": "../x" })), 404, "not_found"),
+        (client.post("/v1/sessions", &json!({ "id": "../x" })), 400, "invalid_request"),
         (client.post("/v1/sessions", &json!({ "wait_seconds": 999_999 })), 400, "invalid_request"),
         (client.get("/v1/changes?run=run_none"), 404, "not_found"),
     ];
