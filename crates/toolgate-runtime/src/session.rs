@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
-use toolgate_policy::Ceiling;
+use toolgate_policy::{Bounds, Ceiling};
 
 use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
-use crate::approval::{Approver, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
 use crate::skills::ActiveSkills;
 
@@ -70,6 +69,7 @@ pub struct Session {
     pub agents: Option<Arc<dyn Agents>>,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
+    bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
 }
 
 impl Session {
@@ -94,6 +94,7 @@ impl Session {
             agents: None,
             skills: Arc::default(),
             grants: Arc::default(),
+            bounds: Arc::default(),
         }
     }
 
@@ -150,6 +151,15 @@ impl Session {
             None => self.approver.ask(request).await,
             Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
         }
+    }
+
+    /// From the next call on, the session is held to these places, or to none in particular.
+    pub fn hold_to(&self, bounds: Option<Bounds>) {
+        *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
+    }
+
+    pub(crate) fn bounds(&self) -> Option<Arc<Bounds>> {
+        self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Writes events down, then shows them.
