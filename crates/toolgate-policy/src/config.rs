@@ -320,6 +320,7 @@ struct File {
     redact: Redact,
     #[serde(default)]
     skills: SkillsConfig,
+    #[serde(default)]
     approvals: ApprovalsConfig,
 }
 
