@@ -67,7 +67,7 @@ pub use config::{
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
-pub use judge::Question;
+pub use judge::{Bounds, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, Settings};

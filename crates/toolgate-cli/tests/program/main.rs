@@ -10,6 +10,7 @@ mod http;
 mod inbox;
 mod init;
 mod killed;
+mod mcp;
 mod policy;
 mod record;
 mod replay;
