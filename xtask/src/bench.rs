@@ -56,11 +56,25 @@ const BENCHES: &[Bench] = &[
         peer: "rg, fd, sed, tail and git apply",
     },
     Bench {
+        name: "agent",
+        package: "toolgate-agent",
+        targets: &["agent"],
+        measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
+        peer: "the same calls made one by one through the gate, and reading the same events",
+    },
+    Bench {
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],
         measures: "starting a confined command, prepared and from nothing, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
+    },
+    Bench {
+        name: "mcp",
+        package: "toolgate-cli",
+        targets: &["mcp"],
+        measures: "starting the MCP server, reading 4 KiB, and memory after 10,000 calls",
+        peer: "rust-mcp-filesystem and server-filesystem, as far as they are installed",
     },
 ];
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use toolgate_contract::{AnyTool, Clock, RunFacts, SystemClock};
+use toolgate_contract::{AnyTool, Clock, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
@@ -25,6 +25,8 @@ pub(crate) struct Place {
     /// Where configuration comes from.
     pub(crate) sources: Sources,
     flags: PolicyFlags,
+    /// The workspace whose trust counts: its own, or that of the one it is a copy of.
+    trusted_as: PathBuf,
 }
 
 impl Place {
@@ -37,12 +39,23 @@ impl Place {
         };
         let workspace = std::fs::canonicalize(&named)
             .with_context(|| format!("the workspace {} can't be opened", named.display()))?;
-        Ok(Self { workspace, sources, flags })
+        Ok(Self { trusted_as: workspace.clone(), workspace, sources, flags })
     }
 
     /// Reads every layer of configuration.
     pub(crate) fn load(&self) -> Result<Compiled> {
-        self.sources.load(&self.workspace, &self.flags)
+        self.sources.load(&self.workspace, &self.trusted_as, &self.flags)
+    }
+
+    /// A copy of this workspace, by the same rules.
+    pub(crate) fn copied_to(&self, folder: &Path) -> Result<Self> {
+        let copy = Self::find(Some(folder.to_owned()), self.sources.clone(), self.flags.clone())?;
+        Ok(Self { trusted_as: self.trusted_as.clone(), ..copy })
+    }
+
+    /// Whether the user trusts the workspace as its own file is now.
+    pub(crate) fn is_trusted(&self) -> Result<bool> {
+        self.sources.trusts(&self.workspace, &self.trusted_as)
     }
 
     /// The workspace's record.
@@ -77,7 +90,7 @@ impl Place {
 
 /// Everything a call needs, opened once.
 pub(crate) struct Desk {
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
@@ -105,6 +118,11 @@ pub(crate) struct Stay {
 impl Desk {
     /// Reads configuration and opens files, record and gate.
     pub(crate) fn open(place: &Place) -> Result<Self> {
+        Self::open_with(place, Vec::new(), Vec::new())
+    }
+
+    /// The same, with tools and secrets that only one front end brings.
+    pub(crate) fn open_with(place: &Place, tools: Vec<Arc<dyn AnyTool>>, more: Vec<(String, String)>) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
@@ -125,35 +143,41 @@ impl Desk {
             indexer: indexer(&state),
         };
         let approvals = approvals(place, &compiled.settings, &clock);
-        let secrets = own_secrets(&compiled.settings);
-        let files = Arc::new(roots(place, &compiled.settings)?);
+        let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
+        let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
         let compiled_roots = compiled.settings.roots.clone();
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo]))?;
-        let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
+        let redactor = Redactor::new(secrets);
+        let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
+            .with_notes(place.state()?, options.clone())
+            .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots)))
             .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate, clock, facts, state, options, approvals })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })
     }
 
     /// Begins a run, or goes on with one.
     pub(crate) fn begin(&self, choice: &RunChoice) -> Result<Stay> {
-        let run = match &choice.run {
-            Some(run) => self.state.open_run(run, &self.options)?,
-            None => {
-                let facts = RunFacts {
-                    session: choice.session.clone(),
-                    front_end: choice.front_end.into(),
-                    ..self.facts.clone()
-                };
-                self.state.begin_run(&format!("run_{}", self.clock.id().simple()), facts, &self.options)?
-            }
-        };
+        match &choice.run {
+            Some(run) => self.stay(self.state.open_run(run, &self.options)?, choice),
+            None => self.begin_as(&format!("run_{}", self.clock.id().simple()), choice),
+        }
+    }
+
+    /// Begins a run under this id.
+    pub(crate) fn begin_as(&self, run: &str, choice: &RunChoice) -> Result<Stay> {
+        let (session, front_end) = (choice.session.clone(), choice.front_end.into());
+        let facts = RunFacts { session, front_end, ..self.facts.clone() };
+        self.stay(self.state.begin_run(run, facts, &self.options)?, choice)
+    }
+
+    fn stay(&self, run: Run, choice: &RunChoice) -> Result<Stay> {
         let run = Arc::new(run);
         let session_grants = self.state.session_grants(&choice.session, &self.options)?;
         let recorder = RunRecorder::new(Arc::clone(&run), session_grants);

@@ -11,8 +11,8 @@ use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
 use crate::folder::{Folder, check_id};
 use crate::sqlite::set_aside;
 use crate::{
-    ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, SealKey,
-    SqliteStore, hex, reindex,
+    ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
+    SealKey, SqliteInbox, SqliteStore, hex, reindex,
 };
 
 /// The folder's name.
@@ -39,7 +39,7 @@ impl Default for RunOptions {
 
 /// The state folder of one workspace.
 pub struct State {
-    folder: Folder,
+    folder: Arc<Folder>,
     runs: Folder,
     sessions: Folder,
 }
@@ -62,7 +62,7 @@ impl State {
     /// Opens the state folder of a workspace, and makes it if there is none.
     pub fn open(workspace: &Path) -> Result<Self, JournalError> {
         let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
-        let folder = Folder::at(&workspace)?.make(NAME)?;
+        let folder = Arc::new(Folder::at(&workspace)?.make(NAME)?);
         if folder.existing(".gitignore")?.is_none() {
             folder.put(".gitignore", b"*\n", Durability::Os)?;
         }
@@ -135,6 +135,13 @@ impl State {
         Ok(Grants::new(folder, "grants.jsonl", format!("session {session}"), options))
     }
 
+    /// The books of a session, and those that all sessions share.
+    pub fn notebook(&self, session: &str, options: &RunOptions) -> Result<Notebook, JournalError> {
+        check_id("session", session)?;
+        let folder = self.sessions.make(session)?;
+        Ok(Notebook::new(folder, Arc::clone(&self.folder), session, options.key.clone(), options.durability))
+    }
+
     /// The bytes behind undo.
     pub fn contents(&self, durability: Durability) -> Result<Contents, JournalError> {
         Ok(Contents::new(self.folder.make("content")?, durability))
@@ -148,6 +155,13 @@ impl State {
     /// Waits until nobody else changes files here.
     pub fn begin_change(&self) -> Result<Changing, JournalError> {
         Changing::begin(&self.folder)
+    }
+
+    /// Opens the embedded inbox.
+    pub fn inbox(&self) -> Result<SqliteInbox, JournalError> {
+        // SQLite would make the file readable by others; its companions take their mode from it.
+        self.folder.file("inbox.db", OFlags::RDWR | OFlags::CREATE)?;
+        SqliteInbox::open(&self.path().join("inbox.db"))
     }
 
     /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the

@@ -35,6 +35,7 @@
 //! ignored, with a warning each.
 
 mod case;
+mod ceiling;
 mod commands;
 mod compile;
 mod config;
@@ -57,15 +58,16 @@ mod standing;
 #[cfg(test)]
 mod testing;
 
+pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
     ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive,
-    ToolLimits, Tools, UndoConfig, Unknown,
+    SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
-pub use judge::{Ceiling, Question};
+pub use judge::{Bounds, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, Settings};

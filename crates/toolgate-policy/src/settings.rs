@@ -10,7 +10,7 @@ use crate::config::{Root, RootAccess, ToolLimits, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
-use toolgate_contract::{Access, Place};
+use toolgate_contract::{Access, AllowedTools, Place};
 
 /// What configuration says beside rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,10 @@ pub struct Settings {
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
     pub unknown_commands: Unknown,
+    /// Skills that nobody may load.
+    pub denied_skills: BTreeSet<String>,
+    /// What a skill's own list of tools means.
+    pub allowed_tools: AllowedTools,
     /// Seconds that a call waits at the desk where its front end has nobody to ask.
     pub approval_wait_seconds: u64,
 }
@@ -77,7 +81,7 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell"]).collect();
+    let tools: BTreeSet<&str> = stated.chain(["shell", "ask", "task", "agents"]).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -89,6 +93,8 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
+        denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
+        allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
 }
@@ -122,10 +128,26 @@ fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<St
     limits
 }
 
-/// Commands bring a time limit of their own, which this leaves room for.
+/// A skill's list is a ceiling unless some layer that may loosen says otherwise and none contradicts it.
+fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> AllowedTools {
+    let mut strictest = None;
+    for input in layers {
+        match input.config.skills.allowed_tools {
+            Some(AllowedTools::Approval) if !input.may_loosen() => {
+                warnings.push(input.ignored("the approval of skills' tools (`allowed_tools`)", false));
+            }
+            wanted => strictest = strictest.max(wanted),
+        }
+    }
+    strictest.unwrap_or_default()
+}
+
+/// Commands and agents bring time limits of their own, which this leaves room for; and a person takes their time.
 fn usual_limits(tool: Option<&str>) -> Limits {
     match tool {
+        Some("ask") => Limits { timeout_seconds: 3600, ..Limits::default() },
         Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
+        Some("task" | "agents") => Limits { timeout_seconds: 86_400, ..Limits::default() },
         _ => Limits::default(),
     }
 }
@@ -303,6 +325,18 @@ mod tests {
         assert_eq!(merged.durability, Durability::Sync);
         assert_eq!(merged.unknown_commands, Unknown::Ask);
         assert!(merged.secret_names.contains("A") && merged.secret_names.contains("B"));
+    }
+
+    #[test]
+    fn a_skills_tools_are_a_ceiling_until_somebody_who_may_says_otherwise() {
+        let means = |word: &str| format!("[skills]\nallowed_tools = '{word}'\ndeny = ['{word}']");
+        assert_eq!(settings(vec![]).0.allowed_tools, AllowedTools::Ceiling);
+        let approval = || layer(Layer::User, &means("approval"));
+        assert_eq!(settings(vec![approval()]).0.allowed_tools, AllowedTools::Approval);
+        let (merged, warnings) = settings(vec![approval(), untrusted(&means("ceiling"))]);
+        assert_eq!((merged.allowed_tools, merged.denied_skills.len()), (AllowedTools::Ceiling, 2), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&means("approval"))]);
+        assert_eq!((merged.allowed_tools, warnings.len()), (AllowedTools::Ceiling, 1), "{warnings:?}");
     }
 
     #[test]

@@ -119,8 +119,16 @@ impl Policy {
             }
             Voice::Ceiling(index) => {
                 let source = &question.ceilings[index].source;
-                let reason = format!("`{tool}` isn't among the tools of {source}.");
+                let reason = match opinion.effect {
+                    None => format!("`{tool}` isn't among the tools of {source}."),
+                    Some(_) => format!("This command isn't among those that {source} lists for `{tool}`."),
+                };
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
+            }
+            Voice::OutOfBounds => {
+                let source = question.bounds.map_or("the session", |bounds| bounds.source.as_str());
+                let reason = format!("It goes beyond {source}, which this session is held to.");
+                (name(format!("places of {source}")), reason, ErrorCode::PathOutsideWorkspace)
             }
             Voice::ReadOnlyRoot => {
                 let reason = "The path lies in a root that is only for reading.".to_owned();

@@ -4,6 +4,7 @@ mod changer;
 mod cleared;
 mod speaker;
 mod walk;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +13,20 @@ use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
     Veil, Verdict,
 };
-use toolgate_journal::{Contents, State};
+use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
+use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
 use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
 use crate::session::Session;
+use crate::skills::SkillShelf;
 use crate::steps::Steps;
 use crate::trim::Limits;
 use crate::versions::Versions;
@@ -32,7 +35,7 @@ use crate::versions::Versions;
 pub struct Gate {
     registry: Registry,
     policy: Arc<Policy>,
-    settings: Settings,
+    settings: Arc<Settings>,
     files: Arc<dyn Files>,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
@@ -41,6 +44,8 @@ pub struct Gate {
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
     workshop: Option<Arc<Workshop>>,
+    note_store: Option<Arc<NoteStore>>,
+    shelves: Arc<[SkillShelf]>,
     versions: Arc<Versions>,
     locks: Locks,
 }
@@ -69,7 +74,7 @@ impl Gate {
         Self {
             registry,
             policy,
-            settings,
+            settings: Arc::new(settings),
             files,
             redactor: Arc::new(redactor),
             clock,
@@ -78,6 +83,8 @@ impl Gate {
             replay: Replay::default(),
             processes: None,
             workshop: None,
+            note_store: None,
+            shelves: Arc::default(),
             versions: Arc::default(),
             locks: Locks::default(),
         }
@@ -94,6 +101,20 @@ impl Gate {
     #[must_use]
     pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
         self.workshop = Some(Arc::new(Workshop::new(state, contents)));
+        self
+    }
+
+    /// Lets the agent keep books of its own in this workspace's state: things to do, a plan, a memory.
+    #[must_use]
+    pub fn with_notes(mut self, state: State, options: RunOptions) -> Self {
+        self.note_store = Some(Arc::new(NoteStore::new(state, options)));
+        self
+    }
+
+    /// Lets the agent load skills from these folders; of two skills with one name the first counts.
+    #[must_use]
+    pub fn with_skills(mut self, shelves: Vec<SkillShelf>) -> Self {
+        self.shelves = shelves.into();
         self
     }
 
@@ -131,18 +152,26 @@ impl Gate {
         walk.answer(outcome)
     }
 
+    /// Refuses a call that couldn't even be read, and records it like every other.
+    pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
+        Walk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
+    }
+
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let tool = self.registry.find(&call.name)?;
         let effects = self.locate(tool.prepare(call)?.effects())?;
-        let verdict = self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings });
+        let verdict =
+            self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings, bounds: None });
         Ok(Judgement { effects, verdict })
     }
 
     /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
     pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
         let tool = self.registry.find(tool).ok()?.declaration();
-        let judge = |effects: Vec<Located>| self.policy.judge(&Question { tool, effects: &effects, ceilings: &[] });
+        let judge = |effects: Vec<Located>| {
+            self.policy.judge(&Question { tool, effects: &effects, ceilings: &[], bounds: None })
+        };
         Some(self.locate(effects).map(judge))
     }
 
@@ -154,6 +183,16 @@ impl Gate {
     /// All tools, whether policy offers them or not.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.registry.declarations()
+    }
+
+    /// What replaces secrets, for front ends that show more than replies.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Tells the time and makes ids, as the record does.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// The policy in force.

@@ -7,6 +7,7 @@
 mod approval;
 mod gate;
 mod grants;
+mod inquiry;
 mod locks;
 mod nearest;
 mod record;
@@ -14,6 +15,7 @@ pub mod redact;
 mod registry;
 mod replay;
 mod session;
+mod skills;
 mod steps;
 pub mod trim;
 mod undo;
@@ -23,9 +25,11 @@ mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use gate::{Cleared, Gate, Judgement};
+pub use inquiry::{NobodyAnswers, Respondent};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};
 pub use replay::Replay;
 pub use session::{EventSink, NobodyWatches, Recorder, Session};
+pub use skills::SkillShelf;
 pub use steps::Steps;
 pub use undo::Undo;

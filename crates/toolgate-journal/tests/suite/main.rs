@@ -5,10 +5,14 @@
 
 mod artifacts;
 mod desk;
+mod export;
 mod follow;
 mod grants;
+mod inbox;
+mod inbox_suite;
 mod indexer;
 mod journal;
+mod notebook;
 mod processes;
 mod seal;
 mod sqlite;

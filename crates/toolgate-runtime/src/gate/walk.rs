@@ -17,7 +17,9 @@ use super::Gate;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
 use super::speaker::{Origin, Speaker};
+use super::writer::Writer;
 use crate::session::Session;
+use crate::skills::Librarian;
 use crate::steps::Steps;
 use crate::trim;
 
@@ -93,7 +95,8 @@ impl<'a> Walk<'a> {
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
-        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
+        let (ceilings, bounds) = (self.session.ceilings(), self.session.bounds());
+        let question = Question { tool, effects: &self.effects, ceilings: &ceilings, bounds: bounds.as_deref() };
         self.gate.policy.judge(&question)
     }
 
@@ -243,6 +246,7 @@ impl<'a> Walk<'a> {
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
+            respondent: Arc::clone(&session.respondent),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
             origin: Arc::clone(&self.origin),
@@ -262,11 +266,29 @@ impl<'a> Walk<'a> {
             changes: Arc::new(changer),
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
+            notes: Arc::new(self.writer()),
+            skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
             processes: gate.processes.clone(),
+            agents: session.agents.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
+    }
+
+    fn writer(&self) -> Writer {
+        let (gate, session) = (self.gate, self.session);
+        Writer { store: gate.note_store.clone(), redactor: Arc::clone(&gate.redactor), session: session.id.clone() }
+    }
+
+    fn librarian(&self) -> Librarian {
+        Librarian {
+            shelves: Arc::clone(&self.gate.shelves),
+            veil: Arc::clone(&self.gate.veil),
+            settings: Arc::clone(&self.gate.settings),
+            active: Arc::clone(&self.session.skills),
+        }
     }
 
     fn declared(&self) -> &'a Declaration {
