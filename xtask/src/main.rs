@@ -10,6 +10,7 @@ mod bench;
 mod clients;
 mod command_line;
 mod fuzz;
+mod schemathesis;
 mod setup;
 mod step;
 mod test;

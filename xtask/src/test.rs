@@ -9,6 +9,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::clients;
 use crate::command_line::CommandLine;
+use crate::schemathesis;
 use crate::setup;
 use crate::step::{self, Outcome, Step};
 
@@ -36,6 +37,7 @@ fn steps(full: bool) -> Vec<Step> {
         Step::new("postgres", "the store for many hosts, on servers of its own", || {
             run_tests("--package toolgate-journal --features postgres --test postgres", "")
         }),
+        Step::new("http", "no request breaks the HTTP server", schemathesis::run),
         Step::new("clients", "real clients of MCP, and the public conformance suite", clients::run),
         Step::command(
             "doctest",

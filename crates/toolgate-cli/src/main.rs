@@ -1,11 +1,14 @@
 //! The program `toolgate`: reads configuration, wires the rest, and speaks to the person.
 
+mod attach;
 mod commands;
 mod config;
 mod exit;
+mod shelves;
 mod terminal;
 mod trust;
 mod wiring;
+mod work;
 
 use clap::Parser;
 

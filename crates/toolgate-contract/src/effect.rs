@@ -6,8 +6,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Book;
+
 /// One thing that a call will touch. A path effect covers everything beneath its path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
     /// Reads a file or what lies in a folder.
@@ -41,15 +43,45 @@ pub enum Effect {
     },
     /// Talks to the person.
     Speak,
+    /// Follows a process that this session started, or ends it.
+    Attend {
+        /// The process' handle; `*` is every process.
+        process: String,
+    },
+    /// Writes into a process that this session started. What it makes of that can't be known beforehand.
+    Feed {
+        /// The process' handle.
+        process: String,
+        /// What is written.
+        text: String,
+    },
     /// Reads back output that an earlier call of this run stored.
     Recall {
         /// The artifact's id.
         artifact: String,
     },
+    /// Looks into one of the agent's own books, or writes in it.
+    Note {
+        /// Which.
+        book: Book,
+        /// What is done with it.
+        access: Access,
+    },
+    /// Loads a skill.
+    Skill {
+        /// Its name; none for a look at all of them.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        name: Option<String>,
+    },
+    /// Sets other agents to work. Each of their calls is judged on its own.
+    Delegate {
+        /// Which kind of agent, or which one.
+        agent: String,
+    },
 }
 
 /// What a path effect does with its path, mildest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Looks at it.
@@ -61,6 +93,9 @@ pub enum Access {
 }
 
 impl Effect {
+    /// Stands for every process.
+    pub const ALL: &'static str = "*";
+
     /// A read of `path`.
     pub fn read(path: impl Into<String>) -> Self {
         Self::Read { path: path.into() }
@@ -102,9 +137,11 @@ impl Effect {
             Self::Read { .. } => Permission::FsRead,
             Self::Write { .. } => Permission::FsWrite,
             Self::Delete { .. } => Permission::FsDelete,
-            Self::Run { .. } => Permission::ProcExec,
+            Self::Run { .. } | Self::Attend { .. } | Self::Feed { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
-            Self::Speak | Self::Recall { .. } => Permission::Agent,
+            Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
+                Permission::Agent
+            }
         }
     }
 }
@@ -119,7 +156,15 @@ impl fmt::Display for Effect {
             Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
             Self::Speak => f.write_str("speak to the person"),
+            Self::Attend { process } if process == Self::ALL => f.write_str("look at all processes"),
+            Self::Attend { process } => write!(f, "attend to {process}"),
+            Self::Feed { process, text } => write!(f, "write {text:?} into {process}"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
+            Self::Note { book, access: Access::Read } => write!(f, "look at {book}"),
+            Self::Note { book, .. } => write!(f, "write {book}"),
+            Self::Skill { name: Some(name) } => write!(f, "load the skill {name}"),
+            Self::Skill { name: None } => f.write_str("look for skills"),
+            Self::Delegate { agent } => write!(f, "set the agent {agent} to work"),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::{
     JsonSchema, Schema,
@@ -25,6 +26,8 @@ pub trait Tool: Send + Sync + 'static {
     type Output: Serialize + JsonSchema + Send;
     /// Name, version, risk and rights.
     const SPEC: Spec;
+    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    const LONGEST: Option<Duration> = None;
 
     /// What a call with these arguments will touch. Pure; read before anything runs.
     fn effects(&self, args: &Self::Args) -> Vec<Effect>;
@@ -72,6 +75,10 @@ pub trait AnyTool: Send + Sync {
     fn declaration(&self) -> &Declaration;
     /// What became of its older majors.
     fn adapters(&self) -> &[Adapter];
+    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    fn longest(&self) -> Option<Duration> {
+        None
+    }
     /// Takes validated arguments and makes a call out of them that only needs to be run.
     fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
 }
@@ -138,6 +145,10 @@ impl<T: Tool> AnyTool for Erased<T> {
 
     fn adapters(&self) -> &[Adapter] {
         &self.adapters
+    }
+
+    fn longest(&self) -> Option<Duration> {
+        T::LONGEST
     }
 
     fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {

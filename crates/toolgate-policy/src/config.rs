@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate_contract::{Access, Decision, Permission, Risk};
+use toolgate_contract::{Access, AllowedTools, Decision, Permission, Risk};
 
 use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
@@ -30,12 +30,18 @@ pub struct Config {
     pub roots: Vec<Root>,
     /// How much output a call may return, and how long it may take.
     pub limits: LimitsConfig,
+    /// What a session's processes may use.
+    pub processes: ProcessesConfig,
     /// How the record is kept.
     pub audit: Audit,
     /// How much is kept for undo.
     pub undo: UndoConfig,
     /// What else is a secret.
     pub redact: Redact,
+    /// How skills are used.
+    pub skills: SkillsConfig,
+    /// How long approvals are waited for.
+    pub approvals: ApprovalsConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -246,6 +252,18 @@ impl LimitsConfig {
     }
 }
 
+/// `[processes]`: what a session's processes may use. What is not given is left as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessesConfig {
+    /// How many may run at a time, 8 if left out.
+    pub most: Option<u64>,
+    /// Seconds that one may go on without its call, 3600 if left out.
+    pub timeout_seconds: Option<u64>,
+    /// Bytes of output that are kept of one, 1 GiB if left out; what writes more is stopped.
+    pub output_bytes: Option<u64>,
+}
+
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -262,12 +280,31 @@ pub struct UndoConfig {
     pub quota_bytes: Option<u64>,
 }
 
+/// `[approvals]`: how long approvals are waited for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalsConfig {
+    /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
+    /// out, and the call is refused at once.
+    pub wait_seconds: Option<u64>,
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redact {
     /// Names of environment variables whose values are secrets.
     pub names: Vec<String>,
+}
+
+/// `[skills]`: how skills are used.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillsConfig {
+    /// Names of skills that nobody may load.
+    pub deny: Vec<String>,
+    /// What a skill's own list of tools means.
+    pub allowed_tools: Option<AllowedTools>,
 }
 
 /// The file as TOML has it: the same as [`Config`], with the places of the rules.
@@ -290,11 +327,17 @@ struct File {
     #[serde(default)]
     limits: LimitsConfig,
     #[serde(default)]
+    processes: ProcessesConfig,
+    #[serde(default)]
     audit: Audit,
     #[serde(default)]
     undo: UndoConfig,
     #[serde(default)]
     redact: Redact,
+    #[serde(default)]
+    skills: SkillsConfig,
+    #[serde(default)]
+    approvals: ApprovalsConfig,
 }
 
 impl Config {
@@ -314,9 +357,12 @@ impl Config {
             sensitive: file.sensitive,
             roots: file.roots,
             limits: file.limits,
+            processes: file.processes,
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,
+            skills: file.skills,
+            approvals: file.approvals,
         })
     }
 }
@@ -356,6 +402,11 @@ mod tests {
             quota_bytes = 5_000_000
             [redact]
             names = ["MY_PIN"]
+            [skills]
+            deny = ["deploy"]
+            allowed_tools = "approval"
+            [approvals]
+            wait_seconds = 60
             "#,
             "test",
         )
@@ -369,6 +420,8 @@ mod tests {
         assert_eq!(config.limits.of(Some("read")).lines, Some(10));
         assert_eq!(config.audit.durability, Some(Durability::Sync));
         assert_eq!(config.undo.quota_bytes, Some(5_000_000));
+        assert_eq!((config.skills.deny.len(), config.skills.allowed_tools), (1, Some(AllowedTools::Approval)));
+        assert_eq!(config.approvals.wait_seconds, Some(60));
         assert_eq!(Config::parse("", "test"), Ok(Config::default()));
     }
 

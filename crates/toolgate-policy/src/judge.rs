@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
 
 use crate::case::Case;
+use crate::ceiling::{Ceiling, on_commands_beyond};
 use crate::config::RootAccess;
 use crate::guards::guard_over;
 use crate::host::Host;
@@ -50,15 +51,6 @@ impl Bounds {
     }
 }
 
-/// A set of tools that a call is held to: an active skill's, a sub-agent's (C-14). It can only narrow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ceiling {
-    /// Whose it is, such as `skill review`.
-    pub source: String,
-    /// The tools, by name.
-    pub tools: Vec<String>,
-}
-
 impl Policy {
     /// Decides whether the call may run, and says why.
     pub fn judge(&self, question: &Question<'_>) -> Verdict {
@@ -77,6 +69,7 @@ impl Policy {
         for command in &case.commands {
             self.on_command(command, &mut opinions);
         }
+        on_commands_beyond(tool, question.ceilings, &case, &mut opinions);
         self.on_many_files(&case.effects, &mut opinions);
         self.settle(&opinions, question, &case)
     }
@@ -85,7 +78,7 @@ impl Policy {
     pub(crate) fn on_tool(&self, tool: &Declaration, ceilings: &[Ceiling], opinions: &mut Vec<Opinion>) {
         let whole = |decision, layer, voice| Opinion { decision, layer, effect: None, topic: Topic::Call, voice };
         for (index, ceiling) in ceilings.iter().enumerate() {
-            if !ceiling.tools.contains(&tool.name) {
+            if !ceiling.names(&tool.name) {
                 opinions.push(whole(Decision::Deny, Layer::Builtin, Voice::Ceiling(index)));
             }
         }
@@ -140,8 +133,10 @@ impl Policy {
     }
 
     fn on_effect(&self, index: usize, located: &Located, opinions: &mut Vec<Opinion>) {
-        if matches!(located.effect, Effect::Run { .. }) {
-            return;
+        match located.effect {
+            Effect::Run { .. } | Effect::Feed { .. } => return,
+            Effect::Attend { .. } => return self.on_attending(index, opinions),
+            _ => {}
         }
         self.on_permission(located.effect.permission(), Some(index), opinions);
         match &located.effect {
@@ -149,9 +144,23 @@ impl Policy {
             Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
-            // Commands are judged part by part.
-            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } => {}
+            // Commands are judged part by part, and so is what they are fed.
+            Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}
+            Effect::Speak
+            | Effect::Recall { .. }
+            | Effect::Note { .. }
+            | Effect::Skill { .. }
+            | Effect::Delegate { .. } => {}
         }
+    }
+
+    /// Following and ending a process is part of having been allowed to start it. Only a rule that denies running anything
+    /// speaks against it.
+    fn on_attending(&self, index: usize, opinions: &mut Vec<Opinion>) {
+        let first = opinions.len();
+        self.on_exec_rules(index, opinions);
+        opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
+        opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Own));
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.
@@ -294,6 +303,34 @@ mod tests {
             let policy = policy(&format!("preset = '{preset}'"));
             let decisions = effects.clone().map(|effect| judge(&policy, &[effect]).decision);
             assert_eq!(decisions, expected, "{preset}");
+        }
+    }
+
+    #[test]
+    fn a_process_may_be_followed_wherever_it_may_be_started_and_fed_as_if_it_were_a_command() {
+        let process = tool("process", Risk::Medium, &[Permission::ProcExec]);
+        let attend = Effect::Attend { process: "proc_1".into() };
+        let feed = |text: &str| Effect::Feed { process: "proc_1".into(), text: text.into() };
+        let effects =
+            [attend.clone(), feed("yes\n"), feed("ls\n"), feed("git push\r"), feed("\u{3}"), feed("cat .env\n")];
+        for (text, expected) in [
+            ("", [Allow, Allow, Allow, Ask, Allow, Deny]),
+            ("preset = 'full'", [Allow, Allow, Allow, Allow, Allow, Deny]),
+            ("preset = 'autonomous'", [Allow, Allow, Allow, Deny, Allow, Deny]),
+            ("preset = 'read-only'", [Allow, Deny, Deny, Deny, Deny, Deny]),
+            ("[commands]\nunknown = 'ask'", [Allow, Ask, Ask, Ask, Ask, Deny]),
+            ("[commands]\ndeny = ['yes']", [Allow, Deny, Allow, Ask, Allow, Deny]),
+            ("rules = [{ decision = 'ask', permission = 'proc.exec' }]", [Allow, Ask, Ask, Ask, Ask, Deny]),
+            ("rules = [{ decision = 'deny', permission = 'proc.exec' }]", [Deny; 6]),
+            ("rules = [{ decision = 'deny', tool = 'process' }]", [Deny; 6]),
+        ] {
+            let policy = policy(text);
+            for (effect, expected) in effects.iter().zip(expected) {
+                let verdict = judge_tool(&policy, &process, std::slice::from_ref(effect), &[]);
+                assert_eq!(verdict.decision, expected, "{text}: {effect}");
+                let confines = text != "preset = 'full'" && *effect != attend;
+                assert_eq!(verdict.confined, confines, "{text}: {effect}");
+            }
         }
     }
 

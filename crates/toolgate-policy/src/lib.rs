@@ -35,6 +35,7 @@
 //! ignored, with a warning each.
 
 mod case;
+mod ceiling;
 mod commands;
 mod compile;
 mod config;
@@ -57,16 +58,17 @@ mod standing;
 #[cfg(test)]
 mod testing;
 
+pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
-    UndoConfig, Unknown,
+    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, ProcessesConfig, Redact, Root, RootAccess,
+    RuleConfig, Sensitive, SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
-pub use judge::{Bounds, Ceiling, Question};
+pub use judge::{Bounds, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
-pub use settings::{Durability, Limits, Settings};
+pub use settings::{Durability, Limits, ProcessLimits, Settings};
 pub use standing::{standing_rules, to_toml};

@@ -2,15 +2,16 @@
 //! a weaker one can only narrow what a stronger one set, and a workspace that isn't trusted can only narrow at all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::LayerInput;
-use crate::config::{Root, RootAccess, ToolLimits, Unknown};
+use crate::config::{Config, ProcessesConfig, Root, RootAccess, ToolLimits, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
-use toolgate_contract::{Access, Place};
+use toolgate_contract::{Access, AllowedTools, Place};
 
 /// What configuration says beside rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,10 @@ pub struct Settings {
     pub limits: Limits,
     /// Limits of single tools, complete.
     pub tool_limits: BTreeMap<String, Limits>,
+    /// Whether some layer says how long a call may take: any call, or one of these tools.
+    stated_timeouts: (bool, BTreeSet<String>),
+    /// How many processes a session may have, how long and how talkative.
+    pub processes: ProcessLimits,
     /// When an event counts as written.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
@@ -29,12 +34,40 @@ pub struct Settings {
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
     pub unknown_commands: Unknown,
+    /// Skills that nobody may load.
+    pub denied_skills: BTreeSet<String>,
+    /// What a skill's own list of tools means.
+    pub allowed_tools: AllowedTools,
+    /// Seconds that a call waits at the desk where its front end has nobody to ask.
+    pub approval_wait_seconds: u64,
 }
 
 impl Settings {
-    /// The limits of one tool.
-    pub fn limits_of(&self, tool: &str) -> Limits {
-        self.tool_limits.get(tool).copied().unwrap_or(self.limits)
+    /// The limits of one tool. Where no layer says how long a call may take, the tool itself does.
+    pub fn limits_of(&self, tool: &str, longest: Option<Duration>) -> Limits {
+        let limits = self.tool_limits.get(tool).copied().unwrap_or(self.limits);
+        let (any, tools) = &self.stated_timeouts;
+        match longest {
+            Some(longest) if !any && !tools.contains(tool) => Limits { timeout_seconds: longest.as_secs(), ..limits },
+            _ => limits,
+        }
+    }
+}
+
+/// What a session's processes may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLimits {
+    /// How many may run at a time.
+    pub most: u64,
+    /// Seconds that one may go on without its call.
+    pub timeout_seconds: u64,
+    /// Bytes of output that are kept of one; what writes more is stopped.
+    pub output_bytes: u64,
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        Self { most: 8, timeout_seconds: 3600, output_bytes: 1 << 30 }
     }
 }
 
@@ -75,7 +108,10 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell"]).collect();
+    let tools: BTreeSet<&str> = stated.collect();
+    let states_timeout =
+        |tool: Option<&str>| layers.iter().any(|input| input.config.limits.of(tool).timeout_seconds.is_some());
+    let timed = tools.iter().filter(|name| states_timeout(Some(name))).map(|name| (*name).to_owned()).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -83,10 +119,15 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
             .into_iter()
             .map(|name| (name.to_owned(), merge_limits(layers, Some(name), warnings)))
             .collect(),
+        stated_timeouts: (states_timeout(None), timed),
+        processes: merge_processes(layers, warnings),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
+        denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
+        allowed_tools: merge_allowed_tools(layers, warnings),
+        approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
 }
 
@@ -101,30 +142,59 @@ const FIELDS: [Field; 4] = [
 ];
 
 fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<String>) -> Limits {
-    let mut limits = usual_limits(tool);
+    let mut limits = Limits::default();
     for (field, stated, merged) in FIELDS {
-        let mut ceiling = None;
-        for input in layers {
-            let Some(wanted) = stated(&input.config.limits.of(tool)) else { continue };
-            let ceiling_here = ceiling.or((!input.may_loosen()).then_some(*merged(&mut limits)));
-            if ceiling_here.is_some_and(|ceiling| wanted > ceiling) {
-                let what = format!("a higher limit (`{field} = {wanted}`)");
-                warn_once(warnings, input.ignored(&what, ceiling.is_some()));
-                continue;
-            }
-            ceiling = Some(wanted);
-            *merged(&mut limits) = wanted;
-        }
+        let merged = merged(&mut limits);
+        *merged = narrowed(layers, field, *merged, |config| stated(&config.limits.of(tool)), warnings);
     }
     limits
 }
 
-/// Commands bring a time limit of their own, which this leaves room for.
-fn usual_limits(tool: Option<&str>) -> Limits {
-    match tool {
-        Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
-        _ => Limits::default(),
+/// A skill's list is a ceiling unless some layer that may loosen says otherwise and none contradicts it.
+fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> AllowedTools {
+    let mut strictest = None;
+    for input in layers {
+        match input.config.skills.allowed_tools {
+            Some(AllowedTools::Approval) if !input.may_loosen() => {
+                warnings.push(input.ignored("the approval of skills' tools (`allowed_tools`)", false));
+            }
+            wanted => strictest = strictest.max(wanted),
+        }
     }
+    strictest.unwrap_or_default()
+}
+
+fn merge_processes(layers: &[LayerInput], warnings: &mut Vec<String>) -> ProcessLimits {
+    let usual = ProcessLimits::default();
+    let mut merge = |field, usual, stated: fn(&Config) -> Option<u64>| narrowed(layers, field, usual, stated, warnings);
+    ProcessLimits {
+        most: merge("most", usual.most, |config| config.processes.most),
+        timeout_seconds: merge("timeout_seconds", usual.timeout_seconds, |config| config.processes.timeout_seconds),
+        output_bytes: merge("output_bytes", usual.output_bytes, |config| config.processes.output_bytes),
+    }
+}
+
+/// What the layers come to: the strongest that states a limit sets it, and those after it can only lower it.
+fn narrowed(
+    layers: &[LayerInput],
+    field: &str,
+    usual: u64,
+    stated: impl Fn(&Config) -> Option<u64>,
+    warnings: &mut Vec<String>,
+) -> u64 {
+    let (mut limit, mut ceiling) = (usual, None);
+    for input in layers {
+        let Some(wanted) = stated(&input.config) else { continue };
+        let ceiling_here = ceiling.or((!input.may_loosen()).then_some(limit));
+        if ceiling_here.is_some_and(|ceiling| wanted > ceiling) {
+            let what = format!("a higher limit (`{field} = {wanted}`)");
+            warn_once(warnings, input.ignored(&what, ceiling.is_some()));
+            continue;
+        }
+        ceiling = Some(wanted);
+        limit = wanted;
+    }
+    limit
 }
 
 /// A general limit is met again for every tool that has limits of its own; once is enough to say so.
@@ -139,35 +209,55 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
         let limits = &input.config.limits;
         for stated in std::iter::once(limits.of(None)).chain(limits.tools.values().copied()) {
             if let Some((field, ..)) = FIELDS.iter().find(|(_, value, _)| value(&stated) == Some(0)) {
-                let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
-                return Err(fault.at(&input.source, input.layer, None));
+                return Err(zero(field, input));
             }
+        }
+        let ProcessesConfig { most, timeout_seconds, output_bytes } = input.config.processes;
+        let fields = [("most", most), ("timeout_seconds", timeout_seconds), ("output_bytes", output_bytes)];
+        if let Some((field, _)) = fields.into_iter().find(|(_, value)| *value == Some(0)) {
+            return Err(zero(field, input));
         }
     }
     Ok(())
 }
 
-/// The strongest layer that names a quota has its way. A larger one takes disk space and a smaller one takes the way back,
-/// so a workspace that isn't trusted has no say in it.
-fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
-    let mut quota = None;
+fn zero(field: &str, input: &LayerInput) -> ConfigError {
+    let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
+    fault.at(&input.source, input.layer, None)
+}
+
+/// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
+type Chosen = (&'static str, &'static str, fn(&LayerInput) -> Option<u64>);
+
+/// A larger quota takes disk space and a smaller one takes the way back.
+const UNDO_QUOTA: Chosen = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+
+/// A longer wait holds callers up and a shorter one takes the time to answer.
+const APPROVAL_WAIT: Chosen = ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
+
+/// The strongest layer that names a number has its way; a workspace that isn't trusted has no say in it.
+fn merge_chosen(layers: &[LayerInput], (name, what, stated): &Chosen, warnings: &mut Vec<String>) -> Option<u64> {
+    let mut chosen = None;
     for input in layers {
-        let Some(wanted) = input.config.undo.quota_bytes else { continue };
-        if wanted == 0 {
-            let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
-            return Err(fault.at(&input.source, input.layer, None));
-        }
-        match quota {
-            None if input.may_loosen() => quota = Some(wanted),
+        let Some(wanted) = stated(input) else { continue };
+        match chosen {
+            None if input.may_loosen() => chosen = Some(wanted),
             Some(chosen) if chosen == wanted => {}
             _ if input.may_loosen() => {
-                warnings
-                    .push(format!("{}: `quota_bytes` is ignored: a layer with more authority set it.", input.source));
+                warnings.push(format!("{}: `{name}` is ignored: a layer with more authority set it.", input.source));
             }
-            _ => warnings.push(input.ignored("the quota for undo (`quota_bytes`)", false)),
+            _ => warnings.push(input.ignored(&format!("{what} (`{name}`)"), false)),
         }
     }
-    Ok(quota.unwrap_or(USUAL_UNDO_QUOTA))
+    chosen
+}
+
+fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
+    if let Some(input) = layers.iter().find(|input| input.config.undo.quota_bytes == Some(0)) {
+        let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
+        return Err(fault.at(&input.source, input.layer, None));
+    }
+    Ok(merge_chosen(layers, &UNDO_QUOTA, warnings).unwrap_or(USUAL_UNDO_QUOTA))
 }
 
 fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
@@ -254,10 +344,38 @@ mod tests {
         let user = layer(Layer::User, "[limits]\nlines = 100\n[limits.tools.grep]\nlines = 300");
         let flags = layer(Layer::Flags, "[limits.tools.read]\nlines = 200\n[limits.tools.grep]\nbytes = 7");
         let (merged, warnings) = settings(vec![user, flags]);
-        assert_eq!(merged.limits_of("list").lines, 100);
-        assert_eq!(merged.limits_of("grep"), Limits { lines: 300, bytes: 7, ..Limits::default() });
-        assert_eq!(merged.limits_of("read").lines, 100);
+        assert_eq!(merged.limits_of("list", None).lines, 100);
+        assert_eq!(merged.limits_of("grep", None), Limits { lines: 300, bytes: 7, ..Limits::default() });
+        assert_eq!(merged.limits_of("read", None).lines, 100);
         assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn a_tool_says_how_long_it_takes_unless_a_layer_does() {
+        let own = Some(Duration::from_secs(620));
+        for (text, expected) in [
+            ("", 620),
+            ("[limits.tools.shell]\nlines = 5", 620),
+            ("[limits.tools.other]\ntimeout_seconds = 5", 620),
+            ("[limits.tools.shell]\ntimeout_seconds = 30", 30),
+            ("[limits]\ntimeout_seconds = 900", 900),
+        ] {
+            let merged = settings(vec![layer(Layer::User, text)]).0;
+            assert_eq!(merged.limits_of("shell", own).timeout_seconds, expected, "{text}");
+            assert!(text.contains("[limits]") || merged.limits_of("read", None).timeout_seconds == 120, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_of_processes_only_get_lower() {
+        let user = || layer(Layer::User, "[processes]\nmost = 4\ntimeout_seconds = 9000");
+        let flags = || layer(Layer::Flags, "[processes]\nmost = 6\noutput_bytes = 500");
+        let (merged, warnings) = settings(vec![flags(), user(), untrusted("[processes]\ntimeout_seconds = 60")]);
+        assert_eq!(merged.processes, ProcessLimits { most: 4, timeout_seconds: 60, output_bytes: 500 });
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(settings(vec![untrusted("[processes]\nmost = 99")]).0.processes, ProcessLimits::default());
+        let said = crate::compile(vec![layer(Layer::User, "[processes]\nmost = 0")]).unwrap_err().to_string();
+        assert!(said.contains("`most` is 0"), "{said}");
     }
 
     #[test]
@@ -292,6 +410,18 @@ mod tests {
     }
 
     #[test]
+    fn a_skills_tools_are_a_ceiling_until_somebody_who_may_says_otherwise() {
+        let means = |word: &str| format!("[skills]\nallowed_tools = '{word}'\ndeny = ['{word}']");
+        assert_eq!(settings(vec![]).0.allowed_tools, AllowedTools::Ceiling);
+        let approval = || layer(Layer::User, &means("approval"));
+        assert_eq!(settings(vec![approval()]).0.allowed_tools, AllowedTools::Approval);
+        let (merged, warnings) = settings(vec![approval(), untrusted(&means("ceiling"))]);
+        assert_eq!((merged.allowed_tools, merged.denied_skills.len()), (AllowedTools::Ceiling, 2), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&means("approval"))]);
+        assert_eq!((merged.allowed_tools, warnings.len()), (AllowedTools::Ceiling, 1), "{warnings:?}");
+    }
+
+    #[test]
     fn the_strongest_layer_sets_the_quota_for_undo_and_an_untrusted_workspace_has_no_say() {
         let quota = |bytes: u64| format!("[undo]\nquota_bytes = {bytes}");
         assert_eq!(settings(vec![]).0.undo_quota_bytes, 1 << 30);
@@ -301,5 +431,15 @@ mod tests {
             let (merged, warnings) = settings(vec![untrusted(&quota(bytes))]);
             assert_eq!((merged.undo_quota_bytes, warnings.len()), (1 << 30, 1), "{warnings:?}");
         }
+    }
+
+    #[test]
+    fn approvals_are_waited_for_as_long_as_the_strongest_layer_says() {
+        let wait = |seconds: u64| format!("[approvals]\nwait_seconds = {seconds}");
+        assert_eq!(settings(vec![]).0.approval_wait_seconds, 0);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &wait(60)), layer(Layer::Flags, &wait(5))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
     }
 }

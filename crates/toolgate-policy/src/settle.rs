@@ -112,6 +112,10 @@ impl Policy {
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
                 self.words_on_command(opinion, case)
             }
+            Voice::Own => {
+                let reason = "A session may follow and end the processes that it started.";
+                (name("own processes".into()), reason.into(), ErrorCode::PolicyDenied)
+            }
             Voice::ToolSet(index) => {
                 let set = &self.tool_sets[index];
                 let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);
@@ -119,7 +123,10 @@ impl Policy {
             }
             Voice::Ceiling(index) => {
                 let source = &question.ceilings[index].source;
-                let reason = format!("`{tool}` isn't among the tools of {source}.");
+                let reason = match opinion.effect {
+                    None => format!("`{tool}` isn't among the tools of {source}."),
+                    Some(_) => format!("This command isn't among those that {source} lists for `{tool}`."),
+                };
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
             }
             Voice::OutOfBounds => {

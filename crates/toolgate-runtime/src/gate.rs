@@ -2,8 +2,11 @@
 
 mod changer;
 mod cleared;
+mod runner;
 mod speaker;
 mod walk;
+mod witness;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +15,22 @@ use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
     Veil, Verdict,
 };
-use toolgate_journal::{Contents, State};
+use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
+pub(crate) use self::witness::Witness;
+use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
+use crate::processes::Rosters;
 use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
 use crate::session::Session;
+use crate::skills::SkillShelf;
 use crate::steps::Steps;
 use crate::trim::Limits;
 use crate::versions::Versions;
@@ -32,7 +39,7 @@ use crate::versions::Versions;
 pub struct Gate {
     registry: Registry,
     policy: Arc<Policy>,
-    settings: Settings,
+    settings: Arc<Settings>,
     files: Arc<dyn Files>,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
@@ -40,7 +47,10 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
+    rosters: Arc<Rosters>,
     workshop: Option<Arc<Workshop>>,
+    note_store: Option<Arc<NoteStore>>,
+    shelves: Arc<[SkillShelf]>,
     versions: Arc<Versions>,
     locks: Locks,
 }
@@ -69,7 +79,7 @@ impl Gate {
         Self {
             registry,
             policy,
-            settings,
+            settings: Arc::new(settings),
             files,
             redactor: Arc::new(redactor),
             clock,
@@ -77,7 +87,10 @@ impl Gate {
             rulebook: None,
             replay: Replay::default(),
             processes: None,
+            rosters: Arc::default(),
             workshop: None,
+            note_store: None,
+            shelves: Arc::default(),
             versions: Arc::default(),
             locks: Locks::default(),
         }
@@ -97,11 +110,30 @@ impl Gate {
         self
     }
 
+    /// Lets the agent keep books of its own in this workspace's state: things to do, a plan, a memory.
+    #[must_use]
+    pub fn with_notes(mut self, state: State, options: RunOptions) -> Self {
+        self.note_store = Some(Arc::new(NoteStore::new(state, options)));
+        self
+    }
+
+    /// Lets the agent load skills from these folders; of two skills with one name the first counts.
+    #[must_use]
+    pub fn with_skills(mut self, shelves: Vec<SkillShelf>) -> Self {
+        self.shelves = shelves.into();
+        self
+    }
+
     /// Lets tools run commands, each of them confined. Without this, a call that has to be confined is refused.
     #[must_use]
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
         self
+    }
+
+    /// The processes of all sessions, for a person who wants to take hold of one.
+    pub fn rosters(&self) -> Arc<Rosters> {
+        Arc::clone(&self.rosters)
     }
 
     /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
@@ -129,6 +161,11 @@ impl Gate {
         let mut walk = Walk::begin(self, session, call, cancel);
         let outcome = walk.go().await;
         walk.answer(outcome)
+    }
+
+    /// Refuses a call that couldn't even be read, and records it like every other.
+    pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
+        Walk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
     }
 
     /// How a call would be judged. Nothing runs and nothing is recorded.
@@ -159,6 +196,16 @@ impl Gate {
         self.registry.declarations()
     }
 
+    /// What replaces secrets, for front ends that show more than replies.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Tells the time and makes ids, as the record does.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
     /// The policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -168,8 +215,8 @@ impl Gate {
         self.files.locate(effects)
     }
 
-    fn limits(&self, tool: &str) -> (Limits, Duration) {
-        let limits = self.settings.limits_of(tool);
+    fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {
+        let limits = self.settings.limits_of(tool, longest);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let output =
             Limits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };

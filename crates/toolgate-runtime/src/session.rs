@@ -2,11 +2,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use toolgate_contract::{Artifacts, Event, ToolError};
+#[cfg(doc)]
+use toolgate_contract::Happening;
+use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::{Bounds, Ceiling};
 
-use crate::approval::{Approver, NobodyToAsk};
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
+use crate::inquiry::{NobodyAnswers, Respondent};
+use crate::processes::Roster;
+use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -22,6 +27,9 @@ pub trait Recorder: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// Something happened and is on record.
     fn event(&self, event: &Event);
+    /// Something passes that is never on record: a process' output ([`Happening::ProcessOutput`]) as it comes. Whoever
+    /// shows it must not wait, and may leave it out.
+    fn passing(&self, _event: &Event) {}
     /// Whether anyone sees it.
     fn is_watched(&self) -> bool {
         true
@@ -39,7 +47,8 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// One client's stay.
+/// One client's stay. A clone shares the run and what was granted; an agent that is set to work gets one, narrowed.
+#[derive(Clone)]
 pub struct Session {
     /// The session's id; grants of scope `session` belong to it.
     pub id: String,
@@ -51,14 +60,24 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Whoever answers the agent's own questions.
+    pub respondent: Arc<dyn Respondent>,
+    /// Where asks lie meanwhile, for others to answer.
+    pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
-    /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
+    /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
+    /// it loads come on top: [`Session::ceilings`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
-    grants: Mutex<Vec<Grant>>,
-    bounds: Mutex<Option<Arc<Bounds>>>,
+    /// The session's processes. They end with the last session that holds them.
+    pub processes: Arc<Roster>,
+    /// Agents that calls may set to work; none where no agent is at work.
+    pub agents: Option<Arc<dyn Agents>>,
+    pub(crate) skills: Arc<ActiveSkills>,
+    grants: Arc<Mutex<Vec<Grant>>>,
+    bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
 }
 
 impl Session {
@@ -75,11 +94,16 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            respondent: Arc::new(NobodyAnswers),
+            desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
-            grants: Mutex::default(),
-            bounds: Mutex::default(),
+            processes: Arc::default(),
+            agents: None,
+            skills: Arc::default(),
+            grants: Arc::default(),
+            bounds: Arc::default(),
         }
     }
 
@@ -87,6 +111,20 @@ impl Session {
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// The same session with this respondent.
+    #[must_use]
+    pub fn answered_by(mut self, respondent: Arc<dyn Respondent>) -> Self {
+        self.respondent = respondent;
+        self
+    }
+
+    /// The same session, whose asks also lie on this desk.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        self.desk = Some(desk);
         self
     }
 
@@ -104,6 +142,32 @@ impl Session {
         self
     }
 
+    /// Ends what the session still has running, and waits until all of it is gone and on record. Dropping the session ends
+    /// it too, but nobody waits for that.
+    pub async fn end(&self) {
+        self.processes.end().await;
+    }
+
+    /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        [self.ceilings.clone(), self.skills.ceilings()].concat()
+    }
+
+    /// A session for an agent that this one's sends: the same run and grants, and no more rights. The skills that it
+    /// loads itself hold it alone.
+    #[must_use]
+    pub fn for_another_agent(&self) -> Self {
+        Self { skills: Arc::new(self.skills.copied()), ..self.clone() }
+    }
+
+    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match &self.desk {
+            None => self.approver.ask(request).await,
+            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
+    }
+
     /// From the next call on, the session is held to these places, or to none in particular.
     pub fn hold_to(&self, bounds: Option<Bounds>) {
         *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
@@ -114,7 +178,7 @@ impl Session {
     }
 
     /// Writes events down, then shows them.
-    pub(crate) fn record(&self, events: &[Event]) -> Result<(), ToolError> {
+    pub fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())

@@ -7,6 +7,7 @@
 
 mod apply;
 mod beneath;
+mod copy;
 mod draft;
 mod locate;
 pub mod process;
@@ -15,5 +16,6 @@ mod roots;
 mod walk;
 
 pub use beneath::OpenWay;
+pub use copy::{Copied, copy_workspace};
 pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

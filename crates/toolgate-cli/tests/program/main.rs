@@ -1,10 +1,18 @@
 //! The program as people and programs meet it, end to end.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod agent;
+mod agents_own;
+mod attach;
+mod bot;
 mod calls;
 mod commands;
+mod http;
+mod inbox;
+mod init;
 mod killed;
 mod mcp;
 mod policy;
 mod record;
+mod replay;
 mod world;

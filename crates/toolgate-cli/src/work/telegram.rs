@@ -1,0 +1,226 @@
+//! A Telegram bot, by the Bot API: it hears the chats on its list, and messages there become tasks; it says things, and
+//! asks with buttons. What comes from any other chat is as if it had never been sent.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use toolgate_contract::{Clock, SystemClock};
+use toolgate_journal::{Inbox, NewTask};
+
+use super::web::Web;
+
+/// How long the server may wait for something to tell, in seconds.
+const POLL_SECONDS: u64 = 25;
+/// How long to wait after a failure.
+const REST: Duration = Duration::from_secs(3);
+/// The longest message, in characters.
+pub(super) const MOST_CHARS: usize = 4000;
+
+/// A bot.
+pub(crate) struct Telegram {
+    web: Web,
+    /// Holds the token, so it is never shown.
+    base: String,
+    /// The chats that it listens to.
+    chats: BTreeSet<i64>,
+    /// Buttons that wait to be pressed, and questions that wait for words.
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    last: u64,
+    buttons: HashMap<String, (i64, oneshot::Sender<(usize, String)>)>,
+    words: HashMap<i64, oneshot::Sender<(String, String)>>,
+}
+
+#[derive(Deserialize)]
+struct Update {
+    update_id: i64,
+    message: Option<Message>,
+    callback_query: Option<Pressed>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    chat: ChatId,
+    from: Option<Author>,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ChatId {
+    id: i64,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    id: i64,
+    username: Option<String>,
+}
+
+/// A button that somebody pressed.
+#[derive(Deserialize)]
+struct Pressed {
+    id: String,
+    from: Author,
+    message: Option<Message>,
+    data: Option<String>,
+}
+
+impl Author {
+    fn name(&self) -> String {
+        let name = self.username.clone().unwrap_or_else(|| self.id.to_string());
+        format!("{name} (Telegram)")
+    }
+}
+
+impl Telegram {
+    /// A bot with this token, at this server, for these chats.
+    pub(crate) fn new(url: &str, token: &str, chats: impl IntoIterator<Item = i64>) -> Result<Self> {
+        let base = format!("{}/bot{token}", url.trim_end_matches('/'));
+        Ok(Self { web: Web::new()?, base, chats: chats.into_iter().collect(), open: Mutex::default() })
+    }
+
+    /// Listens for ever. A message becomes a task before the server is told that it was heard, so none gets lost; and it
+    /// has the same id whenever it comes, so none comes twice.
+    pub(crate) async fn listen(&self, inbox: Arc<dyn Inbox>) {
+        let mut heard = 0;
+        loop {
+            match self.updates(heard).await {
+                Ok(updates) => {
+                    for update in updates {
+                        let number = update.update_id;
+                        if self.take(update, &inbox).await.is_err() {
+                            break;
+                        }
+                        heard = heard.max(number + 1);
+                    }
+                }
+                Err(_) => tokio::time::sleep(REST).await,
+            }
+        }
+    }
+
+    async fn updates(&self, from: i64) -> Result<Vec<Update>> {
+        let body = json!({ "offset": from, "timeout": POLL_SECONDS, "allowed_updates": ["message", "callback_query"] });
+        let answer = self.ask("getUpdates", &body).await?;
+        // One that can't be read is no message; it must not stop the others.
+        let updates = answer["result"].as_array().context("no list of updates")?;
+        Ok(updates.iter().filter_map(|update| serde_json::from_value(update.clone()).ok()).collect())
+    }
+
+    async fn take(&self, update: Update, inbox: &Arc<dyn Inbox>) -> Result<()> {
+        match update {
+            Update { update_id, message: Some(message), .. } if self.chats.contains(&message.chat.id) => {
+                self.hear(update_id, message, inbox).await
+            }
+            Update { callback_query: Some(pressed), .. } => {
+                self.press(pressed).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn hear(&self, number: i64, message: Message, inbox: &Arc<dyn Inbox>) -> Result<()> {
+        let Message { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
+        let waiting = self.open().words.remove(&chat);
+        let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
+        let text = match waiting.map(|waiting| waiting.send((text.clone(), by))) {
+            Some(Ok(())) => return Ok(()),
+            // Whoever asked is gone, so it is no answer.
+            Some(Err(_)) | None => text,
+        };
+        let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
+        let (task, inbox) =
+            (NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() }, Arc::clone(inbox));
+        tokio::task::spawn_blocking(move || inbox.add(&task)).await??;
+        // It waits in the inbox, whether or not this arrives.
+        let _ = self.say(chat, &format!("Taken up as {id}."), None).await;
+        Ok(())
+    }
+
+    async fn press(&self, pressed: Pressed) {
+        let chat = pressed.message.as_ref().map(|message| message.chat.id);
+        let (token, index) = match pressed.data.as_deref().and_then(|data| data.split_once(':')) {
+            Some((token, index)) => (token.to_owned(), index.parse::<usize>().ok()),
+            None => return,
+        };
+        let waiting = {
+            let mut open = self.open();
+            match (open.buttons.get(&token), index) {
+                (Some((of, _)), Some(_)) if Some(*of) == chat && self.chats.contains(of) => open.buttons.remove(&token),
+                _ => None,
+            }
+        };
+        let told = if waiting.is_some() { "Noted." } else { "This is no longer asked." };
+        if let (Some((_, waiting)), Some(index)) = (waiting, index) {
+            let _ = waiting.send((index, pressed.from.name()));
+        }
+        let _ = self.ask("answerCallbackQuery", &json!({ "callback_query_id": pressed.id, "text": told })).await;
+    }
+
+    /// Asks with buttons, and waits for one to be pressed: its number, and who pressed it.
+    pub(super) async fn choose(&self, chat: i64, text: &str, labels: &[String]) -> Option<(usize, String)> {
+        let (sender, pressed) = oneshot::channel();
+        let token = {
+            let mut open = self.open();
+            open.last += 1;
+            // Unguessable, so that a button of an earlier worker presses nothing here.
+            let token = format!("{}-{}", open.last, SystemClock.id().simple());
+            open.buttons.insert(token.clone(), (chat, sender));
+            token
+        };
+        let buttons: Vec<Value> = labels
+            .iter()
+            .enumerate()
+            .map(|(index, label)| json!([{ "text": label, "callback_data": format!("{token}:{index}") }]))
+            .collect();
+        let _withdrawn = Withdraw { telegram: self, token };
+        self.say(chat, text, Some(json!({ "inline_keyboard": buttons }))).await.ok()?;
+        pressed.await.ok()
+    }
+
+    pub(super) async fn say(&self, chat: i64, text: &str, buttons: Option<Value>) -> Result<()> {
+        let text: String = text.chars().take(MOST_CHARS).collect();
+        let mut body = json!({ "chat_id": chat, "text": if text.is_empty() { "(nothing)".into() } else { text } });
+        if let Some(buttons) = buttons {
+            body["reply_markup"] = buttons;
+        }
+        self.ask("sendMessage", &body).await.map(drop)
+    }
+
+    /// Says something, and waits for the chat's next words: those, and whose they are.
+    pub(super) async fn hear_back(&self, chat: i64, text: &str) -> Option<(String, String)> {
+        let (sender, words) = oneshot::channel();
+        self.open().words.insert(chat, sender);
+        self.say(chat, text, None).await.ok()?;
+        words.await.ok()
+    }
+
+    async fn ask(&self, method: &str, body: &Value) -> Result<Value> {
+        self.web.post(&format!("{}/{method}", self.base), body).await
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes buttons back when nobody waits for them any more.
+struct Withdraw<'a> {
+    telegram: &'a Telegram,
+    token: String,
+}
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.telegram.open().buttons.remove(&self.token);
+    }
+}
