@@ -12,6 +12,7 @@ use axum::Router;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use toolgate_runtime::Principal;
 
 use self::door::Door;
 use self::stream::Reply;
@@ -23,10 +24,6 @@ use crate::methods;
 use crate::server::Server;
 
 const SESSION: &str = "mcp-session-id";
-
-/// Who a request comes from, as whoever let it in has found out. It stands in the request's extensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal(pub String);
 
 /// The endpoint. Nest it where clients look for it, usually `/mcp`.
 pub fn service(server: Arc<Server>) -> Router {
@@ -147,6 +144,6 @@ fn leave(door: &Arc<Door>, principal: &str, headers: &HeaderMap) -> Result<Respo
     let client = door.session(principal, headers)?;
     let client = client.ok_or_else(|| plain(StatusCode::METHOD_NOT_ALLOWED, "There is no session to end."))?;
     door.dismiss(headers);
-    client.leave();
+    tokio::spawn(async move { client.leave().await });
     Ok(StatusCode::NO_CONTENT.into_response())
 }

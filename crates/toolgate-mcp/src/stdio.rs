@@ -39,8 +39,7 @@ pub async fn serve_stdio(server: &Arc<Server>) {
         std::thread::spawn(move || reader.read());
     }
     client.stop.cancelled().await;
-    client.leave();
-    client.idle().await;
+    client.leave().await;
 }
 
 /// One of the threads that read.

@@ -157,7 +157,7 @@ fn a_state_is_good_for_its_own_call_in_its_own_session() {
     assert!(world.workspace().join("b.txt").exists() && world.workspace().join("hello.txt").exists());
     talk.end();
     stranger.end();
-    assert!(trail(&world).iter().any(|kind| kind == "approval_denied"), "a refused state is on record");
+    assert!(trail(&world).iter().any(|kind| kind == "request.refused"), "a refused state is on record");
 }
 
 #[test]
