@@ -44,6 +44,7 @@ mod guards;
 mod host;
 mod judge;
 mod judge_command;
+mod obeyed;
 mod opinion;
 mod path_glob;
 mod policy;
@@ -60,12 +61,13 @@ mod testing;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive, ToolLimits, Tools,
-    UndoConfig, Unknown,
+    Audit, Commands, Config, LimitsConfig, Network, Overlay, Quarantine, Redact, Root, RootAccess, RuleConfig,
+    Sensitive, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
 pub use judge::{Ceiling, Question};
+pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, Settings};
