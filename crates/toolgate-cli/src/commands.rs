@@ -3,10 +3,12 @@
 mod audit;
 mod call;
 mod changes;
+mod commit;
 mod completions;
 mod doctor;
 mod init;
 mod policy;
+mod quarantine;
 mod runs;
 mod sandbox;
 mod tools;
@@ -76,6 +78,8 @@ enum Verb {
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
     Undo(undo::Undo),
+    Commit(commit::Commit),
+    Quarantine(quarantine::Quarantine),
     Init(init::Init),
     Trust(trust::Trust),
     Doctor(doctor::Doctor),
@@ -115,6 +119,8 @@ impl Program {
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
+            Verb::Commit(verb) => verb.run(&setting()?),
+            Verb::Quarantine(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),
             Verb::Trust(verb) => verb.run(&setting()?),
             Verb::Doctor(verb) => verb.run(&setting()?),

@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use crate::counted::Counted;
 use crate::{
-    Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Located,
-    Message, Order, Person, Place, Process, Processes, Seen, Step, ToolError, Visitors, WalkOptions, Walked,
-    out_of_bounds,
+    Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding,
+    Landing, Located, Message, Order, Person, Place, Process, Processes, Seen, Source, Step, ToolError, Visitors,
+    WalkOptions, Walked, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -29,6 +31,13 @@ pub trait Files: Send + Sync {
     /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
     /// seen of the change before that is done, or if it fails. `id` tells this change from others.
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
+    /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
+    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
+    /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
+    /// what it has kept.
+    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
+    /// Gives a file another time of change.
+    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
     /// Removes the temporary files that the change `id` of these places left behind when it was killed.
     fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
     /// Removes a folder and the folders in it, as far as they are empty.
@@ -57,6 +66,21 @@ impl Read for Opened {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         self.file.read(into)
     }
+}
+
+/// What is at a place.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is and holds.
+    pub state: FileState,
+    /// When it was last changed in any way, by the file system's clock.
+    pub changed: Timestamp,
+    /// How many names it has.
+    pub links: u64,
+    /// Which file it is, for files.
+    pub number: u64,
+    /// The file itself, open for reading, where it was hashed.
+    pub file: Option<File>,
 }
 
 /// Stored output that can be read back.
@@ -239,6 +263,29 @@ impl Hands {
         Ok(changes)
     }
 
+    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
+    pub fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
+        for change in &changes {
+            let access = if change.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &change.place)?;
+        }
+        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        self.means.changes.arrange(changes, source)?;
+        self.note(|tally| tally.files_changed.extend(paths));
+        Ok(())
+    }
+
+    /// The run that the call belongs to.
+    pub fn run(&self) -> &str {
+        self.means.changes.run()
+    }
+
+    /// What is at a place that is at or beneath a declared one; none when nothing is.
+    pub fn state_at(&self, place: &Place) -> Result<Option<FileState>, ToolError> {
+        self.reach(Access::Read, place)?;
+        Ok(self.means.files.node(place, true)?.map(|node| node.state))
+    }
+
     /// Whether policy hides anything in a folder.
     pub fn hides_something(&self, folder: &Place) -> Result<bool, ToolError> {
         self.reach(Access::Read, folder)?;
@@ -292,7 +339,7 @@ impl Hands {
     }
 
     /// Starts a declared command in a folder that was declared for reading.
-    pub async fn start(&self, command: &str, workdir: &str) -> Result<Box<dyn Process>, ToolError> {
+    pub async fn start(&self, command: &str, workdir: &str, landing: Landing) -> Result<Box<dyn Process>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let workdir = self.declared(Access::Read, workdir)?;
         let processes = self.means.processes.as_ref().ok_or_else(|| {
@@ -300,13 +347,13 @@ impl Hands {
         })?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        let order = Order { command: command.to_owned(), workdir, hidden, protected };
+        let order = Order { command: command.to_owned(), workdir, hidden, protected, landing };
         let process = processes.start(order).await?;
         self.note(|tally| {
             tally.commands_run.push(command.to_owned());
             tally.enforced.0.extend(process.enforced().0);
         });
-        Ok(process)
+        Ok(Box::new(Counted { process, tally: Arc::clone(&self.tally), settled: None }))
     }
 
     /// Says with which code a command ended.

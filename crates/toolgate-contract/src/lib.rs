@@ -4,10 +4,12 @@
 //! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
+mod apart;
 mod blob;
 mod call;
 mod change;
 mod clock;
+mod counted;
 mod decision;
 mod effect;
 mod error;
@@ -23,19 +25,20 @@ pub mod strict_json;
 mod tool;
 mod walk;
 
+pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
 pub use blob::Blob;
 pub use call::Call;
-pub use change::{Change, Changes, Content, Edit, FileState, LINK_MODE, Seen};
+pub use change::{Change, Changes, Content, Edit, FOLDER_MODE, FileState, LINK_MODE, PIPE_MODE, Seen};
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
-pub use hash::{hex, sha256};
+pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
+pub use hash::{hex, sha256, sha256_of};
 pub use person::{Level, Message, Person};
 pub use place::{Located, Place};
-pub use process::{Order, Output, Process, Processes, out_of_bounds};
+pub use process::{Landing, Order, Output, Process, Processes, out_of_bounds};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};

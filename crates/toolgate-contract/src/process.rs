@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::{
-    Access, BoxFuture, Enforced, EntryKind, Files, Place, Step, ToolError, Veil, Visitor, WalkOptions, Walked,
+    Access, Apart, BoxFuture, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil, Visitor, WalkOptions,
+    Walked,
 };
 
 /// A command to start.
@@ -17,6 +18,20 @@ pub struct Order {
     pub hidden: Vec<Place>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<Place>,
+    /// When its changes reach the workspace.
+    pub landing: Landing,
+}
+
+/// When a command's changes reach the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Landing {
+    /// As it makes them. Others see them, and it sees what others change.
+    AtOnce,
+    /// When it has ended, as one change that can be taken back. Where nothing can keep them apart, at once.
+    #[default]
+    AtItsEnd,
+    /// When somebody commits them.
+    WhenCommitted,
 }
 
 /// Starts commands, confined as configuration says.
@@ -33,6 +48,16 @@ pub trait Process: Send {
     fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>>;
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
+    /// Kills it and all that it started. Waiting tells when they are gone.
+    fn stop(&mut self);
+    /// What it changed, where that was kept apart. Ask when it has ended; once.
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        None
+    }
+    /// What became of its changes. Ask when it has ended; once.
+    fn settled(&mut self) -> Option<Settled> {
+        None
+    }
 }
 
 /// A piece of what a command writes.

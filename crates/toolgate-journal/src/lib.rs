@@ -21,6 +21,7 @@ mod indexer;
 mod journal;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod quarantine;
 mod reading;
 mod rows;
 mod seal;
@@ -41,6 +42,7 @@ pub use indexer::{Indexer, catch_up, reindex};
 pub use journal::{Durability, Journal};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use quarantine::{Held, Quarantine, Room};
 pub use reading::{Events, Recorded, list_runs, read_events};
 pub use seal::{SealKey, seal_key};
 pub use sqlite::SqliteStore;

@@ -2,6 +2,8 @@
 
 mod changer;
 mod cleared;
+mod commands;
+mod settler;
 mod speaker;
 mod walk;
 
@@ -9,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
-    Veil, Verdict,
+    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
+    ToolError, Veil, Verdict,
 };
 use toolgate_journal::{Contents, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -41,6 +43,7 @@ pub struct Gate {
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
     workshop: Option<Arc<Workshop>>,
+    differ: Option<Arc<dyn Differ>>,
     versions: Arc<Versions>,
     locks: Locks,
 }
@@ -78,6 +81,7 @@ impl Gate {
             replay: Replay::default(),
             processes: None,
             workshop: None,
+            differ: None,
             versions: Arc::default(),
             locks: Locks::default(),
         }
@@ -101,6 +105,13 @@ impl Gate {
     #[must_use]
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
+        self
+    }
+
+    /// Shows what rehearsed commands would change.
+    #[must_use]
+    pub fn with_differ(mut self, differ: Arc<dyn Differ>) -> Self {
+        self.differ = Some(differ);
         self
     }
 

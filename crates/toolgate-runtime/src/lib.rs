@@ -5,6 +5,7 @@
 //! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
 
 mod approval;
+mod commit;
 mod gate;
 mod grants;
 mod locks;
@@ -22,6 +23,7 @@ mod version;
 mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, NobodyToAsk, Offer, Rulebook};
+pub use commit::Commit;
 pub use gate::{Cleared, Gate, Judgement};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};

@@ -5,15 +5,19 @@
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]
 
+mod apart;
 mod apply;
+mod arrange;
 mod beneath;
 mod draft;
 mod locate;
+mod node;
 pub mod process;
 mod processes;
 mod roots;
 mod walk;
 
+pub use apart::{KeptLayers, Layers};
 pub use beneath::OpenWay;
 pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

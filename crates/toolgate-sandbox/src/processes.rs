@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
+    Apart, BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Landing, Order, Output, Place, Process, Processes,
+    ToolError,
 };
 
-use crate::process::{Command, Options, Profile, Running, Sandbox};
+use crate::apart::{self, Layers};
+use crate::process::{Command, Options, Profile, Running, Sandbox, Tier};
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -23,13 +25,22 @@ pub struct Confined {
     /// The roots' folders; the workspace comes first.
     roots: Vec<PathBuf>,
     options: Options,
+    /// Where commands' changes are kept apart; none where they go straight to the workspace.
+    layers: Option<PathBuf>,
     sandbox: OnceCell<Sandbox>,
 }
 
 impl Confined {
     /// Commands in these roots, confined to this profile.
     pub fn new(profile: Profile, roots: Vec<PathBuf>, options: Options) -> Self {
-        Self { profile, roots, options, sandbox: OnceCell::new() }
+        Self { profile, roots, options, layers: None, sandbox: OnceCell::new() }
+    }
+
+    /// The same, with a folder in which commands' changes are kept apart.
+    #[must_use]
+    pub fn with_layers(mut self, folder: PathBuf) -> Self {
+        self.layers = Some(folder);
+        self
     }
 
     fn path(&self, place: &Place) -> Option<PathBuf> {
@@ -47,6 +58,7 @@ impl Confined {
             .map(|report| report.reason.as_str())
             .collect();
         if weak.is_empty() {
+            self.layers.as_deref().into_iter().for_each(apart::sweep);
             return Ok(sandbox);
         }
         let message =
@@ -61,7 +73,37 @@ impl Confined {
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
         command.working_directory = self.path(&order.workdir);
-        Ok(Box::new(Started { running: sandbox.spawn(&profile, &command).await? }))
+        let (running, layers) = self.launch(sandbox, &profile, &command, order.landing).await?;
+        Ok(Box::new(Started { running, layers }))
+    }
+
+    /// Runs the command on layers where that is wanted and possible.
+    async fn launch(
+        &self,
+        sandbox: &Sandbox,
+        profile: &Profile,
+        command: &Command,
+        landing: Landing,
+    ) -> Result<(Running, Option<Layers>), ToolError> {
+        let parent = self.layers.as_deref().filter(|_| sandbox.tier() == Tier::Namespaces);
+        match (landing, parent) {
+            (Landing::AtOnce, _) | (Landing::AtItsEnd, None) => {}
+            (Landing::AtItsEnd, Some(parent)) => {
+                match Layers::run(sandbox, profile, command, parent, &self.roots).await {
+                    // This kernel or this file system has no such layers.
+                    Err(error) if error.code == ErrorCode::SandboxUnavailable => {}
+                    other => return other.map(|(running, layers)| (running, Some(layers))),
+                }
+            }
+            (Landing::WhenCommitted, parent) => {
+                let parent = parent.ok_or_else(|| {
+                    ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
+                })?;
+                let (running, layers) = Layers::run(sandbox, profile, command, parent, &self.roots).await?;
+                return Ok((running, Some(layers)));
+            }
+        }
+        Ok((sandbox.spawn(profile, command).await?, None))
     }
 }
 
@@ -73,6 +115,7 @@ impl Processes for Confined {
 
 struct Started {
     running: Running,
+    layers: Option<Layers>,
 }
 
 impl Started {
@@ -111,5 +154,13 @@ impl Process for Started {
 
     fn enforced(&self) -> Enforced {
         self.running.enforcement().enforced()
+    }
+
+    fn stop(&mut self) {
+        self.running.kill();
+    }
+
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        self.layers.take().map(|layers| Box::new(layers) as _)
     }
 }

@@ -71,7 +71,8 @@ impl World {
     #[must_use]
     pub fn confined(mut self) -> Self {
         let profile = Profile::for_workspace(self.folder.path(), None);
-        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default());
+        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default())
+            .with_layers(self.state.layers_dir());
         self.gate = self.gate.with_processes(Arc::new(confined));
         self
     }

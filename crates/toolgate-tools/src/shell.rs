@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, ErrorCode, Hands, Output as Piece, Permission, Process, Risk, SideEffect, Spec, Tool, ToolError,
+    Effect, ErrorCode, Hands, Landing, Output as Piece, Permission, Process, Risk, Settled, SideEffect, Spec, Tool,
+    ToolError,
 };
 
 /// Runs a command.
@@ -35,6 +36,9 @@ pub struct Args {
     #[serde(default = "usual_seconds")]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: u64,
+    /// Whether to change nothing: the reply shows what would change, and `commit` puts exactly that in place.
+    #[serde(default)]
+    rehearse: bool,
 }
 
 fn here() -> String {
@@ -59,6 +63,9 @@ pub struct Output {
     /// Whether it was stopped because its time was up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
+    /// What it changed in the workspace; of a rehearsal, what it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Settled>,
 }
 
 impl Tool for Shell {
@@ -88,28 +95,32 @@ impl Tool for Shell {
             return Err(ToolError::new(ErrorCode::InvalidArgs, message));
         }
         let start = Instant::now();
-        let mut process = hands.start(&args.command, &args.workdir).await?;
+        let landing = if args.rehearse { Landing::WhenCommitted } else { Landing::AtItsEnd };
+        let mut process = hands.start(&args.command, &args.workdir, landing).await?;
         let (mut out, mut err) = (Kept::default(), Kept::default());
         let limit = Duration::from_secs(args.timeout_seconds);
-        let ended = tokio::time::timeout(limit, listen(process.as_mut(), &mut out, &mut err)).await;
-        let timed_out = ended.is_err();
-        let exit_code = ended.unwrap_or(Ok(TIMED_OUT))?;
-        // Everything that the command started ends here, whether it wanted to or not.
-        drop(process);
+        let timed_out = tokio::time::timeout(limit, listen(process.as_mut(), &mut out, &mut err)).await.is_err();
+        if timed_out {
+            // Everything that the command started ends here, whether it wanted to or not. What it changed stays.
+            process.stop();
+            listen(process.as_mut(), &mut out, &mut err).await;
+        }
+        let ended = process.wait().await?;
+        let exit_code = if timed_out { TIMED_OUT } else { ended };
+        let changes = process.settled();
         hands.ended(i64::from(exit_code));
         let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Output { exit_code, stdout: out.into_text(), stderr: err.into_text(), duration_ms, timed_out })
+        Ok(Output { exit_code, stdout: out.into_text(), stderr: err.into_text(), duration_ms, timed_out, changes })
     }
 }
 
-async fn listen(process: &mut dyn Process, out: &mut Kept, err: &mut Kept) -> Result<i32, ToolError> {
+async fn listen(process: &mut dyn Process, out: &mut Kept, err: &mut Kept) {
     while let Some(piece) = process.output().await {
         match piece {
             Piece::Out(bytes) => out.push(&bytes),
             Piece::Err(bytes) => err.push(&bytes),
         }
     }
-    process.wait().await
 }
 
 /// Output of which only so much is held: the first part, and the last.

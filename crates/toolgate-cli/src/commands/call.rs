@@ -65,6 +65,11 @@ impl Call {
         }
     }
 
+    /// The same in an earlier run.
+    pub(super) fn in_run(self, run: Option<String>) -> Self {
+        Self { run, ..self }
+    }
+
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let args = strict_json::parse(&self.arguments()?)?;
         let desk = Desk::open(&setting.place)?;

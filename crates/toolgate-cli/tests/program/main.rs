@@ -4,6 +4,9 @@
 mod calls;
 mod commands;
 mod killed;
+mod overlay;
 mod policy;
+mod quarantine;
 mod record;
+mod rehearsal;
 mod world;

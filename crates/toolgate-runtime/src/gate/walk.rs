@@ -8,14 +8,16 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_contract::{
     ArtifactRef, Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Hands, Happening, Located, Means,
-    Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Processes, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
-use toolgate_policy::Question;
+use toolgate_policy::{Overlay, Question};
 
 use self::refusals::{honest, unrecorded};
 use super::Gate;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
+use super::commands::Commands;
+use super::settler::Settler;
 use super::speaker::{Origin, Speaker};
 use crate::session::Session;
 use crate::steps::Steps;
@@ -257,13 +259,23 @@ impl<'a> Walk<'a> {
             origin: Arc::clone(&self.origin),
             session: session.id.clone(),
         };
+        let changer = Arc::new(changer);
+        let settler = Arc::new(Settler {
+            changer: Arc::clone(&changer),
+            overlay: gate.settings.overlay == Overlay::On,
+            quarantine: gate.settings.quarantine,
+            differ: gate.differ.clone(),
+        });
+        let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {
+            Arc::new(Commands { processes: Arc::clone(processes), settler })
+        };
         let means = Means {
             files: Arc::clone(&gate.files),
-            changes: Arc::new(changer),
+            changes: changer,
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
             veil: Arc::clone(&gate.veil),
-            processes: gate.processes.clone(),
+            processes: gate.processes.as_ref().map(commands),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
