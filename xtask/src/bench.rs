@@ -56,6 +56,13 @@ const BENCHES: &[Bench] = &[
         peer: "rg, fd, sed, tail and git apply",
     },
     Bench {
+        name: "agent",
+        package: "toolgate-agent",
+        targets: &["agent"],
+        measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
+        peer: "the same calls made one by one through the gate, and reading the same events",
+    },
+    Bench {
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],

@@ -9,6 +9,7 @@
 mod bench;
 mod command_line;
 mod fuzz;
+mod schemathesis;
 mod setup;
 mod step;
 mod test;

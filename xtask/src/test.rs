@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::command_line::CommandLine;
+use crate::schemathesis;
 use crate::setup;
 use crate::step::{self, Outcome, Step};
 
@@ -35,6 +36,7 @@ fn steps(full: bool) -> Vec<Step> {
         Step::new("postgres", "the store for many hosts, on servers of its own", || {
             run_tests("--package toolgate-journal --features postgres --test postgres", "")
         }),
+        Step::new("http", "no request breaks the HTTP server", schemathesis::run),
         Step::command(
             "doctest",
             "the examples in the documentation",

@@ -1,19 +1,26 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
+mod approvals;
 mod audit;
 mod call;
 mod changes;
 mod commit;
 mod completions;
+mod demo;
 mod doctor;
+mod inbox;
 mod init;
 mod policy;
 mod quarantine;
+mod replay;
+mod run;
 mod runs;
 mod sandbox;
+mod serve;
 mod tools;
 mod trust;
 mod undo;
+mod work;
 
 use std::path::PathBuf;
 
@@ -41,11 +48,17 @@ pub(crate) struct Program {
 
 const AFTER_HELP: &str = "\
 Examples:
+  toolgate demo                                    see an agent at work, without any key
+  toolgate run \"make the tests pass\" --model anthropic:claude-sonnet-4-5
   toolgate init                                    write a policy file for this folder
   toolgate call list                               what is in this folder
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
+  toolgate serve                                   serve the tools over HTTP, on loopback
+  toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
+  toolgate replay                                  would it do the same again?
+  toolgate inbox add \"tidy up\"                     a task for whichever worker comes first
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -53,7 +66,8 @@ Exit codes:
   1  the tool or the check failed
   2  the command line, the arguments or the configuration are wrong
   3  policy or a person said no
-  4  a person has to approve first";
+  4  a person has to approve first
+  `toolgate run --help` has those of a task that ends without an answer";
 
 /// Options that every verb takes.
 #[derive(Debug, clap::Args)]
@@ -70,10 +84,17 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Serve(serve::Serve),
+    Run(run::Run),
+    Demo(demo::Demo),
     Call(call::Call),
     Tools(tools::Tools),
     Policy(policy::Policy),
+    Approvals(approvals::Approvals),
     Runs(runs::Runs),
+    Replay(replay::Replay),
+    Inbox(inbox::Inbox),
+    Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
     Changes(changes::Changes),
@@ -111,10 +132,17 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
+            Verb::Serve(verb) => verb.run(&setting()?),
+            Verb::Run(verb) => verb.run(&setting()?),
+            Verb::Demo(verb) => verb.run(),
             Verb::Call(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
+            Verb::Approvals(verb) => verb.run(&setting()?),
             Verb::Runs(verb) => verb.run(&setting()?),
+            Verb::Replay(verb) => verb.run(&setting()?),
+            Verb::Inbox(verb) => verb.run(&setting()?),
+            Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),

@@ -88,8 +88,19 @@ impl Sources {
         self.state.join("seal.key")
     }
 
-    /// Reads every layer and compiles them into one policy.
-    pub(crate) fn load(&self, workspace: &Path, flags: &PolicyFlags) -> Result<Compiled> {
+    /// The token that lets the owner in over HTTP.
+    pub(crate) fn http_token(&self) -> PathBuf {
+        self.state.join("http.token")
+    }
+
+    /// Whether the user trusts a workspace as its own file is now; one without such a file is trusted as it is.
+    pub(crate) fn trusts(&self, workspace: &Path, trusted_as: &Path) -> Result<bool> {
+        let text = read_optional(&workspace.join(WORKSPACE_FILE))?.unwrap_or_default();
+        Ok(trust::is_trusted(&self.trusted(), trusted_as, &text))
+    }
+
+    /// Reads every layer and compiles them into one policy. A copy of a workspace is trusted as the workspace itself.
+    pub(crate) fn load(&self, workspace: &Path, trusted_as: &Path, flags: &PolicyFlags) -> Result<Compiled> {
         let mut layers = Vec::new();
         for (layer, file) in [(Layer::Managed, &self.managed), (Layer::User, &self.user)] {
             if let Some(text) = read_optional(file)? {
@@ -97,7 +108,7 @@ impl Sources {
             }
         }
         if let Some(text) = read_optional(&workspace.join(WORKSPACE_FILE))? {
-            let trusted = trust::is_trusted(&self.trusted(), workspace, &text);
+            let trusted = trust::is_trusted(&self.trusted(), trusted_as, &text);
             layers.push(input(Layer::Workspace, WORKSPACE_FILE, trusted, &text)?);
         }
         layers.push(input(Layer::Flags, "the command line or the environment", true, &flags.to_toml()?)?);

@@ -3,9 +3,11 @@
 mod commands;
 mod config;
 mod exit;
+mod shelves;
 mod terminal;
 mod trust;
 mod wiring;
+mod work;
 
 use clap::Parser;
 

@@ -1,16 +1,25 @@
 //! The program's voice: colour on a terminal, plain when piped, and the same words in both.
 
 mod approver;
+mod event;
+mod live;
 mod reply;
+mod reporter;
+mod respondent;
 mod sink;
 mod table;
+mod transcript;
 mod tree;
 
 use anstyle::{AnsiColor, Style};
 use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
 
-pub(crate) use approver::{ApproveOnce, TerminalApprover};
+pub(crate) use approver::{ApproveOnce, TerminalApprover, ask_here, show_request};
+pub(crate) use event::event_line;
+pub(crate) use live::Board;
 pub(crate) use reply::show_reply;
+pub(crate) use reporter::{JsonReporter, Manner, Reporter, Waiting};
+pub(crate) use respondent::TerminalRespondent;
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::Table;
 pub(crate) use tree::show_tree;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
-use toolgate_journal::{Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
+use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Commit, Gate, Registry, Replay, RunRecorder, Session, Undo};
@@ -25,6 +26,8 @@ pub(crate) struct Place {
     /// Where configuration comes from.
     pub(crate) sources: Sources,
     flags: PolicyFlags,
+    /// The workspace whose trust counts: its own, or that of the one it is a copy of.
+    trusted_as: PathBuf,
 }
 
 impl Place {
@@ -37,12 +40,23 @@ impl Place {
         };
         let workspace = std::fs::canonicalize(&named)
             .with_context(|| format!("the workspace {} can't be opened", named.display()))?;
-        Ok(Self { workspace, sources, flags })
+        Ok(Self { trusted_as: workspace.clone(), workspace, sources, flags })
     }
 
     /// Reads every layer of configuration.
     pub(crate) fn load(&self) -> Result<Compiled> {
-        self.sources.load(&self.workspace, &self.flags)
+        self.sources.load(&self.workspace, &self.trusted_as, &self.flags)
+    }
+
+    /// A copy of this workspace, by the same rules.
+    pub(crate) fn copied_to(&self, folder: &Path) -> Result<Self> {
+        let copy = Self::find(Some(folder.to_owned()), self.sources.clone(), self.flags.clone())?;
+        Ok(Self { trusted_as: self.trusted_as.clone(), ..copy })
+    }
+
+    /// Whether the user trusts the workspace as its own file is now.
+    pub(crate) fn is_trusted(&self) -> Result<bool> {
+        self.sources.trusts(&self.workspace, &self.trusted_as)
     }
 
     /// The workspace's record.
@@ -60,6 +74,13 @@ impl Place {
         seal_key(&self.sources.seal_key()).ok()
     }
 
+    /// The desk on which asks wait for an answer. Without a key nobody could tell an answer from a forgery.
+    pub(crate) fn approvals(&self) -> Result<ApprovalDesk> {
+        let key = seal_key(&self.sources.seal_key())
+            .with_context(|| format!("the seal's key {} can't be used", self.sources.seal_key().display()))?;
+        Ok(self.state()?.desk(key)?)
+    }
+
     /// How a call is repeated from a shell, here and by the same rules.
     fn replay(&self) -> Replay {
         let mut program = vec![program_name(), "--workspace".into(), self.workspace.display().to_string()];
@@ -70,10 +91,12 @@ impl Place {
 
 /// Everything a call needs, opened once.
 pub(crate) struct Desk {
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) state: State,
+    /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
+    pub(crate) approvals: Option<toolgate_runtime::Desk>,
     facts: RunFacts,
-    state: State,
     options: RunOptions,
 }
 
@@ -96,6 +119,11 @@ pub(crate) struct Stay {
 impl Desk {
     /// Reads configuration and opens files, record and gate.
     pub(crate) fn open(place: &Place) -> Result<Self> {
+        Self::open_with(place, Vec::new(), Vec::new())
+    }
+
+    /// The same, with tools and secrets that only one front end brings.
+    pub(crate) fn open_with(place: &Place, tools: Vec<Arc<dyn AnyTool>>, more: Vec<(String, String)>) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
@@ -115,40 +143,46 @@ impl Desk {
             clock: Arc::clone(&clock),
             indexer: indexer(&state),
         };
-        let secrets = own_secrets(&compiled.settings);
-        let files = Arc::new(roots(place, &compiled.settings)?);
+        let approvals = approvals(place, &compiled.settings, &clock);
+        let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
+        let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
         let compiled_roots = compiled.settings.roots.clone();
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
         let kept = KeptLayers { parent: state.layers_dir(), roots: folders(place, &compiled_roots) };
         let differ: Arc<dyn Differ> = Arc::new(Diffs);
-        let commit: Arc<dyn AnyTool> =
-            Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files) as Arc<dyn Files>, Arc::clone(&differ)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain([undo, commit]))?;
-        let gate = Gate::new(registry, policy, compiled.settings, files, Redactor::new(secrets), Arc::clone(&clock))
+        let commit: Arc<dyn AnyTool> = Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files), Arc::clone(&differ)));
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?;
+        let redactor = Redactor::new(secrets);
+        let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_differ(differ)
+            .with_notes(place.state()?, options.clone())
+            .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate, clock, facts, state, options })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })
     }
 
     /// Begins a run, or goes on with one.
     pub(crate) fn begin(&self, choice: &RunChoice) -> Result<Stay> {
-        let run = match &choice.run {
-            Some(run) => self.state.open_run(run, &self.options)?,
-            None => {
-                let facts = RunFacts {
-                    session: choice.session.clone(),
-                    front_end: choice.front_end.into(),
-                    ..self.facts.clone()
-                };
-                self.state.begin_run(&format!("run_{}", self.clock.id().simple()), facts, &self.options)?
-            }
-        };
+        match &choice.run {
+            Some(run) => self.stay(self.state.open_run(run, &self.options)?, choice),
+            None => self.begin_as(&format!("run_{}", self.clock.id().simple()), choice),
+        }
+    }
+
+    /// Begins a run under this id.
+    pub(crate) fn begin_as(&self, run: &str, choice: &RunChoice) -> Result<Stay> {
+        let (session, front_end) = (choice.session.clone(), choice.front_end.into());
+        let facts = RunFacts { session, front_end, ..self.facts.clone() };
+        self.stay(self.state.begin_run(run, facts, &self.options)?, choice)
+    }
+
+    fn stay(&self, run: Run, choice: &RunChoice) -> Result<Stay> {
         let run = Arc::new(run);
         let session_grants = self.state.session_grants(&choice.session, &self.options)?;
         let recorder = RunRecorder::new(Arc::clone(&run), session_grants);
@@ -161,7 +195,8 @@ impl Desk {
             anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&warning));
         }
         let artifacts = Arc::clone(&run.artifacts);
-        let session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        let mut session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        session.desk.clone_from(&self.approvals);
         Ok(Stay { session, run })
     }
 
@@ -171,6 +206,13 @@ impl Desk {
             let _ = indexer.flush();
         }
     }
+}
+
+/// The desk, and how long it is waited at where nobody else can be asked.
+fn approvals(place: &Place, settings: &Settings, clock: &Arc<dyn Clock>) -> Option<toolgate_runtime::Desk> {
+    let approvals = Arc::new(place.approvals().ok()?);
+    let wait = Duration::from_secs(settings.approval_wait_seconds);
+    Some(toolgate_runtime::Desk { approvals, wait, clock: Arc::clone(clock) })
 }
 
 /// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
@@ -278,7 +320,7 @@ pub(crate) fn person_name() -> String {
 }
 
 /// The program as it can be started again: by name when it was found by name, else by its full path.
-fn program_name() -> String {
+pub(crate) fn program_name() -> String {
     let called = std::env::args().next().unwrap_or_default();
     match (called.contains('/'), std::env::current_exe()) {
         (true, Ok(path)) => path.display().to_string(),

@@ -1,6 +1,7 @@
 //! A request to use a tool, in the one form that every front end brings its calls to.
 
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,19 +33,42 @@ pub struct Call {
 }
 
 /// The form on the wire: what a caller may leave out is optional here.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Call")]
 #[serde(deny_unknown_fields)]
 struct Wire {
+    /// Globally unique; made if missing.
     tool_call_id: Option<String>,
+    /// The tool's name.
     name: String,
+    /// The versions of the tool that the caller can work with, such as `^1`.
+    #[schemars(with = "Option<String>")]
     version: Option<VersionReq>,
+    /// The arguments, by the tool's schema.
     #[serde(default = "empty_object")]
+    #[schemars(with = "serde_json::Map<String, Value>")]
     args: Value,
+    /// Rights that the caller believes it needs.
     #[serde(default)]
     requested_permissions: Vec<Permission>,
+    /// Why the model wants this, for the person who may be asked.
     justification: Option<String>,
+    /// Ties together the calls of one piece of work.
     trace_id: Option<String>,
+    /// When the call was made, as RFC 3339 has it.
+    #[schemars(with = "Option<String>")]
     timestamp: Option<Timestamp>,
+}
+
+/// The schema of what [`Call::from_json`] reads.
+impl JsonSchema for Call {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Wire::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Wire::json_schema(generator)
+    }
 }
 
 fn empty_object() -> Value {

@@ -6,8 +6,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Book;
+
 /// One thing that a call will touch. A path effect covers everything beneath its path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
     /// Reads a file or what lies in a folder.
@@ -45,6 +47,24 @@ pub enum Effect {
     Recall {
         /// The artifact's id.
         artifact: String,
+    },
+    /// Looks into one of the agent's own books, or writes in it.
+    Note {
+        /// Which.
+        book: Book,
+        /// What is done with it.
+        access: Access,
+    },
+    /// Loads a skill.
+    Skill {
+        /// Its name; none for a look at all of them.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        name: Option<String>,
+    },
+    /// Sets other agents to work. Each of their calls is judged on its own.
+    Delegate {
+        /// Which kind of agent, or which one.
+        agent: String,
     },
 }
 
@@ -104,7 +124,9 @@ impl Effect {
             Self::Delete { .. } => Permission::FsDelete,
             Self::Run { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
-            Self::Speak | Self::Recall { .. } => Permission::Agent,
+            Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
+                Permission::Agent
+            }
         }
     }
 }
@@ -120,6 +142,11 @@ impl fmt::Display for Effect {
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
             Self::Speak => f.write_str("speak to the person"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
+            Self::Note { book, access: Access::Read } => write!(f, "look at {book}"),
+            Self::Note { book, .. } => write!(f, "write {book}"),
+            Self::Skill { name: Some(name) } => write!(f, "load the skill {name}"),
+            Self::Skill { name: None } => f.write_str("look for skills"),
+            Self::Delegate { agent } => write!(f, "set the agent {agent} to work"),
         }
     }
 }

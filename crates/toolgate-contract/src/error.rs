@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ pub enum ErrorClass {
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident $wire:literal $class:ident $next:literal;)*) => {
         /// Why a call failed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
@@ -113,7 +114,7 @@ impl fmt::Display for ErrorCode {
 }
 
 /// A failure as the caller gets it: code, what and why, what to do next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolError {
     /// Which kind of failure.

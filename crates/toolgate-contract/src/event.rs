@@ -1,10 +1,13 @@
 //! One line of what happened. The journal keeps these; the tree of a run is rebuilt from them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArtifactRef, Change, Effect, ErrorClass, Message, Risk, ToolError, Truncated, Verdict};
+use crate::{
+    ArtifactRef, Change, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Tokens, ToolError, Truncated, Verdict,
+};
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +31,7 @@ pub struct Event {
 }
 
 /// How far an approval reaches (C-18).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// This call.
@@ -138,9 +141,90 @@ pub enum Happening {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
+    /// A front door turned a request away before it became a call.
+    #[serde(rename = "request.refused")]
+    RequestRefused(Refusal),
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
+    /// The person is asked something.
+    #[serde(rename = "question_asked")]
+    QuestionAsked(Inquiry),
+    /// The person answered. What they said is in the call's payload.
+    #[serde(rename = "question_answered")]
+    QuestionAnswered {
+        /// Who.
+        by: String,
+    },
+    /// An agent took up a task. Its events carry its id as their trace.
+    #[serde(rename = "agent.started")]
+    AgentStarted {
+        /// Which kind of agent.
+        agent: String,
+        /// The model it works with.
+        model: String,
+        /// What it should achieve, redacted.
+        objective: String,
+        /// The call that set it to work; none for the first.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        parent: Option<String>,
+    },
+    /// An agent's work ended.
+    #[serde(rename = "agent.ended")]
+    AgentEnded {
+        /// How.
+        finish: Finish,
+        /// Its final answer, or why there is none, redacted.
+        summary: String,
+        /// How many turns it took.
+        turns: u64,
+        /// What it used.
+        tokens: Tokens,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A turn began.
+    #[serde(rename = "turn.started")]
+    TurnStarted,
+    /// A turn ended.
+    #[serde(rename = "turn.ended")]
+    TurnEnded {
+        /// What the model used in it.
+        tokens: Tokens,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// The model said something, beside its calls or as its final answer.
+    #[serde(rename = "model.said")]
+    ModelSaid {
+        /// Its words, redacted.
+        text: String,
+    },
+    /// The model couldn't answer.
+    #[serde(rename = "model.failed")]
+    ModelFailed {
+        /// Which try it was, from 1.
+        attempt: u32,
+        /// Why, redacted.
+        reason: String,
+        /// When it is tried again; none when it isn't.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        retry_in_ms: Option<u64>,
+    },
+    /// The model's answer couldn't be understood, and it was told so.
+    #[serde(rename = "model.misunderstood")]
+    ModelMisunderstood {
+        /// Why.
+        reason: String,
+    },
+    /// Old results were taken out of what the model is shown. Each can be read back as an artifact.
+    #[serde(rename = "context.masked")]
+    ContextMasked {
+        /// How many results.
+        results: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// A damaged end of the journal was set aside.
     #[serde(rename = "journal.recovered")]
     JournalRecovered {
@@ -151,6 +235,27 @@ pub enum Happening {
         /// The file they were moved to, beside the journal.
         kept_as: String,
     },
+}
+
+/// A request that a front door turned away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The door: `http`, `mcp`.
+    pub door: String,
+    /// Why, as a word for programs.
+    pub code: String,
+    /// What was asked for, without anything that could be a secret.
+    pub request: String,
+    /// Where it came from, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<String>,
+    /// How many more were turned away since the last one that was written down; a flood doesn't fill the disk.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub unrecorded: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is known when a call ends.

@@ -6,13 +6,14 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::counted::Counted;
 use crate::{
-    Access, ArtifactRef, Change, Changes, Content, Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding,
-    Landing, Located, Message, Order, Person, Place, Process, Processes, Seen, Source, Step, ToolError, Visitors,
-    WalkOptions, Walked, out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Book, Change, Changes, Content, Edit, Effect, Enforced,
+    ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Notes, Order, Person, Place, Process,
+    Processes, Seen, SkillFolder, Skills, Source, Step, ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -152,10 +153,18 @@ pub struct Means {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever watches.
     pub person: Arc<dyn Person>,
+    /// The agent's own books.
+    pub notes: Arc<dyn Notes>,
+    /// Skills.
+    pub skills: Arc<dyn Skills>,
     /// What policy hides.
     pub veil: Arc<dyn Veil>,
     /// Commands; none where there is nothing to run them in.
     pub processes: Option<Arc<dyn Processes>>,
+    /// Agents that the call may set to work; none where there is no agent.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// The call that these are for.
+    pub tool_call_id: String,
     /// Stops the call.
     pub cancel: CancellationToken,
 }
@@ -320,6 +329,48 @@ impl Hands {
         Ok(self.means.person.say(message))
     }
 
+    /// Asks the person, and waits for the answer; none when nobody is there.
+    pub async fn ask(&self, inquiry: &Inquiry) -> Result<Option<Answered>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
+        self.means.person.ask(inquiry).await
+    }
+
+    /// What one of the agent's books holds.
+    pub fn notes<T: DeserializeOwned + Default>(&self, book: Book) -> Result<T, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Note { book: declared, .. } if *declared == book), "look at that")?;
+        self.means.notes.read(book)?.map_or_else(|| Ok(T::default()), |notes| understood(book, notes))
+    }
+
+    /// Rewrites one of the agent's books; no other change comes in between.
+    pub fn rewrite<T: DeserializeOwned + Default + Serialize, R>(
+        &self,
+        book: Book,
+        mut change: impl FnMut(&mut T) -> Result<R, ToolError>,
+    ) -> Result<R, ToolError> {
+        let wanted = Effect::Note { book, access: Access::Write };
+        self.need(|effect| *effect == wanted, "write that")?;
+        let mut outcome = None;
+        self.means.notes.rewrite(book, &mut |before| {
+            let mut notes = before.map_or_else(|| Ok(T::default()), |notes| understood(book, notes))?;
+            outcome = Some(change(&mut notes)?);
+            serde_json::to_value(&notes).map_err(|fault| ToolError::internal(fault.to_string()))
+        })?;
+        outcome.ok_or_else(|| ToolError::internal("A book was kept without being rewritten."))
+    }
+
+    /// The folders that may be skills.
+    pub fn skills(&self) -> Result<Vec<SkillFolder>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Skill { .. }), "look for skills")?;
+        self.means.skills.folders()
+    }
+
+    /// Holds the session to a skill's tools, or approves them, as configuration says.
+    pub fn activate(&self, skill: &SkillFolder, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
+        self.need(is_it, "load that skill")?;
+        Ok(self.means.skills.activate(skill, tools))
+    }
+
     /// Opens stored output.
     pub fn recall(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {
         self.need(|effect| matches!(effect, Effect::Recall { artifact } if artifact == id), "recall that artifact")?;
@@ -354,6 +405,21 @@ impl Hands {
             tally.enforced.0.extend(process.enforced().0);
         });
         Ok(Box::new(Counted { process, tally: Arc::clone(&self.tally), settled: None }))
+    }
+
+    /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.
+    pub fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Delegate { agent: declared } if declared == agent), "delegate")?;
+        let agents = self.means.agents.as_deref().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, "There is no agent at work here that could set others to work.")
+                .with_hint("Do the work yourself, or start it with `toolgate run`.")
+        })?;
+        Ok((agents, &self.means.tool_call_id))
+    }
+
+    /// Ends when the call does, for whatever must not outlive it.
+    pub fn cancelled(&self) -> CancellationToken {
+        self.means.cancel.clone()
     }
 
     /// Says with which code a command ended.
@@ -416,4 +482,12 @@ impl Hands {
 /// A tool reached for what it hadn't declared: its fault, and nothing was touched.
 fn undeclared(what: &str) -> ToolError {
     ToolError::internal(format!("The tool tried to {} without declaring it.", what.to_lowercase()))
+}
+
+/// A book as its tool writes it.
+fn understood<T: DeserializeOwned>(book: Book, notes: serde_json::Value) -> Result<T, ToolError> {
+    serde_json::from_value(notes).map_err(|fault| {
+        ToolError::new(ErrorCode::IoError, format!("What is kept of {book} can't be understood: {fault}."))
+            .with_hint("Ask the person to remove its file from the workspace's `.toolgate` folder.")
+    })
 }

@@ -4,6 +4,7 @@
 //! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
+mod agent;
 mod apart;
 mod blob;
 mod call;
@@ -16,15 +17,18 @@ mod error;
 mod event;
 mod hands;
 mod hash;
+mod notes;
 mod person;
 mod place;
 mod process;
 mod reply;
+mod skill;
 mod spec;
 pub mod strict_json;
 mod tool;
 mod walk;
 
+pub use agent::{Agents, Errand, Finish, Sent, Tokens};
 pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
 pub use blob::Blob;
 pub use call::Call;
@@ -33,13 +37,15 @@ pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, RunFacts, Scope};
+pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
 pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
 pub use hash::{hex, sha256, sha256_of};
-pub use person::{Level, Message, Person};
+pub use notes::{Book, Notes, Rewrite};
+pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
 pub use process::{Landing, Order, Output, Process, Processes, out_of_bounds};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
+pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
 pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ToolError;
 
 /// How a call ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// The call that this answers.
     pub tool_call_id: String,
@@ -31,7 +32,8 @@ pub struct Reply {
 }
 
 /// What a call left behind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReplyArtifacts")]
 pub struct Artifacts {
     /// Paths that were created, changed or removed.
     pub files_changed: Vec<String>,
@@ -42,7 +44,7 @@ pub struct Artifacts {
 }
 
 /// A handle to stored output, which `artifact` reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
     /// The handle.
     pub id: String,
@@ -61,7 +63,7 @@ pub struct ArtifactRef {
 }
 
 /// How much was cut, and where the rest is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Truncated {
     /// Lines that are missing.
     pub lines: u64,
@@ -76,7 +78,7 @@ pub struct Truncated {
 }
 
 /// Something that confinement promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Guarantee {
     /// The runtime's own file access stayed beneath the roots, in one step, with no link followed.
@@ -96,7 +98,7 @@ pub enum Guarantee {
 }
 
 /// How well a guarantee held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holding {
     /// Not at all.
@@ -108,6 +110,6 @@ pub enum Holding {
 }
 
 /// Which guarantees really held. A guarantee that didn't apply to the call isn't in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Enforced(pub BTreeMap<Guarantee, Holding>);

@@ -27,6 +27,7 @@ fn effects() -> Vec<Effect> {
         Effect::Connect { host: "example.com".into(), port: 443 },
         Effect::Speak,
         Effect::Recall { artifact: "art_1".into() },
+        Effect::Delegate { agent: "explore".into() },
     ]
 }
 
@@ -170,7 +171,33 @@ fn every_event_reads_back_as_it_was_written() {
         Happening::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
         Happening::ApprovalGranted { scope: Scope::Always, by: "ada".into() },
         Happening::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
+        Happening::RequestRefused(Refusal {
+            door: "http".into(),
+            code: "unauthorized".into(),
+            request: "GET /v1/tools".into(),
+            from: Some("127.0.0.1".into()),
+            unrecorded: 2,
+        }),
         Happening::Display(message),
+        Happening::AgentStarted {
+            agent: "explore".into(),
+            model: "scripted".into(),
+            objective: "look".into(),
+            parent: Some("c0".into()),
+        },
+        Happening::TurnStarted,
+        Happening::ModelSaid { text: "hm".into() },
+        Happening::ModelFailed { attempt: 1, reason: "busy".into(), retry_in_ms: Some(500) },
+        Happening::ModelMisunderstood { reason: "It was empty.".into() },
+        Happening::ContextMasked { results: 2, bytes: 9 },
+        Happening::TurnEnded { tokens: Tokens { input: 5, output: 7 }, duration_ms: 3 },
+        Happening::AgentEnded {
+            finish: Finish::Answered,
+            summary: "done".into(),
+            turns: 1,
+            tokens: Tokens { input: 5, output: 7 },
+            duration_ms: 4,
+        },
         Happening::JournalRecovered { bytes: 3, sha256: "00".into(), kept_as: "events.torn-1".into() },
         Happening::RunEnded,
     ];

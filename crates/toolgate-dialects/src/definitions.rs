@@ -8,6 +8,8 @@ use toolgate_contract::{Declaration, Form, Permission, Risk, SideEffect};
 pub enum Format {
     /// OpenAI chat completions: functions, and custom tools for free text.
     OpenAi,
+    /// OpenAI responses: the same two, written flat.
+    OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
     /// The Model Context Protocol.
@@ -33,6 +35,19 @@ pub fn definition(tool: &Declaration, format: Format) -> Value {
                 "description": tool.description,
                 "format": { "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } },
             }
+        }),
+        (Format::OpenAiResponses, Form::Function { strict }) => json!({
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.args_schema,
+            "strict": strict,
+        }),
+        (Format::OpenAiResponses, Form::Freeform { syntax, grammar, .. }) => json!({
+            "type": "custom",
+            "name": tool.name,
+            "description": tool.description,
+            "format": { "type": "grammar", "syntax": syntax, "definition": grammar },
         }),
         (Format::Anthropic, _) => json!({
             "name": tool.name,
@@ -104,7 +119,13 @@ mod tests {
     #[test]
     fn each_reader_gets_its_own_form() {
         let tool = erase(Shout);
-        for (name, format) in [("openai", Format::OpenAi), ("anthropic", Format::Anthropic), ("mcp", Format::Mcp)] {
+        let formats = [
+            ("openai", Format::OpenAi),
+            ("openai_responses", Format::OpenAiResponses),
+            ("anthropic", Format::Anthropic),
+            ("mcp", Format::Mcp),
+        ];
+        for (name, format) in formats {
             assert_json_snapshot!(name, definition(AnyTool::declaration(tool.as_ref()), format));
         }
     }
@@ -114,6 +135,7 @@ mod tests {
         let mut tool = AnyTool::declaration(erase(Shout).as_ref()).clone();
         tool.form = Form::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "text".into() };
         assert_json_snapshot!("freeform", definition(&tool, Format::OpenAi));
+        assert_json_snapshot!("freeform_responses", definition(&tool, Format::OpenAiResponses));
         assert_eq!(definition(&tool, Format::Anthropic)["input_schema"]["required"], json!(["text"]));
     }
 }

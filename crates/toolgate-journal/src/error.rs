@@ -45,6 +45,20 @@ pub enum JournalError {
         /// The run.
         run: String,
     },
+    /// Nothing of that id waits for an answer.
+    #[error(
+        "Nothing waits for an answer under `{id}`. It may have been answered or withdrawn; `toolgate approvals` shows what waits."
+    )]
+    NoSuchAsk {
+        /// The ask.
+        id: String,
+    },
+    /// Somebody was quicker.
+    #[error("`{id}` has been answered already, and the first answer counts.")]
+    Answered {
+        /// The ask.
+        id: String,
+    },
     /// The journal isn't what it was; going on would bury the evidence.
     #[error(
         "The journal of run `{run}` is damaged, so nothing is added to it. {fault} Keep its folder as it is and begin a new run."
@@ -89,7 +103,7 @@ impl From<JournalError> for ToolError {
     fn from(error: JournalError) -> Self {
         let code = match &error {
             JournalError::BadId { .. } => ErrorCode::InvalidArgs,
-            JournalError::NoSuchRun { .. } => ErrorCode::NotFound,
+            JournalError::NoSuchRun { .. } | JournalError::NoSuchAsk { .. } => ErrorCode::NotFound,
             JournalError::Encode(_) => ErrorCode::Internal,
             _ => ErrorCode::IoError,
         };

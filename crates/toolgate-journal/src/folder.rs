@@ -126,6 +126,16 @@ impl Folder {
         Ok(Draft { file, folder, name, placed: false })
     }
 
+    /// The names in here.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let failed = |errno: Errno| self.error("couldn't be read", ".", errno.into());
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.handle).map_err(failed)? {
+            names.extend(entry.map_err(failed)?.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
     /// Makes the names in this folder survive a power cut.
     pub(crate) fn sync(&self) -> Result<()> {
         rustix::fs::fsync(&self.handle).map_err(|errno| self.error("couldn't be synced", ".", errno.into()))

@@ -10,18 +10,24 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use postgres::error::SqlState;
 use postgres::{Config, Row};
 
 use self::connection::Connection;
 use crate::rows::{self, Cell, Columns, FromRow};
-use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, statements};
+use crate::{
+    CallRow, Inbox, JournalError, Lease, NewTask, Recorded, RunFilter, RunRow, Store, Task, inbox_rows, statements,
+};
 
 /// The family that our locks belong to, apart from those of others in the same database. Any number would do.
 const LOCKS: i32 = 0x746f_6f6c;
 
 /// How long to wait for a server that doesn't answer at all, unless the address says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the inbox is locked by, beside runs; no run has an id like it.
+const INBOX: &str = "the inbox";
 
 /// What went wrong below: the server's word, or our own.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -106,6 +112,69 @@ impl Store for PostgresStore {
             connection.change(run, |execute| {
                 statements::CLEAR.iter().try_for_each(|statement| execute(statement, &[Cell::text(run)]).map(drop))
             })
+        })
+    }
+}
+
+impl Inbox for PostgresStore {
+    fn add(&self, task: &NewTask) -> Result<(), JournalError> {
+        self.change_inbox(inbox_rows::ADD, &inbox_rows::new_task(task)).map(drop)
+    }
+
+    fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
+        self.query(if all { inbox_rows::TASKS } else { inbox_rows::OPEN_TASKS }, &[Cell::number(limit)])
+    }
+
+    fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
+        Ok(self.query(inbox_rows::TASK, &[Cell::text(id)])?.pop())
+    }
+
+    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
+        self.change_inbox(inbox_rows::TAKE, &inbox_rows::taking(lease, now))?;
+        Ok(self.query(inbox_rows::TAKEN, &[Cell::text(&lease.token)])?.pop())
+    }
+
+    fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
+        match self.change_inbox(inbox_rows::RENEW, &inbox_rows::renewal(id, lease))? {
+            true => self.task(id),
+            false => Ok(None),
+        }
+    }
+
+    fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
+        self.change_inbox(inbox_rows::BEGIN, &inbox_rows::beginning(id, lease, runs))
+    }
+
+    fn answer(
+        &self,
+        id: &str,
+        lease: &Lease,
+        outcome: &str,
+        answer: &str,
+        now: Timestamp,
+    ) -> Result<bool, JournalError> {
+        self.change_inbox(inbox_rows::ANSWER, &inbox_rows::answering(id, lease, outcome, answer, now))
+    }
+
+    fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
+        self.change_inbox(inbox_rows::DONE, &[Cell::text(id), Cell::text(&lease.token)])
+    }
+
+    fn cancel(&self, id: &str) -> Result<bool, JournalError> {
+        self.change_inbox(inbox_rows::CANCEL, &[Cell::text(id)])
+    }
+}
+
+impl PostgresStore {
+    /// Changes the inbox, one host at a time; says whether anything changed.
+    fn change_inbox(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
+        self.with(|connection| {
+            let mut changed = false;
+            connection.change(INBOX, |execute| {
+                changed = execute(statement, values)?;
+                Ok(())
+            })?;
+            Ok(changed)
         })
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Cell<'a> {
         Self::Number(Some(flag.into()))
     }
 
-    fn time(time: Timestamp) -> Self {
+    pub(crate) fn time(time: Timestamp) -> Self {
         Self::number(time.as_nanosecond())
     }
 
@@ -100,7 +100,18 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::ApprovalGranted { .. }
         | Happening::ApprovalDenied { .. }
         | Happening::FilesChanging { .. }
+        | Happening::RequestRefused(_)
         | Happening::Display(_)
+        | Happening::QuestionAsked(_)
+        | Happening::QuestionAnswered { .. }
+        | Happening::AgentStarted { .. }
+        | Happening::AgentEnded { .. }
+        | Happening::TurnStarted
+        | Happening::TurnEnded { .. }
+        | Happening::ModelSaid { .. }
+        | Happening::ModelFailed { .. }
+        | Happening::ModelMisunderstood { .. }
+        | Happening::ContextMasked { .. }
         | Happening::JournalRecovered { .. } => None,
     }
 }
@@ -257,17 +268,17 @@ fn word(value: impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-fn from_word<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+pub(crate) fn from_word<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
     let value = row.text(column)?.map(|word| serde_json::from_value(Value::String(word)));
     value.transpose().map_err(|error| C::unreadable(column, error))
 }
 
-fn json<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+pub(crate) fn json<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
     let value = row.text(column)?.map(|text| serde_json::from_str(&text));
     value.transpose().map_err(|error| C::unreadable(column, error))
 }
 
-fn timestamp<C: Columns>(row: &C, column: usize) -> Result<Option<Timestamp>, C::Error> {
+pub(crate) fn timestamp<C: Columns>(row: &C, column: usize) -> Result<Option<Timestamp>, C::Error> {
     let time = row.number(column)?.map(|time| Timestamp::from_nanosecond(time.into()));
     time.transpose().map_err(|error| C::unreadable(column, error))
 }

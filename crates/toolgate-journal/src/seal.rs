@@ -50,11 +50,11 @@ impl fmt::Debug for SealKey {
 }
 
 /// Reads the key at `path`, or makes one there, readable by its owner alone. When several processes come at once, they
-/// all get the same one: the new key is written under another name and then linked, which only the first can do.
+/// all get the same one.
 pub fn seal_key(path: &Path) -> io::Result<SealKey> {
     match read_key(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create_key(path)?;
+            create_secret(path, &random_bytes()?)?;
             read_key(path)
         }
         other => other,
@@ -62,39 +62,51 @@ pub fn seal_key(path: &Path) -> io::Result<SealKey> {
 }
 
 fn read_key(path: &Path) -> io::Result<SealKey> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{}` {why}", path.display())));
-    let metadata = file.metadata()?;
-    if metadata.mode() & 0o077 != 0 {
-        return refuse("holds a key that others can read; run `chmod 600` on it, or remove it to get a new one");
-    }
-    let mut bytes = [0; 32];
-    if !metadata.is_file() || metadata.len() != 32 || file.read_exact(&mut bytes).is_err() {
-        return refuse("is not a key of 32 bytes; remove it to get a new one");
-    }
-    Ok(bytes.into())
+    let bytes = read_secret(path, 32)?.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let why = || format!("`{}` is not a key of 32 bytes; remove it to get a new one", path.display());
+    bytes.map(SealKey::from).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, why()))
 }
 
-fn create_key(path: &Path) -> io::Result<()> {
+/// Reads a secret of exactly this many bytes; none when it is anything else. One that others can read is refused.
+pub(crate) fn read_secret(path: &Path, length: usize) -> io::Result<Option<Vec<u8>>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.mode() & 0o077 != 0 {
+        let why = "holds a key that others can read; run `chmod 600` on it, or remove it to get a new one";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{}` {why}", path.display())));
+    }
+    let mut bytes = vec![0; length];
+    let is_right = metadata.is_file() && metadata.len() == length as u64 && file.read_exact(&mut bytes).is_ok();
+    Ok(is_right.then_some(bytes))
+}
+
+/// Writes a new secret under another name and then links it, which only the first can do; whoever comes later finds
+/// the one that is there.
+pub(crate) fn create_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut bytes = [0_u8; 32];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += rustix::io::retry_on_intr(|| getrandom(&mut bytes[filled..], GetRandomFlags::empty()))?;
-    }
     let draft = folder.join(format!(".key-{}", Uuid::now_v7().simple()));
     let written = File::options()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::hard_link(&draft, path));
     let _ = std::fs::remove_file(&draft);
     match written {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
+    let mut bytes = [0_u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::io::retry_on_intr(|| getrandom(&mut bytes[filled..], GetRandomFlags::empty()))?;
+    }
+    Ok(bytes)
 }

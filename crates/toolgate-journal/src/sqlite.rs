@@ -17,7 +17,7 @@ use crate::rows::{self, Cell, Columns, FromRow};
 use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, statements};
 
 /// How long one process waits for another one's write.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stands in the file's header once the files were read into it. Any number but SQLite's default would do.
 const FILLED: i32 = 0x746f_6f6c;
@@ -112,7 +112,7 @@ impl Store for SqliteStore {
     }
 }
 
-fn parameters<'a>(values: &'a [Cell<'_>]) -> impl rusqlite::Params + 'a {
+pub(crate) fn parameters<'a>(values: &'a [Cell<'_>]) -> impl rusqlite::Params + 'a {
     rusqlite::params_from_iter(values.iter().map(|cell| -> &dyn ToSql {
         match cell {
             Cell::Text(text) => text,
@@ -186,7 +186,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-fn store_error(error: rusqlite::Error) -> JournalError {
+pub(crate) fn store_error(error: rusqlite::Error) -> JournalError {
     JournalError::Store(Box::new(error))
 }
 

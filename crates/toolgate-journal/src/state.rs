@@ -1,5 +1,5 @@
-//! The state folder of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`
-//! and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
+//! The state folder of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
+//! `.toolgate/desk/` and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
 use crate::folder::{Folder, call_name, check_id};
 use crate::sqlite::set_aside;
 use crate::{
-    ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Quarantine, SealKey,
-    SqliteStore, reindex,
+    ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
+    Quarantine, SealKey, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The folder's name.
@@ -38,7 +38,7 @@ impl Default for RunOptions {
 
 /// The state folder of one workspace.
 pub struct State {
-    folder: Folder,
+    folder: Arc<Folder>,
     runs: Folder,
     sessions: Folder,
 }
@@ -61,7 +61,7 @@ impl State {
     /// Opens the state folder of a workspace, and makes it if there is none.
     pub fn open(workspace: &Path) -> Result<Self, JournalError> {
         let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
-        let folder = Folder::at(&workspace)?.make(NAME)?;
+        let folder = Arc::new(Folder::at(&workspace)?.make(NAME)?);
         if folder.existing(".gitignore")?.is_none() {
             folder.put(".gitignore", b"*\n", Durability::Os)?;
         }
@@ -119,11 +119,26 @@ impl State {
         Run::with(run, folder, journal, options)
     }
 
+    /// The artifacts of a run, for reading.
+    pub fn artifacts(&self, run: &str) -> Result<ArtifactStore, JournalError> {
+        let missing = || JournalError::NoSuchRun { run: run.to_owned() };
+        check_id("run", run).map_err(|_| missing())?;
+        let folder = self.runs.open(run).and_then(|run| run.open("artifacts")).map_err(|_| missing())?;
+        Ok(ArtifactStore::new(folder, Durability::Os))
+    }
+
     /// The grants that hold for a session.
     pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<Grants, JournalError> {
         check_id("session", session)?;
         let folder = Arc::new(self.sessions.make(session)?);
         Ok(Grants::new(folder, "grants.jsonl", format!("session {session}"), options))
+    }
+
+    /// The books of a session, and those that all sessions share.
+    pub fn notebook(&self, session: &str, options: &RunOptions) -> Result<Notebook, JournalError> {
+        check_id("session", session)?;
+        let folder = self.sessions.make(session)?;
+        Ok(Notebook::new(folder, Arc::clone(&self.folder), session, options.key.clone(), options.durability))
     }
 
     /// The bytes behind undo.
@@ -141,9 +156,21 @@ impl State {
         self.path().join("layers")
     }
 
+    /// The desk on which asks wait for an answer.
+    pub fn desk(&self, key: SealKey) -> Result<ApprovalDesk, JournalError> {
+        Ok(ApprovalDesk::new(self.folder.make("desk")?, key))
+    }
+
     /// Waits until nobody else changes files here.
     pub fn begin_change(&self) -> Result<Changing, JournalError> {
         Changing::begin(&self.folder)
+    }
+
+    /// Opens the embedded inbox.
+    pub fn inbox(&self) -> Result<SqliteInbox, JournalError> {
+        // SQLite would make the file readable by others; its companions take their mode from it.
+        self.folder.file("inbox.db", OFlags::RDWR | OFlags::CREATE)?;
+        SqliteInbox::open(&self.path().join("inbox.db"))
     }
 
     /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the

@@ -1,10 +1,14 @@
 //! The tree of a run, rebuilt from its events: agent → turn → call (C-33). Plain data; a front end draws it.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
-use toolgate_contract::{Decision, ErrorCode, Event, Happening, Message, Risk, RuleName, RunFacts, Scope};
+use toolgate_contract::{
+    Decision, ErrorCode, Event, Finish, Happening, Message, Risk, RuleName, RunFacts, Scope, Tokens,
+};
 
-/// The agent of a run, with all it did.
+/// A run, with all that was done in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tree {
     /// The run.
@@ -17,8 +21,39 @@ pub struct Tree {
     pub ended: Option<Timestamp>,
     /// How often a damaged end of the journal was set aside.
     pub recovered: u64,
+    /// The turns of whoever brought calls without being an agent, in the order in which they began.
+    pub turns: Vec<Turn>,
+    /// The agents that nobody else set to work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentNode>,
+}
+
+/// An agent, with all it did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AgentNode {
+    /// Its id, which is the trace of its events.
+    pub id: String,
+    /// Which kind of agent.
+    pub agent: String,
+    /// The model it works with.
+    pub model: String,
+    /// What it should achieve.
+    pub objective: String,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// How its work ended; none while it works.
+    pub finish: Option<Finish>,
+    /// Its final answer, or why there is none.
+    pub summary: Option<String>,
+    /// What it used.
+    pub tokens: Option<Tokens>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
     /// Its turns, in the order in which they began.
     pub turns: Vec<Turn>,
+    /// The call that set it to work.
+    #[serde(skip)]
+    parent: Option<String>,
 }
 
 /// One round of model and tools.
@@ -30,6 +65,18 @@ pub struct Turn {
     pub calls: Vec<CallNode>,
     /// What was said to the person outside any call.
     pub messages: Vec<Message>,
+    /// What the model said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+    /// How often the model failed, or couldn't be understood, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// What the model used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
 }
 
 /// One call.
@@ -59,6 +106,9 @@ pub struct CallNode {
     pub approval: Option<Approval>,
     /// What it said to the person.
     pub messages: Vec<Message>,
+    /// The agents that it set to work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentNode>,
 }
 
 /// How a call stands.
@@ -101,59 +151,157 @@ pub enum Approval {
 
 /// Rebuilds the tree from a run's events, in order.
 pub fn tree<'a>(events: impl IntoIterator<Item = &'a Event>) -> Tree {
-    let mut tree = Tree::default();
+    let mut growing = Growing::default();
     for event in events {
-        tree.take(event);
+        growing.take(event);
     }
-    tree
+    growing.finish()
 }
 
-impl Tree {
-    fn take(&mut self, event: &Event) {
-        if self.run.is_empty() {
-            self.run.clone_from(&event.run);
+/// A tree in the making: agents side by side, and where to find what an event speaks of.
+#[derive(Default)]
+struct Growing<'a> {
+    tree: Tree,
+    agents: Vec<AgentNode>,
+    by_trace: HashMap<&'a str, usize>,
+    turns: HashMap<(Option<usize>, Option<u64>), usize>,
+    calls: HashMap<&'a str, Spot>,
+}
+
+/// Where a call is: its agent, if it has one, its turn there, and its place in the turn.
+#[derive(Clone, Copy)]
+struct Spot {
+    agent: Option<usize>,
+    turn: usize,
+    call: usize,
+}
+
+impl<'a> Growing<'a> {
+    fn take(&mut self, event: &'a Event) {
+        if self.tree.run.is_empty() {
+            self.tree.run.clone_from(&event.run);
         }
         match &event.happening {
             Happening::RunStarted(facts) => {
-                self.facts = Some(facts.clone());
-                self.started = Some(event.time);
+                self.tree.facts = Some(facts.clone());
+                self.tree.started = Some(event.time);
             }
-            Happening::RunEnded => self.ended = Some(event.time),
-            Happening::JournalRecovered { .. } => self.recovered += 1,
+            Happening::RunEnded => self.tree.ended = Some(event.time),
+            Happening::JournalRecovered { .. } => self.tree.recovered += 1,
+            Happening::AgentStarted { .. } => self.begin_agent(event),
+            Happening::AgentEnded { .. } => self.end_agent(event),
             Happening::Display(message) => match self.call(event) {
                 Some(call) => call.messages.push(message.clone()),
-                None => self.turn(event.turn).messages.push(message.clone()),
+                None => self.turn(event).messages.push(message.clone()),
             },
-            happening => {
-                if let Some(call) = self.call(event) {
-                    call.take(happening, event.time);
-                }
-            }
+            happening => match self.call(event) {
+                Some(call) => call.take(happening, event.time),
+                None if event.turn.is_some() => self.turn(event).take(happening),
+                None => {}
+            },
         }
     }
 
-    fn turn(&mut self, number: Option<u64>) -> &mut Turn {
-        let found = self.turns.iter().position(|turn| turn.number == number).unwrap_or_else(|| {
-            self.turns.push(Turn { number, ..Turn::default() });
-            self.turns.len() - 1
+    fn begin_agent(&mut self, event: &'a Event) {
+        let (Some(trace), Happening::AgentStarted { agent, model, objective, parent }) =
+            (&event.trace_id, &event.happening)
+        else {
+            return;
+        };
+        self.by_trace.insert(trace, self.agents.len());
+        self.agents.push(AgentNode {
+            id: trace.clone(),
+            agent: agent.clone(),
+            model: model.clone(),
+            objective: objective.clone(),
+            started: Some(event.time),
+            parent: parent.clone(),
+            ..AgentNode::default()
         });
-        &mut self.turns[found]
+    }
+
+    fn end_agent(&mut self, event: &Event) {
+        let found = event.trace_id.as_deref().and_then(|trace| self.by_trace.get(trace)).copied();
+        let Happening::AgentEnded { finish, summary, tokens, duration_ms, .. } = &event.happening else { return };
+        if let Some(node) = found.and_then(|index| self.agents.get_mut(index)) {
+            node.finish = Some(*finish);
+            node.summary = Some(summary.clone());
+            node.tokens = Some(*tokens);
+            node.duration_ms = Some(*duration_ms);
+        }
+    }
+
+    /// The turn that an event belongs to, and where it is.
+    fn turn_at(&mut self, event: &Event) -> (Option<usize>, usize) {
+        let agent = event.trace_id.as_deref().and_then(|trace| self.by_trace.get(trace)).copied();
+        let turns = turns_of(&mut self.tree, &mut self.agents, agent);
+        let found = *self.turns.entry((agent, event.turn)).or_insert_with(|| {
+            turns.push(Turn { number: event.turn, ..Turn::default() });
+            turns.len() - 1
+        });
+        (agent, found)
+    }
+
+    fn turn(&mut self, event: &Event) -> &mut Turn {
+        let (agent, turn) = self.turn_at(event);
+        &mut turns_of(&mut self.tree, &mut self.agents, agent)[turn]
     }
 
     /// The call that an event belongs to; it is in the turn in which it was first heard of.
-    fn call(&mut self, event: &Event) -> Option<&mut CallNode> {
-        let id = event.tool_call_id.as_ref()?;
-        let place = |turns: &[Turn]| {
-            turns.iter().enumerate().rev().find_map(|(turn, Turn { calls, .. })| {
-                calls.iter().rposition(|call| call.tool_call_id == *id).map(|call| (turn, call))
-            })
+    fn call(&mut self, event: &'a Event) -> Option<&mut CallNode> {
+        let id = event.tool_call_id.as_deref()?;
+        let spot = match self.calls.get(id) {
+            Some(spot) => *spot,
+            None => {
+                let (agent, turn) = self.turn_at(event);
+                let calls = &mut turns_of(&mut self.tree, &mut self.agents, agent)[turn].calls;
+                let trace_id = event.trace_id.clone();
+                calls.push(CallNode { tool_call_id: id.into(), trace_id, ..CallNode::default() });
+                let spot = Spot { agent, turn, call: calls.len() - 1 };
+                self.calls.insert(id, spot);
+                spot
+            }
         };
-        if let Some((turn, call)) = place(&self.turns) {
-            return self.turns[turn].calls.get_mut(call);
+        turns_of(&mut self.tree, &mut self.agents, spot.agent)[spot.turn].calls.get_mut(spot.call)
+    }
+
+    /// Puts each agent beneath the call that set it to work. Whoever was set to work began later, so the last go first.
+    fn finish(mut self) -> Tree {
+        while let Some(agent) = self.agents.pop() {
+            let spot = agent.parent.as_deref().and_then(|parent| self.calls.get(parent)).copied();
+            match spot {
+                Some(spot) if spot.agent.is_none_or(|above| above < self.agents.len()) => {
+                    let turns = turns_of(&mut self.tree, &mut self.agents, spot.agent);
+                    turns[spot.turn].calls[spot.call].agents.insert(0, agent);
+                }
+                _ => self.tree.agents.insert(0, agent),
+            }
         }
-        let calls = &mut self.turn(event.turn).calls;
-        calls.push(CallNode { tool_call_id: id.clone(), trace_id: event.trace_id.clone(), ..CallNode::default() });
-        calls.last_mut()
+        self.tree
+    }
+}
+
+/// The turns of an agent, or of whoever brought calls without being one.
+fn turns_of<'t>(tree: &'t mut Tree, agents: &'t mut [AgentNode], agent: Option<usize>) -> &'t mut Vec<Turn> {
+    match agent {
+        Some(index) => &mut agents[index].turns,
+        None => &mut tree.turns,
+    }
+}
+
+impl Turn {
+    fn take(&mut self, happening: &Happening) {
+        match happening {
+            Happening::TurnEnded { tokens, duration_ms } => {
+                self.tokens = Some(*tokens);
+                self.duration_ms = Some(*duration_ms);
+            }
+            Happening::ModelSaid { text } => self.said.push(text.clone()),
+            Happening::ModelFailed { reason, .. } | Happening::ModelMisunderstood { reason } => {
+                self.faults.push(reason.clone());
+            }
+            _ => {}
+        }
     }
 }
 
@@ -183,11 +331,8 @@ impl CallNode {
             Happening::ApprovalDenied { by, reason } => {
                 self.approval = Some(Approval::Denied { by: by.clone(), reason: reason.clone() });
             }
-            Happening::RunStarted(_)
-            | Happening::RunEnded
-            | Happening::FilesChanging { .. }
-            | Happening::Display(_)
-            | Happening::JournalRecovered { .. } => {}
+            // The rest is about a run, an agent or a turn.
+            _ => {}
         }
     }
 

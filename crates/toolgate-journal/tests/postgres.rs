@@ -7,6 +7,8 @@
 
 #[path = "postgres/cluster.rs"]
 mod cluster;
+#[path = "suite/inbox_suite.rs"]
+mod inbox_suite;
 #[path = "suite/store_suite.rs"]
 mod store_suite;
 #[allow(dead_code, reason = "the other tests of this crate use the rest")]
@@ -37,6 +39,15 @@ fn it_does_what_every_store_must() {
     for (number, (name, test)) in SUITE.iter().enumerate() {
         println!("{name}");
         test(&PostgresStore::connect(&cluster.database(&format!("test_{number}"))).unwrap());
+    }
+}
+
+#[test]
+fn its_inbox_does_what_every_inbox_must() {
+    let cluster = Cluster::start();
+    for (number, (name, test)) in inbox_suite::SUITE.iter().enumerate() {
+        println!("{name}");
+        test(&PostgresStore::connect(&cluster.database(&format!("inbox_{number}"))).unwrap());
     }
 }
 
@@ -114,7 +125,7 @@ fn tables_of_a_newer_program_are_left_alone() {
     cluster.execute("toolgate", "UPDATE store_version SET version = 999");
     let error = PostgresStore::connect(&url).unwrap_err().to_string();
     assert!(error.contains("version 999") && error.contains("update this program"), "{error}");
-    cluster.execute("toolgate", "UPDATE store_version SET version = 1");
+    cluster.execute("toolgate", "UPDATE store_version SET version = 2");
     assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate_contract::{Access, Decision, Permission, Risk};
+use toolgate_contract::{Access, AllowedTools, Decision, Permission, Risk};
 
 use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
@@ -36,6 +36,10 @@ pub struct Config {
     pub undo: UndoConfig,
     /// What else is a secret.
     pub redact: Redact,
+    /// How skills are used.
+    pub skills: SkillsConfig,
+    /// How long approvals are waited for.
+    pub approvals: ApprovalsConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -290,12 +294,31 @@ pub struct UndoConfig {
     pub quota_bytes: Option<u64>,
 }
 
+/// `[approvals]`: how long approvals are waited for.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalsConfig {
+    /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
+    /// out, and the call is refused at once.
+    pub wait_seconds: Option<u64>,
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redact {
     /// Names of environment variables whose values are secrets.
     pub names: Vec<String>,
+}
+
+/// `[skills]`: how skills are used.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillsConfig {
+    /// Names of skills that nobody may load.
+    pub deny: Vec<String>,
+    /// What a skill's own list of tools means.
+    pub allowed_tools: Option<AllowedTools>,
 }
 
 /// The file as TOML has it: the same as [`Config`], with the places of the rules.
@@ -323,6 +346,9 @@ struct File {
     undo: UndoConfig,
     #[serde(default)]
     redact: Redact,
+    #[serde(default)]
+    skills: SkillsConfig,
+    approvals: ApprovalsConfig,
 }
 
 impl Config {
@@ -345,6 +371,8 @@ impl Config {
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,
+            skills: file.skills,
+            approvals: file.approvals,
         })
     }
 }
@@ -384,6 +412,11 @@ mod tests {
             quota_bytes = 5_000_000
             [redact]
             names = ["MY_PIN"]
+            [skills]
+            deny = ["deploy"]
+            allowed_tools = "approval"
+            [approvals]
+            wait_seconds = 60
             "#,
             "test",
         )
@@ -397,6 +430,8 @@ mod tests {
         assert_eq!(config.limits.of(Some("read")).lines, Some(10));
         assert_eq!(config.audit.durability, Some(Durability::Sync));
         assert_eq!(config.undo.quota_bytes, Some(5_000_000));
+        assert_eq!((config.skills.deny.len(), config.skills.allowed_tools), (1, Some(AllowedTools::Approval)));
+        assert_eq!(config.approvals.wait_seconds, Some(60));
         assert_eq!(Config::parse("", "test"), Ok(Config::default()));
     }
 

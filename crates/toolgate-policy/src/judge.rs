@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
 
 use crate::case::Case;
+use crate::ceiling::{Ceiling, on_commands_beyond};
 use crate::config::RootAccess;
 use crate::guards::guard_over;
 use crate::host::Host;
@@ -25,15 +26,6 @@ pub struct Question<'a> {
     pub ceilings: &'a [Ceiling],
 }
 
-/// A set of tools that a call is held to: an active skill's, a sub-agent's (C-14). It can only narrow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ceiling {
-    /// Whose it is, such as `skill review`.
-    pub source: String,
-    /// The tools, by name.
-    pub tools: Vec<String>,
-}
-
 impl Policy {
     /// Decides whether the call may run, and says why.
     pub fn judge(&self, question: &Question<'_>) -> Verdict {
@@ -48,6 +40,7 @@ impl Policy {
         for command in &case.commands {
             self.on_command(command, &mut opinions);
         }
+        on_commands_beyond(tool, question.ceilings, &case, &mut opinions);
         self.on_many_files(&case.effects, &mut opinions);
         self.settle(&opinions, question, &case)
     }
@@ -56,7 +49,7 @@ impl Policy {
     pub(crate) fn on_tool(&self, tool: &Declaration, ceilings: &[Ceiling], opinions: &mut Vec<Opinion>) {
         let whole = |decision, layer, voice| Opinion { decision, layer, effect: None, topic: Topic::Call, voice };
         for (index, ceiling) in ceilings.iter().enumerate() {
-            if !ceiling.tools.contains(&tool.name) {
+            if !ceiling.names(&tool.name) {
                 opinions.push(whole(Decision::Deny, Layer::Builtin, Voice::Ceiling(index)));
             }
         }
@@ -121,7 +114,12 @@ impl Policy {
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Commands are judged part by part.
-            Effect::Run { .. } | Effect::Speak | Effect::Recall { .. } => {}
+            Effect::Run { .. }
+            | Effect::Speak
+            | Effect::Recall { .. }
+            | Effect::Note { .. }
+            | Effect::Skill { .. }
+            | Effect::Delegate { .. } => {}
         }
     }
 

@@ -35,6 +35,7 @@
 //! ignored, with a warning each.
 
 mod case;
+mod ceiling;
 mod commands;
 mod compile;
 mod config;
@@ -58,15 +59,16 @@ mod standing;
 #[cfg(test)]
 mod testing;
 
+pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    Audit, Commands, Config, LimitsConfig, Network, Overlay, Quarantine, Redact, Root, RootAccess, RuleConfig,
-    Sensitive, ToolLimits, Tools, UndoConfig, Unknown,
+    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, Quarantine, Redact, Root, RootAccess,
+    RuleConfig, Sensitive, SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
-pub use judge::{Ceiling, Question};
+pub use judge::Question;
 pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};

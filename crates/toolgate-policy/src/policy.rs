@@ -2,11 +2,11 @@
 
 use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
 
+use crate::ceiling::Ceiling;
 use crate::commands::Ground;
 use crate::config::{RootAccess, Unknown};
 use crate::error::Fault;
 use crate::guards::{GUARDS, Guard, guard_over};
-use crate::judge::Ceiling;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 use crate::preset::Preset;
 use crate::rules::command::{CommandIndex, CommandRule};

@@ -10,7 +10,7 @@ use crate::config::{Config, Overlay, Quarantine, Root, RootAccess, ToolLimits, U
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
-use toolgate_contract::{Access, Place};
+use toolgate_contract::{Access, AllowedTools, Place};
 
 /// What configuration says beside rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,12 @@ pub struct Settings {
     pub overlay: Overlay,
     /// What becomes of files that commands leave for git, editors or other agents to obey.
     pub quarantine: Quarantine,
+    /// Skills that nobody may load.
+    pub denied_skills: BTreeSet<String>,
+    /// What a skill's own list of tools means.
+    pub allowed_tools: AllowedTools,
+    /// Seconds that a call waits at the desk where its front end has nobody to ask.
+    pub approval_wait_seconds: u64,
 }
 
 impl Settings {
@@ -79,7 +85,7 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell"]).collect();
+    let tools: BTreeSet<&str> = stated.chain(["shell", "ask", "task", "agents"]).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -93,6 +99,9 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
         overlay: merge_strict(layers, "commands.overlay", |config| config.commands.overlay, warnings),
         quarantine: merge_strict(layers, "commands.quarantine", |config| config.commands.quarantine, warnings),
+        denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
+        allowed_tools: merge_allowed_tools(layers, warnings),
+        approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
 }
 
@@ -146,10 +155,26 @@ fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<St
     limits
 }
 
-/// Commands bring a time limit of their own, which this leaves room for.
+/// A skill's list is a ceiling unless some layer that may loosen says otherwise and none contradicts it.
+fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> AllowedTools {
+    let mut strictest = None;
+    for input in layers {
+        match input.config.skills.allowed_tools {
+            Some(AllowedTools::Approval) if !input.may_loosen() => {
+                warnings.push(input.ignored("the approval of skills' tools (`allowed_tools`)", false));
+            }
+            wanted => strictest = strictest.max(wanted),
+        }
+    }
+    strictest.unwrap_or_default()
+}
+
+/// Commands and agents bring time limits of their own, which this leaves room for; and a person takes their time.
 fn usual_limits(tool: Option<&str>) -> Limits {
     match tool {
+        Some("ask") => Limits { timeout_seconds: 3600, ..Limits::default() },
         Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
+        Some("task" | "agents") => Limits { timeout_seconds: 86_400, ..Limits::default() },
         _ => Limits::default(),
     }
 }
@@ -174,27 +199,38 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The strongest layer that names a quota has its way. A larger one takes disk space and a smaller one takes the way back,
-/// so a workspace that isn't trusted has no say in it.
-fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
-    let mut quota = None;
+/// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
+type Chosen = (&'static str, &'static str, fn(&LayerInput) -> Option<u64>);
+
+/// A larger quota takes disk space and a smaller one takes the way back.
+const UNDO_QUOTA: Chosen = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+
+/// A longer wait holds callers up and a shorter one takes the time to answer.
+const APPROVAL_WAIT: Chosen = ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
+
+/// The strongest layer that names a number has its way; a workspace that isn't trusted has no say in it.
+fn merge_chosen(layers: &[LayerInput], (name, what, stated): &Chosen, warnings: &mut Vec<String>) -> Option<u64> {
+    let mut chosen = None;
     for input in layers {
-        let Some(wanted) = input.config.undo.quota_bytes else { continue };
-        if wanted == 0 {
-            let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
-            return Err(fault.at(&input.source, input.layer, None));
-        }
-        match quota {
-            None if input.may_loosen() => quota = Some(wanted),
+        let Some(wanted) = stated(input) else { continue };
+        match chosen {
+            None if input.may_loosen() => chosen = Some(wanted),
             Some(chosen) if chosen == wanted => {}
             _ if input.may_loosen() => {
-                warnings
-                    .push(format!("{}: `quota_bytes` is ignored: a layer with more authority set it.", input.source));
+                warnings.push(format!("{}: `{name}` is ignored: a layer with more authority set it.", input.source));
             }
-            _ => warnings.push(input.ignored("the quota for undo (`quota_bytes`)", false)),
+            _ => warnings.push(input.ignored(&format!("{what} (`{name}`)"), false)),
         }
     }
-    Ok(quota.unwrap_or(USUAL_UNDO_QUOTA))
+    chosen
+}
+
+fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
+    if let Some(input) = layers.iter().find(|input| input.config.undo.quota_bytes == Some(0)) {
+        let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
+        return Err(fault.at(&input.source, input.layer, None));
+    }
+    Ok(merge_chosen(layers, &UNDO_QUOTA, warnings).unwrap_or(USUAL_UNDO_QUOTA))
 }
 
 fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
@@ -331,6 +367,18 @@ mod tests {
     }
 
     #[test]
+    fn a_skills_tools_are_a_ceiling_until_somebody_who_may_says_otherwise() {
+        let means = |word: &str| format!("[skills]\nallowed_tools = '{word}'\ndeny = ['{word}']");
+        assert_eq!(settings(vec![]).0.allowed_tools, AllowedTools::Ceiling);
+        let approval = || layer(Layer::User, &means("approval"));
+        assert_eq!(settings(vec![approval()]).0.allowed_tools, AllowedTools::Approval);
+        let (merged, warnings) = settings(vec![approval(), untrusted(&means("ceiling"))]);
+        assert_eq!((merged.allowed_tools, merged.denied_skills.len()), (AllowedTools::Ceiling, 2), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&means("approval"))]);
+        assert_eq!((merged.allowed_tools, warnings.len()), (AllowedTools::Ceiling, 1), "{warnings:?}");
+    }
+
+    #[test]
     fn the_strongest_layer_sets_the_quota_for_undo_and_an_untrusted_workspace_has_no_say() {
         let quota = |bytes: u64| format!("[undo]\nquota_bytes = {bytes}");
         assert_eq!(settings(vec![]).0.undo_quota_bytes, 1 << 30);
@@ -340,5 +388,15 @@ mod tests {
             let (merged, warnings) = settings(vec![untrusted(&quota(bytes))]);
             assert_eq!((merged.undo_quota_bytes, warnings.len()), (1 << 30, 1), "{warnings:?}");
         }
+    }
+
+    #[test]
+    fn approvals_are_waited_for_as_long_as_the_strongest_layer_says() {
+        let wait = |seconds: u64| format!("[approvals]\nwait_seconds = {seconds}");
+        assert_eq!(settings(vec![]).0.approval_wait_seconds, 0);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &wait(60)), layer(Layer::Flags, &wait(5))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
+        assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
     }
 }

@@ -119,7 +119,10 @@ impl Policy {
             }
             Voice::Ceiling(index) => {
                 let source = &question.ceilings[index].source;
-                let reason = format!("`{tool}` isn't among the tools of {source}.");
+                let reason = match opinion.effect {
+                    None => format!("`{tool}` isn't among the tools of {source}."),
+                    Some(_) => format!("This command isn't among those that {source} lists for `{tool}`."),
+                };
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
             }
             Voice::ReadOnlyRoot => {

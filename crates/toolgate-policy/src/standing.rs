@@ -41,9 +41,14 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             let words = pattern.words.iter().map(|word| escape(word)).collect();
             Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
-        Some(Effect::Speak | Effect::Recall { .. }) | None => {
-            Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow })
-        }
+        Some(
+            Effect::Speak
+            | Effect::Recall { .. }
+            | Effect::Note { .. }
+            | Effect::Skill { .. }
+            | Effect::Delegate { .. },
+        )
+        | None => Some(RuleConfig { tool: Some(escape(&tool.name)), ..allow }),
     }
 }
 

@@ -1,11 +1,17 @@
 //! Asking a person (C-17 to C-20): what they are shown, what they can answer, and what an answer covers later.
 
-use serde::Serialize;
+mod desk;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{BoxFuture, Effect, Risk, Scope, ToolError};
+use toolgate_contract::{BoxFuture, Effect, Risk, Scope, ToolError, schemars};
+
+pub(crate) use self::desk::Asker;
+pub use self::desk::Desk;
 
 /// Everything a person needs to decide.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequest {
     /// The call in question.
     pub tool_call_id: String,
@@ -16,14 +22,14 @@ pub struct ApprovalRequest {
     /// Why a person is asked.
     pub reason: String,
     /// Why the model wants it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub justification: Option<String>,
     /// The arguments, redacted.
     pub args: Value,
     /// All that the call will touch.
     pub effects: Vec<Effect>,
     /// For a change: the unified diff.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preview: Option<String>,
     /// What each answer would grant, narrowest first.
     pub scopes: Vec<Offer>,
@@ -32,7 +38,7 @@ pub struct ApprovalRequest {
 }
 
 /// One possible yes, and exactly what it means.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offer {
     /// How far it reaches.
     pub scope: Scope,

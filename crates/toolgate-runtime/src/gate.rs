@@ -6,6 +6,7 @@ mod commands;
 mod settler;
 mod speaker;
 mod walk;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +15,20 @@ use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
     ToolError, Veil, Verdict,
 };
-use toolgate_journal::{Contents, State};
+use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
+use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
 use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
 use crate::session::Session;
+use crate::skills::SkillShelf;
 use crate::steps::Steps;
 use crate::trim::Limits;
 use crate::versions::Versions;
@@ -34,7 +37,7 @@ use crate::versions::Versions;
 pub struct Gate {
     registry: Registry,
     policy: Arc<Policy>,
-    settings: Settings,
+    settings: Arc<Settings>,
     files: Arc<dyn Files>,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
@@ -44,6 +47,8 @@ pub struct Gate {
     processes: Option<Arc<dyn Processes>>,
     workshop: Option<Arc<Workshop>>,
     differ: Option<Arc<dyn Differ>>,
+    note_store: Option<Arc<NoteStore>>,
+    shelves: Arc<[SkillShelf]>,
     versions: Arc<Versions>,
     locks: Locks,
 }
@@ -72,7 +77,7 @@ impl Gate {
         Self {
             registry,
             policy,
-            settings,
+            settings: Arc::new(settings),
             files,
             redactor: Arc::new(redactor),
             clock,
@@ -82,6 +87,8 @@ impl Gate {
             processes: None,
             workshop: None,
             differ: None,
+            note_store: None,
+            shelves: Arc::default(),
             versions: Arc::default(),
             locks: Locks::default(),
         }
@@ -98,6 +105,20 @@ impl Gate {
     #[must_use]
     pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
         self.workshop = Some(Arc::new(Workshop::new(state, contents)));
+        self
+    }
+
+    /// Lets the agent keep books of its own in this workspace's state: things to do, a plan, a memory.
+    #[must_use]
+    pub fn with_notes(mut self, state: State, options: RunOptions) -> Self {
+        self.note_store = Some(Arc::new(NoteStore::new(state, options)));
+        self
+    }
+
+    /// Lets the agent load skills from these folders; of two skills with one name the first counts.
+    #[must_use]
+    pub fn with_skills(mut self, shelves: Vec<SkillShelf>) -> Self {
+        self.shelves = shelves.into();
         self
     }
 
@@ -142,6 +163,11 @@ impl Gate {
         walk.answer(outcome)
     }
 
+    /// Refuses a call that couldn't even be read, and records it like every other.
+    pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
+        Walk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
+    }
+
     /// How a call would be judged. Nothing runs and nothing is recorded.
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let tool = self.registry.find(&call.name)?;
@@ -165,6 +191,16 @@ impl Gate {
     /// All tools, whether policy offers them or not.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.registry.declarations()
+    }
+
+    /// What replaces secrets, for front ends that show more than replies.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Tells the time and makes ids, as the record does.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// The policy in force.

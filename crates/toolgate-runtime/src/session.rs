@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use toolgate_contract::{Artifacts, Event, ToolError};
+use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::Ceiling;
 
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
 use crate::approval::{Approver, NobodyToAsk};
+use crate::inquiry::{NobodyAnswers, Respondent};
+use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
 pub trait Recorder: Send + Sync {
@@ -39,7 +42,8 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// One client's stay.
+/// One client's stay. A clone shares the run and what was granted; an agent that is set to work gets one, narrowed.
+#[derive(Clone)]
 pub struct Session {
     /// The session's id; grants of scope `session` belong to it.
     pub id: String,
@@ -51,13 +55,21 @@ pub struct Session {
     pub artifacts: Arc<dyn Artifacts>,
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
+    /// Whoever answers the agent's own questions.
+    pub respondent: Arc<dyn Respondent>,
+    /// Where asks lie meanwhile, for others to answer.
+    pub desk: Option<Desk>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
-    /// Sets of tools that this session can't go beyond: an active skill's, a parent agent's.
+    /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
+    /// it loads come on top: [`Session::ceilings`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
-    grants: Mutex<Vec<Grant>>,
+    /// Agents that calls may set to work; none where no agent is at work.
+    pub agents: Option<Arc<dyn Agents>>,
+    pub(crate) skills: Arc<ActiveSkills>,
+    grants: Arc<Mutex<Vec<Grant>>>,
 }
 
 impl Session {
@@ -74,10 +86,14 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
+            respondent: Arc::new(NobodyAnswers),
+            desk: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
-            grants: Mutex::default(),
+            agents: None,
+            skills: Arc::default(),
+            grants: Arc::default(),
         }
     }
 
@@ -85,6 +101,20 @@ impl Session {
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// The same session with this respondent.
+    #[must_use]
+    pub fn answered_by(mut self, respondent: Arc<dyn Respondent>) -> Self {
+        self.respondent = respondent;
+        self
+    }
+
+    /// The same session, whose asks also lie on this desk.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        self.desk = Some(desk);
         self
     }
 
@@ -102,8 +132,21 @@ impl Session {
         self
     }
 
+    /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        [self.ceilings.clone(), self.skills.ceilings()].concat()
+    }
+
+    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match &self.desk {
+            None => self.approver.ask(request).await,
+            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
+    }
+
     /// Writes events down, then shows them.
-    pub(crate) fn record(&self, events: &[Event]) -> Result<(), ToolError> {
+    pub fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));
         Ok(())

@@ -98,8 +98,24 @@ fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> Strin
         ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
         ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            match words(context) {
+                Some(words) => format!("one of {words}"),
+                None => format!("what the schema asks for ({})", error.masked()),
+            }
+        }
         _ => format!("what the schema asks for ({})", error.masked()),
     }
+}
+
+/// The words to choose from, where each branch of the schema is one word: an enum whose words are explained.
+fn words(branches: &[Vec<ValidationError<'_>>]) -> Option<Value> {
+    let word = |branch: &Vec<ValidationError<'_>>| match branch.iter().map(ValidationError::kind).collect::<Vec<_>>()[..]
+    {
+        [ValidationErrorKind::Constant { expected_value }] => Some((**expected_value).clone()),
+        _ => None,
+    };
+    branches.iter().map(word).collect()
 }
 
 /// The value as far as it helps: long ones aren't repeated.
@@ -145,6 +161,7 @@ mod tests {
                 "offset": {"type": ["integer", "null"]},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 9},
                 "mode": {"enum": ["a", "b"]},
+                "level": {"oneOf": [{"const": "low", "type": "string"}, {"const": "high", "type": "string"}]},
                 "nested": {"type": "object", "additionalProperties": false, "properties": {"deep": {"type": "boolean"}}}
             }
         });
@@ -161,6 +178,7 @@ mod tests {
             (json!({"path": "a", "limit": 0}), "/limit: is the number 0, expected at least 1"),
             (json!({"path": "a", "limit": 10}), "/limit: is the number 10, expected at most 9"),
             (json!({"path": "a", "mode": "c"}), "/mode: is the string \"c\", expected one of [\"a\",\"b\"]"),
+            (json!({"path": "a", "level": "mid"}), "/level: is the string \"mid\", expected one of [\"low\",\"high\"]"),
             (json!({"path": "a", "ofset": 1}), "/ofset: is not a known field, did you mean `offset`?"),
             (json!({"path": "a", "zzz": 1}), "/zzz: is not a known field, expected only path, offset, limit"),
             (

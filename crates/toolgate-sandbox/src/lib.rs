@@ -9,6 +9,7 @@ mod apart;
 mod apply;
 mod arrange;
 mod beneath;
+mod copy;
 mod draft;
 mod locate;
 mod node;
@@ -19,5 +20,6 @@ mod walk;
 
 pub use apart::{KeptLayers, Layers};
 pub use beneath::OpenWay;
+pub use copy::{Copied, copy_workspace};
 pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

@@ -38,6 +38,7 @@ mod error;
 mod inside;
 mod kernel;
 mod limits;
+mod pen;
 mod plan;
 mod planning;
 mod probe;

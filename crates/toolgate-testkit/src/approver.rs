@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use toolgate_contract::{BoxFuture, Scope};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver};
+use toolgate_contract::{Answered, BoxFuture, Inquiry, Scope};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver, Respondent};
 
 /// Gives its answers in order, then says that nobody is there; remembers what it was asked.
 #[derive(Default)]
@@ -40,6 +40,21 @@ impl Approver for ScriptedApprover {
         self.asked.lock().expect("no test panics here").push(request.clone());
         let answer = self.answers.lock().expect("no test panics here").pop_front();
         Box::pin(std::future::ready(answer.unwrap_or(Answer::Nobody)))
+    }
+}
+
+/// Answers every question with its first choice, or with these words.
+pub struct FirstChoice(pub &'static str);
+
+impl Respondent for FirstChoice {
+    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+        let choice = inquiry.choices.first().map(|choice| choice.label.clone());
+        let answered = Answered {
+            choice: choice.as_ref().map(|_| 0),
+            answer: choice.unwrap_or_else(|| self.0.to_owned()),
+            by: "ada".into(),
+        };
+        Box::pin(std::future::ready(Some(answered)))
     }
 }
 

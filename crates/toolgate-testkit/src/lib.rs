@@ -8,7 +8,7 @@ mod recorder;
 mod tools;
 mod world;
 
-pub use approver::{Never, ScriptedApprover};
+pub use approver::{FirstChoice, Never, ScriptedApprover};
 pub use clock::FrozenClock;
 pub use recorder::FailingRecorder;
 pub use tools::{Big, Fails, Liar, Panics, Runs, Secrets, Sleeps, Undeclared, Writes};

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use toolgate_contract::{AnyTool, Call, CancellationToken, Clock, Event, Happening, Layer, Reply, RunFacts};
+use toolgate_contract::{
+    AnyTool, Call, CancellationToken, Clock, Event, Files, Happening, Layer, Place, Reply, RunFacts, Shelf,
+};
 use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
-use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, Undo};
+use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, SkillShelf, Undo};
 use toolgate_sandbox::process::{Options, Profile};
 use toolgate_sandbox::{Confined, Roots};
 
@@ -21,7 +23,7 @@ pub struct World {
     /// The clock that everything in this world reads.
     pub clock: Arc<FrozenClock>,
     /// The gate.
-    pub gate: Gate,
+    pub gate: Arc<Gate>,
     /// The run that calls are recorded in.
     pub run: Arc<Run>,
     state: State,
@@ -41,7 +43,7 @@ impl World {
         let config = Config::parse(config, "test").expect("a test's configuration is right");
         let layer = LayerInput { layer: Layer::User, source: "test".into(), trusted: true, config };
         let compiled = compile(vec![layer]).expect("a test's rules are right");
-        let roots = Roots::open(folder.path()).expect("the workspace opens");
+        let files: Arc<dyn Files> = Arc::new(Roots::open(folder.path()).expect("the workspace opens"));
         let contents = Arc::new(open_state(folder.path()).contents(Durability::Os).expect("a store"));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(open_state(folder.path()).path(), Arc::clone(&contents)));
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
@@ -49,11 +51,13 @@ impl World {
             Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
             compiled.policy,
             compiled.settings,
-            Arc::new(roots),
+            Arc::clone(&files),
             Redactor::new([secret]),
             Arc::clone(&clock) as Arc<dyn Clock>,
         )
-        .with_changes(open_state(folder.path()), contents);
+        .with_changes(open_state(folder.path()), contents)
+        .with_notes(open_state(folder.path()), RunOptions::default())
+        .with_skills(vec![shelf(Shelf::Project, ".agents/skills", &files), shelf(Shelf::User, "home/skills", &files)]);
         let state = open_state(folder.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
         let facts = RunFacts {
@@ -64,7 +68,7 @@ impl World {
             version: "0".into(),
         };
         let run = Arc::new(state.begin_run("run_test", facts, &options).expect("a run begins"));
-        Self { folder, clock, gate, run, state, options }
+        Self { folder, clock, gate: Arc::new(gate), run, state, options }
     }
 
     /// The same world, with a sandbox that holds what has to be confined.
@@ -73,7 +77,8 @@ impl World {
         let profile = Profile::for_workspace(self.folder.path(), None);
         let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default())
             .with_layers(self.state.layers_dir());
-        self.gate = self.gate.with_processes(Arc::new(confined));
+        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
+        self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self
     }
 
@@ -132,6 +137,11 @@ impl World {
         let kind = |event: &Event| serde_json::to_value(event).expect("an event is JSON")["kind"].clone();
         self.events().iter().map(|event| kind(event).as_str().unwrap_or_default().to_owned()).collect()
     }
+}
+
+/// Skills in a folder of the workspace; a home of its own the test world has none.
+fn shelf(shelf: Shelf, path: &str, files: &Arc<dyn Files>) -> SkillShelf {
+    SkillShelf { shelf, files: Arc::clone(files), place: Place::in_workspace(path), path: path.into(), is_veiled: true }
 }
 
 fn open_state(workspace: &Path) -> State {

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::Scope;
 use toolgate_runtime::Answer;
-use toolgate_testkit::{ScriptedApprover, World};
+use toolgate_testkit::{FirstChoice, ScriptedApprover, World};
 
 /// Files by path; text as it is, links as `-> target`, everything else visibly.
 type Tree = BTreeMap<String, String>;
@@ -35,7 +36,10 @@ async fn play(case: &Path) -> Result<(), String> {
     let calls: Vec<Value> =
         serde_json::from_slice(&fs::read(case.join("call.json")).unwrap()).expect("a list of calls");
     let yes = |_| Answer::Granted { scope: Scope::Call, by: "ada".into() };
-    let session = world.session().approved_by(std::sync::Arc::new(ScriptedApprover::with((0..calls.len()).map(yes))));
+    let session = world
+        .session()
+        .approved_by(Arc::new(ScriptedApprover::with((0..calls.len()).map(yes))))
+        .answered_by(Arc::new(FirstChoice("in my own words")));
     let mut replies = Vec::new();
     for call in &calls {
         let reply = world.perform_in(&session, call["tool"].as_str().unwrap(), call["args"].clone()).await;

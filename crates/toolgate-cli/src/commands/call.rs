@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
 use toolgate_contract::{CancellationToken, Reply, strict_json};
-use toolgate_runtime::{Approver, NobodyToAsk};
+use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
 use crate::exit::Exit;
-use crate::terminal::{ApproveOnce, TerminalApprover, TerminalSink, show_reply};
+use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
 use crate::wiring::{Desk, RunChoice, person_name};
 
 /// Call a tool, through the same path as any agent's call.
@@ -75,7 +75,11 @@ impl Call {
         let desk = Desk::open(&setting.place)?;
         let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: "cli" };
         let stay = desk.begin(&choice)?;
-        let session = stay.session.approved_by(self.approver(setting)).watched_by(Arc::new(TerminalSink));
+        let session = stay
+            .session
+            .approved_by(self.approver(setting))
+            .answered_by(respondent(setting))
+            .watched_by(Arc::new(TerminalSink));
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
         call.justification = self.justification;
@@ -114,6 +118,14 @@ impl Call {
     }
 }
 
+/// Whoever answers the agent's own questions: the person at the terminal, if there is one.
+pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
+    match !setting.json && TerminalApprover::is_possible() {
+        true => Arc::new(TerminalRespondent { by: person_name() }),
+        false => Arc::new(NobodyAnswers),
+    }
+}
+
 fn print(reply: &Reply, setting: &Setting) -> Result<()> {
     match setting.json {
         true => anstream::println!("{}", serde_json::to_string(reply)?),
@@ -123,7 +135,7 @@ fn print(reply: &Reply, setting: &Setting) -> Result<()> {
 }
 
 /// Ctrl-C cancels the call; a second one ends the program at once.
-fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
+pub(super) fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();

@@ -1,23 +1,47 @@
-//! `toolgate init`: a policy file for this workspace.
-#![allow(clippy::disallowed_methods, reason = "writes the policy file that the user asked for")]
+//! `toolgate init`: a policy file for this workspace, and the gate in an agent's own configuration.
+#![allow(clippy::disallowed_methods, reason = "writes the files that the user asked for")]
+
+mod client;
+mod jsonc;
+mod merge;
 
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use self::client::{Client, Start};
+use self::merge::Merged;
 use super::Setting;
-use crate::config::WORKSPACE_FILE;
+use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, paint};
+use crate::terminal::{BOLD, DIM, paint};
 use crate::trust;
+use crate::wiring::program_name;
 
-/// Write a policy file for this workspace, and trust it.
+/// Write a policy file for this workspace, and trust it; or set up an agent to use the gate.
 ///
 /// The file, toolgate.toml, is yours to edit and meant to be committed. Others who clone the repository get it too;
 /// for them it can only tighten until they run `toolgate trust`.
+///
+/// With `--for`, nothing of that happens: it prints what an agent's own configuration needs so that it calls tools
+/// through the gate, and with `--write` adds it there. Everything else in that file stays as it is.
+///
+/// Examples:
+///   toolgate init
+///   toolgate init --for claude
+///   toolgate init --for codex --write
 #[derive(Debug, Args)]
-pub(crate) struct Init;
+#[command(verbatim_doc_comment)]
+pub(crate) struct Init {
+    /// Set up this client instead.
+    #[arg(long = "for", value_name = "CLIENT")]
+    client: Option<Client>,
+    /// Add the entry to the client's file.
+    #[arg(long, requires = "client")]
+    write: bool,
+}
 
 const TEMPLATE: &str = r#"# What tools may do in this workspace. `toolgate policy explain` shows how a call is judged,
 # `toolgate policy test` checks the examples below, `toolgate trust` accepts a changed file.
@@ -50,17 +74,68 @@ preset = "workspace"
 
 impl Init {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let file = setting.place.workspace.join(WORKSPACE_FILE);
-        match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
-            Ok(mut new) => new.write_all(TEMPLATE.as_bytes())?,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                bail!("{} exists already. Edit it, then run `toolgate trust`.", file.display())
-            }
-            Err(error) => return Err(error).with_context(|| format!("{} can't be written", file.display())),
+        match self.client {
+            Some(client) => set_up(client, self.write, setting),
+            None => write_policy(setting),
         }
-        trust::trust(&setting.place.sources.trusted(), &setting.place.workspace, TEMPLATE)?;
-        anstream::println!("Wrote {} and trusted it.", paint(BOLD, file.display()));
-        anstream::println!("Next: `toolgate tools` shows what a model can ask for.");
-        Ok(Exit::Ok)
     }
+}
+
+fn write_policy(setting: &Setting) -> Result<Exit> {
+    let file = setting.place.workspace.join(WORKSPACE_FILE);
+    match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
+        Ok(mut new) => new.write_all(TEMPLATE.as_bytes())?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} exists already. Edit it, then run `toolgate trust`.", file.display())
+        }
+        Err(error) => return Err(error).with_context(|| format!("{} can't be written", file.display())),
+    }
+    trust::trust(&setting.place.sources.trusted(), &setting.place.workspace, TEMPLATE)?;
+    anstream::println!("Wrote {} and trusted it.", paint(BOLD, file.display()));
+    anstream::println!("Next: `toolgate tools` shows what a model can ask for.");
+    Ok(Exit::Ok)
+}
+
+/// Prints what the client needs, or adds it.
+fn set_up(client: Client, write: bool, setting: &Setting) -> Result<Exit> {
+    let home = std::env::home_dir().context("HOME is not set, so the client's files can't be found")?;
+    let start = Start { program: program_name(), workspace: setting.place.workspace.clone() };
+    let setup = client.setup(&start, &home);
+    let file = paint(BOLD, setup.file.display());
+    if !write {
+        anstream::eprintln!("{}", paint(DIM, format!("In {}, or with --write from here:", setup.file.display())));
+        anstream::print!("{}", setup.snippet());
+        return Ok(Exit::Ok);
+    }
+    let text = read_optional(&setup.file)?.unwrap_or_default();
+    match setup.merged(&text) {
+        Merged::Changed(changed) => {
+            replace(&setup.file, &changed)?;
+            anstream::println!("Added toolgate to {file}.");
+            anstream::println!("Next: {}", setup.next);
+        }
+        Merged::There => anstream::println!("{file} has an entry `{}` already; it was left as it is.", client::NAME),
+        Merged::ByHand => {
+            anstream::eprintln!("{file} isn't in a form that can be changed safely. Add this to it by hand:");
+            anstream::print!("{}", setup.snippet());
+            return Ok(Exit::Failed);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Writes the file whole or not at all, with the mode that it had.
+fn replace(file: &std::path::Path, text: &str) -> Result<()> {
+    let written = || -> std::io::Result<()> {
+        let folder = file.parent().unwrap_or(std::path::Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        new.write_all(text.as_bytes())?;
+        new.as_file().sync_all()?;
+        let mode = std::fs::metadata(file).map_or(0o644, |facts| facts.permissions().mode());
+        new.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+        new.persist(file)?;
+        Ok(())
+    };
+    written().with_context(|| format!("{} can't be written", file.display()))
 }

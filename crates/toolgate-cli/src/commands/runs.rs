@@ -1,18 +1,29 @@
 //! `toolgate runs`: what happened.
 
+mod tail;
+
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use toolgate_journal::{CallRow, RunFilter, RunRow, State, Store, catch_up, list_runs, read_events, reindex, tree};
+use toolgate_journal::{
+    CallRow, RunFilter, RunRow, State, Store, catch_up, export, list_runs, read_events, reindex, tree,
+};
 
 use super::Setting;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
 
-/// Look at past runs.
+/// Look at past runs, and at those that go on.
 ///
 /// RUN is a run's id, the beginning of one, or `last`.
+///
+/// Examples:
+///   toolgate runs list                    which runs there are
+///   toolgate runs tree run_01a1           what a run did, as a tree
+///   toolgate runs tail -f                 what the last run does, as it does it
+///   toolgate runs export > run.json       all of the last run in one file
 #[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Runs {
     #[command(subcommand)]
     verb: RunsVerb,
@@ -38,6 +49,27 @@ enum RunsVerb {
         #[arg(default_value = "last")]
         run: String,
     },
+    /// Show a run's events, line by line; with -f, as they come, from whatever process.
+    Tail {
+        /// The run.
+        #[arg(default_value = "last")]
+        run: String,
+        /// Go on until the run ends.
+        #[arg(long, short)]
+        follow: bool,
+        /// Begin with the last so many events.
+        #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
+        lines: usize,
+    },
+    /// Print all of a run as one JSON: events, chain, artifacts, changes and the contents of the files they were made to.
+    Export {
+        /// The run.
+        #[arg(default_value = "last")]
+        run: String,
+        /// Leave out what was in files; they are named by their hashes.
+        #[arg(long)]
+        without_contents: bool,
+    },
     /// Rebuild the store from the runs' files.
     Reindex,
 }
@@ -49,6 +81,15 @@ impl Runs {
             RunsVerb::List { limit } => list(&state, limit, setting.json)?,
             RunsVerb::Show { run } => show(&state, &find(&state, &run)?, setting.json)?,
             RunsVerb::Tree { run } => draw(&state, &find(&state, &run)?, setting.json)?,
+            RunsVerb::Tail { run, follow, lines } => {
+                tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, setting.json)?;
+            }
+            RunsVerb::Export { run, without_contents } => {
+                let (run, key) = (find(&state, &run)?, setting.place.seal_key());
+                let all = export(&state, &run, key.as_ref(), !without_contents)?;
+                serde_json::to_writer(std::io::stdout().lock(), &all)?;
+                anstream::println!();
+            }
             RunsVerb::Reindex => {
                 let count = reindex(state.path(), &state.index()?)?;
                 anstream::println!("Rebuilt the store from {count} events.");

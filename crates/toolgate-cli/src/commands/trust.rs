@@ -1,6 +1,6 @@
 //! `toolgate trust`: accept the workspace's own policy file as it is now.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
 use super::Setting;
@@ -9,9 +9,9 @@ use crate::exit::Exit;
 use crate::terminal::{BOLD, YELLOW, paint, plain};
 use crate::trust;
 
-/// Trust this workspace's toolgate.toml as it is now.
+/// Trust this workspace: its toolgate.toml as it is now, and its skills.
 ///
-/// Until then it can only tighten. Trust is bound to the file's content: when the file changes, it has to be given
+/// Until then its toolgate.toml can only tighten, and its skills aren't found. Trust is bound to the file's content: when the file changes, it has to be given
 /// again. The command shows what would be loosened.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
@@ -28,8 +28,11 @@ impl Trust {
             anstream::println!("{}", if was_trusted { "No longer trusted." } else { "It was not trusted." });
             return Ok(Exit::Ok);
         }
-        let text = read_optional(&workspace.join(WORKSPACE_FILE))?
-            .with_context(|| format!("There is no {WORKSPACE_FILE} here. Write one with `toolgate init`."))?;
+        let Some(text) = read_optional(&workspace.join(WORKSPACE_FILE))? else {
+            trust::trust(&trusted, workspace, "")?;
+            anstream::println!("Trusted {}. It has no {WORKSPACE_FILE} as yet.", paint(BOLD, workspace.display()));
+            return Ok(Exit::Ok);
+        };
         for warning in &setting.place.load()?.warnings {
             anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(warning));
         }

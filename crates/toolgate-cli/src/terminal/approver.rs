@@ -1,8 +1,9 @@
 //! Asking in the terminal: what the call would do, what each answer would grant, and one key to answer.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 
-use toolgate_contract::{BoxFuture, Scope};
+use rustix::event::{PollFd, PollFlags, poll};
+use toolgate_contract::{BoxFuture, CancellationToken, Scope};
 use toolgate_runtime::{Answer, ApprovalRequest, Approver};
 
 use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
@@ -24,8 +25,11 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let (request, by) = (request.clone(), self.by.clone());
+            let withdrawn = CancellationToken::new();
+            let _withdrawn_when_dropped = withdrawn.clone().drop_guard();
             // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
-            tokio::task::spawn_blocking(move || converse(&request, by)).await.unwrap_or(Answer::Nobody)
+            let asked = tokio::task::spawn_blocking(move || converse(&request, by, &withdrawn));
+            asked.await.unwrap_or(Answer::Nobody)
         })
     }
 }
@@ -42,20 +46,46 @@ impl Approver for ApproveOnce {
     }
 }
 
-fn converse(request: &ApprovalRequest, by: String) -> Answer {
-    show(request);
-    let mut lines = std::io::stdin().lock().lines();
+/// Asks here and now.
+pub(crate) fn ask_here(request: &ApprovalRequest, by: String) -> Answer {
+    converse(request, by, &CancellationToken::new())
+}
+
+fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> Answer {
+    show_request(request);
     loop {
         anstream::eprint!("{} ", paint(BOLD, "Your answer:"));
-        let Some(Ok(line)) = lines.next() else { return Answer::Nobody };
+        let Some(line) = read_line(withdrawn) else { return Answer::Nobody };
         match read_answer(line.trim(), request) {
             Some(Choice::Yes(scope)) => return Answer::Granted { scope, by },
             Some(Choice::No) => {
                 anstream::eprint!("{} ", paint(DIM, "Why not? (told to the model; may be empty)"));
-                let reason = lines.next().and_then(Result::ok).map(|text| text.trim().to_owned());
+                let reason = read_line(withdrawn).map(|text| text.trim().to_owned());
                 return Answer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
             }
             None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
+        }
+    }
+}
+
+/// A line from the terminal; none when it is closed, or when nobody waits for the answer any more. A question that was
+/// withdrawn must not take the line that answers the next one, so it looks before it reads.
+fn read_line(withdrawn: &CancellationToken) -> Option<String> {
+    let stdin = std::io::stdin();
+    let every = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    loop {
+        if withdrawn.is_cancelled() {
+            anstream::eprintln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
+            return None;
+        }
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds, Some(&every)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                let mut line = String::new();
+                return stdin.read_line(&mut line).ok().filter(|&count| count > 0).map(|_| line);
+            }
+            Err(_) => return None,
         }
     }
 }
@@ -96,7 +126,8 @@ fn name(scope: Scope) -> &'static str {
     }
 }
 
-fn show(request: &ApprovalRequest) {
+/// Everything a person needs to decide.
+pub(crate) fn show_request(request: &ApprovalRequest) {
     let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
     anstream::eprintln!("\n{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)));
     field("risk", risk(request.risk));

@@ -1,43 +1,105 @@
-//! Draws the tree of a run: turns, calls, what was decided, what was said.
+//! Draws the tree of a run: agents, turns, calls, what was decided, what was said.
 
-use toolgate_contract::Message;
-use toolgate_journal::{Approval, CallNode, Status, Tree, Turn};
+use std::fmt::Write;
+
+use toolgate_contract::{Finish, Message, Tokens};
+use toolgate_journal::{AgentNode, Approval, CallNode, Status, Tree, Turn};
 
 use super::{BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
 
 /// Draws a run.
 pub(crate) fn show_tree(tree: &Tree) {
+    // All at once: a tree can have a hundred thousand lines.
+    anstream::print!("{}", drawn(tree));
+}
+
+/// A line with what is worth knowing about it, and what stands beneath.
+struct Node {
+    line: String,
+    details: Vec<String>,
+    below: Vec<Node>,
+}
+
+impl Node {
+    fn leaf(line: String) -> Self {
+        Self { line, details: Vec::new(), below: Vec::new() }
+    }
+}
+
+fn drawn(tree: &Tree) -> String {
     let facts = tree.facts.as_ref();
     let from = facts.map(|facts| format!("{}, preset {}", facts.front_end, facts.preset)).unwrap_or_default();
     let state = if tree.ended.is_some() { "" } else { ", not ended" };
-    anstream::println!("{} {}", paint(BOLD, &tree.run), paint(DIM, format!("({from}{state})")));
-    for (index, turn) in tree.turns.iter().enumerate() {
-        let is_last = index + 1 == tree.turns.len();
-        match turn.number {
-            Some(number) => {
-                anstream::println!("{} turn {number}", branch(is_last));
-                show_turn(turn, if is_last { "   " } else { "│  " }, true);
-            }
-            None => show_turn(turn, "", is_last),
+    let mut text = format!("{} {}\n", paint(BOLD, &tree.run), paint(DIM, format!("({from}{state})")));
+    // What belongs to no turn stands at the root.
+    let turns = tree.turns.iter().flat_map(|turn| match turn.number {
+        Some(_) => vec![turn_node(turn)],
+        None => turn_nodes(turn),
+    });
+    let nodes: Vec<Node> = turns.chain(tree.agents.iter().map(agent_node)).collect();
+    draw(&nodes, "", &mut text);
+    text
+}
+
+fn draw(nodes: &[Node], indent: &str, text: &mut String) {
+    for (index, node) in nodes.iter().enumerate() {
+        let is_last = index + 1 == nodes.len();
+        let (branch, rest) = if is_last { ("└──", "    ") } else { ("├──", "│   ") };
+        // Writing into a string can't fail.
+        let _ = writeln!(text, "{indent}{branch} {}", node.line);
+        for detail in &node.details {
+            let _ = writeln!(text, "{indent}{rest} {detail}");
         }
+        draw(&node.below, &format!("{indent}{rest}"), text);
     }
 }
 
-fn show_turn(turn: &Turn, indent: &str, is_last_turn: bool) {
-    let count = turn.calls.len() + turn.messages.len();
-    let calls = turn.calls.iter().map(call_line);
-    let messages = turn.messages.iter().map(|message| (message_line(message), Vec::new()));
-    for (index, (line, below)) in calls.chain(messages).enumerate() {
-        let is_last = is_last_turn && index + 1 == count;
-        anstream::println!("{indent}{} {line}", branch(is_last));
-        for detail in below {
-            anstream::println!("{indent}{} {detail}", if is_last { "    " } else { "│   " });
-        }
-    }
+fn agent_node(agent: &AgentNode) -> Node {
+    let finish = match agent.finish {
+        Some(Finish::Answered) => paint(GREEN, "✓"),
+        Some(other) => paint(RED, format!("✗ {other}")),
+        None => paint(YELLOW, "… at work"),
+    };
+    let used = usage(agent.tokens, agent.duration_ms);
+    let line =
+        format!("agent {} {finish} {}", paint(BOLD, plain(&agent.agent)), paint(DIM, format!("{}{used}", agent.model)));
+    let details = [("task", Some(&agent.objective)), ("end", agent.summary.as_ref())];
+    let details =
+        details.into_iter().filter_map(|(name, words)| Some(format!("{} {}", paint(DIM, name), first_line(words?))));
+    Node { line, details: details.collect(), below: agent.turns.iter().map(turn_node).collect() }
 }
 
-fn branch(is_last: bool) -> &'static str {
-    if is_last { "└──" } else { "├──" }
+fn turn_node(turn: &Turn) -> Node {
+    let used = usage(turn.tokens, turn.duration_ms);
+    let line = format!("turn {}{}", turn.number.unwrap_or_default(), paint(DIM, used));
+    Node { line, details: Vec::new(), below: turn_nodes(turn) }
+}
+
+/// What happened in a turn.
+fn turn_nodes(turn: &Turn) -> Vec<Node> {
+    let said = turn.said.iter().map(|words| Node::leaf(format!("{} {}", paint(DIM, "“"), first_line(words))));
+    let faults = turn.faults.iter().map(|why| Node::leaf(format!("{} {}", paint(YELLOW, "!"), first_line(why))));
+    let messages = turn.messages.iter().map(|message| Node::leaf(message_line(message)));
+    said.chain(faults).chain(turn.calls.iter().map(call_node)).chain(messages).collect()
+}
+
+fn call_node(call: &CallNode) -> Node {
+    let (line, details) = call_line(call);
+    Node { line, details, below: call.agents.iter().map(agent_node).collect() }
+}
+
+fn usage(tokens: Option<Tokens>, duration_ms: Option<u64>) -> String {
+    let tokens = tokens.filter(|tokens| tokens.total() > 0).map(|tokens| format!(" {} tokens", tokens.total()));
+    let time = duration_ms.map(|ms| format!(" {ms} ms"));
+    format!("{}{}", tokens.unwrap_or_default(), time.unwrap_or_default())
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", plain(&line[..end])),
+        None => plain(line),
+    }
 }
 
 /// One line for the call and one for each thing worth knowing about it.
@@ -90,4 +152,41 @@ fn message_line(message: &Message) -> String {
     let first = message.content.lines().next().unwrap_or_default();
     let title = message.title.as_ref().map(|title| format!("{}  ", plain(title))).unwrap_or_default();
     format!("{} {title}{}", paint(style, mark), plain(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_drawn_beneath_the_call_that_set_it_to_work() {
+        let call =
+            |tool: &str, agents| CallNode { tool: tool.into(), status: Status::Ok, agents, ..CallNode::default() };
+        let turn = |calls| Turn { number: Some(1), calls, ..Turn::default() };
+        let agent = |name: &str, calls| AgentNode {
+            agent: name.into(),
+            model: "scripted".into(),
+            objective: "look\nwell".into(),
+            finish: Some(Finish::Answered),
+            turns: vec![turn(calls)],
+            ..AgentNode::default()
+        };
+        let inner = agent("explore", vec![call("read", vec![])]);
+        let outer = agent("main", vec![call("task", vec![inner]), call("list", vec![])]);
+        let tree = Tree { run: "run_1".into(), agents: vec![outer], ..Tree::default() };
+        let text = anstream::adapter::strip_str(&drawn(&tree)).to_string();
+        let expected = "\
+run_1 (, not ended)
+└── agent main ✓ scripted
+     task look
+    └── turn 1
+        ├── task ✓
+        │   └── agent explore ✓ scripted
+        │        task look
+        │       └── turn 1
+        │           └── read ✓
+        └── list ✓
+";
+        assert_eq!(text, expected);
+    }
 }

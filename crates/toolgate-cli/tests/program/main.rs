@@ -1,12 +1,19 @@
 //! The program as people and programs meet it, end to end.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
+mod agent;
+mod agents_own;
+mod bot;
 mod calls;
 mod commands;
+mod http;
+mod inbox;
+mod init;
 mod killed;
 mod overlay;
 mod policy;
 mod quarantine;
 mod record;
 mod rehearsal;
+mod replay;
 mod world;

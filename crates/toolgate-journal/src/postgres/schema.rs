@@ -7,7 +7,8 @@ use super::{Failure, LOCKS};
 
 /// What brings a database from one version to the next, in order. Never change one; add another.
 /// Ids are compared byte by byte, as SQLite does, whatever language the database speaks.
-const MIGRATIONS: &[&str] = &[r#"
+const MIGRATIONS: &[&str] = &[
+    r#"
     CREATE TABLE runs (
         id TEXT COLLATE "C" PRIMARY KEY, started BIGINT, ended BIGINT,
         workspace TEXT, session TEXT, preset TEXT, front_end TEXT
@@ -27,7 +28,17 @@ const MIGRATIONS: &[&str] = &[r#"
         started_seq BIGINT, ended_seq BIGINT,
         PRIMARY KEY (run, tool_call_id)
     );
-"#];
+"#,
+    r#"
+    CREATE TABLE inbox (
+        id TEXT COLLATE "C" PRIMARY KEY, task TEXT NOT NULL, reply_to TEXT NOT NULL, created BIGINT NOT NULL,
+        state TEXT NOT NULL, attempts BIGINT NOT NULL DEFAULT 0, runs TEXT NOT NULL, unwanted BIGINT NOT NULL DEFAULT 0,
+        outcome TEXT, answer TEXT, finished BIGINT, lease TEXT COLLATE "C", lease_until BIGINT
+    );
+    CREATE INDEX inbox_by_time ON inbox (created, id);
+    CREATE INDEX inbox_by_lease ON inbox (lease);
+"#,
+];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {

@@ -4,9 +4,15 @@
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 mod artifacts;
+mod desk;
+mod export;
+mod follow;
 mod grants;
+mod inbox;
+mod inbox_suite;
 mod indexer;
 mod journal;
+mod notebook;
 mod processes;
 mod seal;
 mod sqlite;

@@ -1,6 +1,8 @@
 //! The tree of a run.
 
-use toolgate_contract::{Decision, ErrorCode, Event, Happening, Layer, Level, Message, Risk, RuleName, Scope};
+use toolgate_contract::{
+    Decision, ErrorCode, Event, Finish, Happening, Layer, Level, Message, Risk, RuleName, Scope, Tokens,
+};
 use toolgate_journal::{Approval, CallNode, Status, Tree, tree};
 
 use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
@@ -67,6 +69,7 @@ fn a_call_tells_what_a_person_asks_about_it() {
         rule: Some(RuleName { rule: "ask write src/**".into(), layer: Layer::User }),
         approval: Some(Approval::Granted { scope: Scope::Run, by: None }),
         messages: vec![message("half done")],
+        agents: Vec::new(),
     };
     assert_eq!(tree(&events).turns[0].calls, [expected]);
 }
@@ -94,4 +97,42 @@ fn what_belongs_to_no_call_belongs_to_its_turn_or_the_run() {
     let tree = tree(&[spoken, of_run(2, recovered)]);
     assert_eq!(tree.turns[0].messages, [message("hello")]);
     assert_eq!((tree.turns.len(), tree.recovered), (1, 1));
+}
+
+#[test]
+fn an_agent_stands_beneath_the_call_that_set_it_to_work() {
+    let of = |trace: &str, turn: Option<u64>, event: Event| Event { trace_id: Some(trace.into()), turn, ..event };
+    let begins = |agent: &str, parent: Option<&str>| Happening::AgentStarted {
+        agent: agent.into(),
+        model: "scripted".into(),
+        objective: "look".into(),
+        parent: parent.map(str::to_owned),
+    };
+    let tokens = Tokens { input: 3, output: 4 };
+    let ends = |finish| Happening::AgentEnded { finish, summary: "so".into(), turns: 1, tokens, duration_ms: 9 };
+    let turn_ends = Happening::TurnEnded { tokens, duration_ms: 5 };
+    let said = Happening::ModelSaid { text: "hm".into() };
+    let tree = tree(&[
+        of("main", None, of_run(0, begins("main", None))),
+        of("main", Some(1), of_run(1, said)),
+        of("main", Some(1), started(2, "task-call")),
+        of("sub", None, of_run(3, begins("explore", Some("task-call")))),
+        of("sub", Some(1), started(4, "inner")),
+        of("sub", Some(1), completed(5, "inner")),
+        of("sub", None, of_run(6, ends(Finish::Answered))),
+        of("main", Some(1), completed(7, "task-call")),
+        of("main", Some(1), of_run(8, turn_ends)),
+        of("main", None, of_run(9, ends(Finish::TurnLimit))),
+    ]);
+    assert_eq!((tree.turns.len(), tree.agents.len()), (0, 1));
+    let main = &tree.agents[0];
+    assert_eq!((main.finish, main.turns.len()), (Some(Finish::TurnLimit), 1));
+    let turn = &main.turns[0];
+    assert_eq!(
+        (turn.said.as_slice(), turn.tokens, turn.duration_ms),
+        (["hm".to_owned()].as_slice(), Some(tokens), Some(5))
+    );
+    assert_eq!(turn.calls.len(), 1, "the other agent's turn 1 is another turn");
+    let sub = &turn.calls[0].agents[0];
+    assert_eq!((sub.agent.as_str(), sub.turns[0].calls[0].tool_call_id.as_str()), ("explore", "inner"));
 }

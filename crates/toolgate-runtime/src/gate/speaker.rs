@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate_contract::{Clock, Event, Happening, Message, Person};
+use toolgate_contract::{Answered, BoxFuture, Choice, Clock, Event, Happening, Inquiry, Message, Person, ToolError};
 
+use crate::inquiry::Respondent;
 use crate::redact::Redactor;
 use crate::session::{EventSink, Recorder};
 
@@ -12,6 +13,7 @@ use crate::session::{EventSink, Recorder};
 pub(super) struct Speaker {
     pub(super) recorder: Arc<dyn Recorder>,
     pub(super) sink: Arc<dyn EventSink>,
+    pub(super) respondent: Arc<dyn Respondent>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) origin: Arc<Origin>,
@@ -48,12 +50,37 @@ impl Person for Speaker {
             thought: message.thought.as_ref().map(clean),
             evidence: message.evidence.iter().map(clean).collect(),
         };
-        let event = self.origin.event(self.clock.now(), Happening::Display(message));
         // A message that can't be recorded isn't shown either: the screen never knows more than the record.
-        if self.recorder.record(std::slice::from_ref(&event)).is_err() {
-            return false;
-        }
+        self.record(Happening::Display(message)).is_ok() && self.sink.is_watched()
+    }
+
+    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Result<Option<Answered>, ToolError>> {
+        let clean = |text: &String| self.redactor.text(text).into_owned();
+        let choice = |choice: &Choice| Choice {
+            label: clean(&choice.label),
+            description: choice.description.as_ref().map(clean),
+        };
+        let inquiry = Inquiry {
+            question: clean(&inquiry.question),
+            choices: inquiry.choices.iter().map(choice).collect(),
+            free_text: inquiry.free_text,
+        };
+        Box::pin(async move {
+            self.record(Happening::QuestionAsked(inquiry.clone()))?;
+            let answered = self.respondent.answer(&inquiry).await;
+            if let Some(Answered { by, .. }) = &answered {
+                self.record(Happening::QuestionAnswered { by: by.clone() })?;
+            }
+            Ok(answered)
+        })
+    }
+}
+
+impl Speaker {
+    fn record(&self, happening: Happening) -> Result<(), ToolError> {
+        let event = self.origin.event(self.clock.now(), happening);
+        self.recorder.record(std::slice::from_ref(&event))?;
         self.sink.event(&event);
-        self.sink.is_watched()
+        Ok(())
     }
 }

@@ -19,7 +19,9 @@ use super::cleared::{Cleared, Recorded};
 use super::commands::Commands;
 use super::settler::Settler;
 use super::speaker::{Origin, Speaker};
+use super::writer::Writer;
 use crate::session::Session;
+use crate::skills::Librarian;
 use crate::steps::Steps;
 use crate::trim;
 
@@ -95,7 +97,7 @@ impl<'a> Walk<'a> {
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
-        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings };
+        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings() };
         self.gate.policy.judge(&question)
     }
 
@@ -245,6 +247,7 @@ impl<'a> Walk<'a> {
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
+            respondent: Arc::clone(&session.respondent),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
             origin: Arc::clone(&self.origin),
@@ -274,11 +277,29 @@ impl<'a> Walk<'a> {
             changes: changer,
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
+            notes: Arc::new(self.writer()),
+            skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
             processes: gate.processes.as_ref().map(commands),
+            agents: session.agents.clone(),
+            tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
+    }
+
+    fn writer(&self) -> Writer {
+        let (gate, session) = (self.gate, self.session);
+        Writer { store: gate.note_store.clone(), redactor: Arc::clone(&gate.redactor), session: session.id.clone() }
+    }
+
+    fn librarian(&self) -> Librarian {
+        Librarian {
+            shelves: Arc::clone(&self.gate.shelves),
+            veil: Arc::clone(&self.gate.veil),
+            settings: Arc::clone(&self.gate.settings),
+            active: Arc::clone(&self.session.skills),
+        }
     }
 
     fn declared(&self) -> &'a Declaration {

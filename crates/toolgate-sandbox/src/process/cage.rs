@@ -18,6 +18,7 @@ use super::zygote::{Zygote, receive, send};
 #[derive(Debug)]
 pub(super) struct Cage {
     tier: Tier,
+    memory_limited: bool,
     socket: AsyncFd<OwnedFd>,
     first_process: Option<OwnedFd>,
     findings: Option<Findings>,
@@ -40,7 +41,8 @@ impl Cage {
         let plan = wire::pack_bytes(plan).doing("Writing down the sandbox's plan")?;
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
-        Ok(Self { tier, socket, first_process: None, findings: None, status: None, gone: false })
+        let memory_limited = zygote.limits_memory();
+        Ok(Self { tier, memory_limited, socket, first_process: None, findings: None, status: None, gone: false })
     }
 
     /// Waits until it is confined and could take an order.
@@ -78,7 +80,9 @@ impl Cage {
         let Some(received) = received else { return Err(SandboxError::Vanished) };
         match wire::understand(&received.bytes).doing("Understanding a sandbox")? {
             Word::Born => self.first_process = received.descriptors.into_iter().next(),
-            Word::Ready(findings) => self.findings = Some(findings),
+            Word::Ready(findings) => {
+                self.findings = Some(Findings { memory_limited_together: self.memory_limited, ..findings });
+            }
             Word::Refused(fault) => return Err(SandboxError::Step(fault)),
             Word::Started => return Ok(Some(received.descriptors)),
             Word::Ended(status) => self.status = Some(status),

@@ -38,6 +38,8 @@ pub(super) struct Findings {
     pub(super) own_proc: bool,
     /// Whether the number of processes is limited.
     pub(super) processes_limited: bool,
+    /// Whether the memory of all sandboxes together is limited. The host knows that.
+    pub(super) memory_limited_together: bool,
 }
 
 /// What was really enforced.
@@ -125,18 +127,25 @@ fn process_tree(tier: Tier) -> GuaranteeReport {
 }
 
 fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
-    let guarantee = Guarantee::Resources;
-    if plan.limits.processes.is_some() && !findings.processes_limited {
-        let reason = match plan.tier {
-            Tier::Landlock => "without a user namespace the number of processes can't be limited",
-            Tier::Namespaces | Tier::Bubblewrap => {
-                "root isn't subject to the limit on processes, and no limit of that size by namespace could be set (it needs \
-                 Linux 6.14 and more than 300); run Toolgate as an ordinary user"
-            }
-        };
-        return report(guarantee, Holding::Partly, reason);
-    }
-    report(guarantee, Holding::Held, "as the profile says; memory is limited by process")
+    let memory = match (plan.limits.memory, findings.memory_limited_together) {
+        (_, true) => (Holding::Held, "memory is limited for all commands together"),
+        (Some(_), false) => (Holding::Held, "memory is limited for each process, as no control group is ours to use"),
+        (None, false) => (Holding::Partly, "memory isn't limited"),
+    };
+    let processes = match (plan.limits.processes.is_none() || findings.processes_limited, plan.tier) {
+        (true, _) => (Holding::Held, "processes are limited in number"),
+        (false, Tier::Landlock) => {
+            (Holding::Partly, "without a user namespace the number of processes can't be limited")
+        }
+        (false, Tier::Namespaces | Tier::Bubblewrap) => (
+            Holding::Partly,
+            "root isn't subject to the limit on processes, and no limit of that size by namespace could be set (it needs \
+             Linux 6.14 and more than 300); run Toolgate as an ordinary user",
+        ),
+    };
+    let holding =
+        if (memory.0, processes.0) == (Holding::Held, Holding::Held) { Holding::Held } else { Holding::Partly };
+    report(Guarantee::Resources, holding, format!("{}; {}", processes.1, memory.1))
 }
 
 fn network(tier: Tier) -> GuaranteeReport {

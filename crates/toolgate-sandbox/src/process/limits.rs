@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Processes and threads at a time, together.
     pub processes: Option<u64>,
+    /// Memory of each process that it can write to and shares with nobody, in bytes.
+    pub memory: Option<u64>,
     /// Address space of each process, in bytes. Some runtimes reserve far more than they use.
     pub address_space: Option<u64>,
     /// Size of a file that is written, in bytes.
@@ -23,6 +25,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             processes: Some(1024),
+            memory: Some(most_of_the_memory()),
             address_space: None,
             file_size: Some(16 << 30),
             open_files: Some(4096),
@@ -30,4 +33,10 @@ impl Default for Limits {
             temporary_bytes: Some(1 << 30),
         }
     }
+}
+
+/// Three quarters of what this machine has: whatever runs away ends before the machine does.
+pub(super) fn most_of_the_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit)) / 4 * 3
 }

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::command::{Command, Streams};
@@ -149,12 +149,29 @@ fn find(path: &Path) -> Option<Place> {
 
 /// What is at a path, links followed: where it really is and which file that is.
 fn look(path: &Path) -> Result<Place, Errno> {
-    let opened = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let (opened, path) = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // With no link on the way it really is where it was looked for, as long as it was named plainly.
+        Ok(opened) if is_plain(path) => (opened, CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?),
+        Err(Errno::NOENT) => return Err(Errno::NOENT),
+        // A link, or a kernel that can't say: where it really is, the kernel tells of what it has opened.
+        _ => {
+            let opened = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+            let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
+            let path = rustix::fs::readlink(format!("/proc/self/fd/{number}"), Vec::new())?;
+            (opened, path)
+        }
+    };
     let found = rustix::fs::fstat(&opened)?;
-    let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
-    let path = rustix::fs::readlink(format!("/proc/self/fd/{number}"), Vec::new())?;
     let folder = FileType::from_raw_mode(found.st_mode).is_dir();
     Ok(Place { path, device: found.st_dev, inode: found.st_ino, folder })
+}
+
+/// Whether a path is absolute and holds nothing that means another one: no `.` or `..`, and no slash too many.
+fn is_plain(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    let named = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
+    bytes.strip_prefix(b"/").is_some_and(|rest| rest.split(|byte| *byte == b'/').all(named))
 }
 
 fn cover(place: Place, writable: bool, shared: bool) -> Cover {

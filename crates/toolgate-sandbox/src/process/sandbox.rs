@@ -12,6 +12,7 @@ use super::cage::{Cage, PAUSE_BEFORE_THE_NEXT, is_gone};
 use super::command::{Command, Streams};
 use super::enforcement::{Enforcement, Findings, Tier};
 use super::error::{Doing, SandboxError};
+use super::limits::most_of_the_memory;
 use super::plan::Plan;
 use super::profile::Profile;
 use super::rehearsal::Rehearsal;
@@ -19,6 +20,9 @@ use super::running::{Running, Terminal};
 use super::warm::Warm;
 use super::zygote::Zygote;
 use super::{planning, probe};
+
+/// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
+const MOST_ATTEMPTS: u32 = 5;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone)]
@@ -30,11 +34,13 @@ pub struct Options {
     pub tier: Option<Tier>,
     /// How many sandboxes wait ready for each profile in use.
     pub warm: usize,
+    /// Memory of all commands together, in bytes, where this machine lets us limit that.
+    pub memory: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { program: None, tier: None, warm: 1 }
+        Self { program: None, tier: None, warm: 1, memory: Some(most_of_the_memory()) }
     }
 }
 
@@ -56,7 +62,7 @@ struct Inner {
 impl Sandbox {
     /// Starts the zygote and finds out what this machine can do, by doing it.
     pub async fn new(options: Options) -> Result<Self, SandboxError> {
-        let zygote = Zygote::start(options.program.clone()).await?;
+        let zygote = Zygote::start(options.program.clone(), options.memory).await?;
         let tier = probe::strongest(&zygote, options.tier).await?;
         let zygote = tokio::sync::Mutex::new(Arc::new(zygote));
         Ok(Self { inner: Arc::new(Inner { options, tier, zygote, warm: Mutex::default() }) })
@@ -64,7 +70,7 @@ impl Sandbox {
 
     /// Tries every means of confinement, strongest first, and tells which work here and why the others don't.
     pub async fn survey(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
-        let zygote = Zygote::start(program).await?;
+        let zygote = Zygote::start(program, None).await?;
         Ok(probe::each(&zygote).await)
     }
 
@@ -75,6 +81,16 @@ impl Sandbox {
 
     /// Runs a command confined to a profile.
     pub async fn spawn(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
+        let mut attempts = 1..=MOST_ATTEMPTS;
+        loop {
+            match self.spawn_as_things_are(profile, command).await {
+                Err(SandboxError::Step(fault)) if fault.is_about_what_was_there() && attempts.next().is_some() => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn spawn_as_things_are(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
         let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
         let order = planning::order(profile, command)?;
         let packed = self.packed(&plan)?;
@@ -167,7 +183,8 @@ impl Sandbox {
                 let mut current = self.inner.zygote.lock().await;
                 if Arc::ptr_eq(&current, &zygote) {
                     self.warm(Warm::clear);
-                    *current = Arc::new(Zygote::start(self.inner.options.program.clone()).await?);
+                    *current =
+                        Arc::new(Zygote::start(self.inner.options.program.clone(), self.inner.options.memory).await?);
                 }
                 Cage::request(&current, self.inner.tier, packed).await
             }

@@ -127,6 +127,15 @@ pub struct Fault {
     pub errno: i32,
 }
 
+impl Fault {
+    /// Whether something that was there when the sandbox was planned has gone or changed since. Nothing was run.
+    pub(super) fn is_about_what_was_there(&self) -> bool {
+        let places =
+            matches!(self.step, Step::OpenRoot | Step::AttachRoot | Step::Mask | Step::Protect | Step::RestrictFiles);
+        places && [Errno::NOENT, Errno::STALE].map(Errno::raw_os_error).contains(&self.errno)
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = std::io::Error::from_raw_os_error(self.errno);

@@ -13,6 +13,7 @@ use tokio::io::unix::AsyncFd;
 use super::error::{Doing, SandboxError};
 use super::inside::zygote::{ZYGOTE_NAME, was_asked_for};
 use super::kernel::watch::watch;
+use super::pen::Pen;
 use super::wire;
 
 /// How long a program may take to say that it is a zygote. One that doesn't call
@@ -24,11 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) struct Zygote {
     process: Child,
     socket: AsyncFd<OwnedFd>,
+    /// Goes after the process has ended, with what that leaves.
+    pen: Option<Pen>,
 }
 
 impl Zygote {
     /// Executes `program` (this very program, unless said) as a zygote and waits for its sign of life.
-    pub(super) async fn start(program: Option<PathBuf>) -> Result<Self, SandboxError> {
+    /// It and all its sandboxes share so much memory, where that can be had.
+    pub(super) async fn start(program: Option<PathBuf>, memory: Option<u64>) -> Result<Self, SandboxError> {
         if was_asked_for() {
             let reason = "this program was started as one but went on; call `zygote_main_if_asked` first in `main`";
             return Err(SandboxError::Zygote { reason: reason.into() });
@@ -37,19 +41,26 @@ impl Zygote {
         rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for the zygote")?;
         let mut command = std::process::Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
         // It needs nothing of the environment, and what it doesn't know it can't pass on.
-        command.arg0(ZYGOTE_NAME).env_clear().current_dir("/");
+        let pen = memory.and_then(Pen::make);
+        command.arg0(ZYGOTE_NAME).args(pen.as_ref().map(Pen::folder)).env_clear().current_dir("/");
         command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(|error| SandboxError::Zygote { reason: error.to_string() })?;
         // Keeps the other end from staying open in `command`.
         drop(command);
         let socket = watch(ours).doing("Watching the zygote's socket")?;
-        let zygote = Self { process, socket };
+        let pen = pen.filter(|pen| pen.take_in(process.id()));
+        let zygote = Self { process, socket, pen };
         match tokio::time::timeout(PATIENCE, receive(&zygote.socket)).await {
             Ok(Ok(Some(_))) => Ok(zygote),
             _ => Err(SandboxError::Zygote {
                 reason: "it gave no sign of life; does its `main` call `zygote_main_if_asked` first?".into(),
             }),
         }
+    }
+
+    /// Whether the memory of all its sandboxes together is limited.
+    pub(super) fn limits_memory(&self) -> bool {
+        self.pen.is_some()
     }
 
     /// Asks for a sandbox: its plan, and its end of its socket.

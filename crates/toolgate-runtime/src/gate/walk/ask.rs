@@ -27,6 +27,7 @@ impl Walk<'_> {
         let known = covering(&self.session.grants(), &self.call.name, &asked, self.gate.clock.now());
         let scope = match known {
             Some(scope) => scope,
+            None if self.session.skills.approves(&self.call.name) => Scope::Session,
             None => self.ask(verdict, asked, prepared).await?,
         };
         self.approval = Some(scope);
@@ -43,7 +44,7 @@ impl Walk<'_> {
         let answer = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
-            answer = self.session.approver.ask(&request) => answer,
+            answer = self.session.ask(&request) => answer,
         };
         match answer {
             Answer::Granted { scope, by } => {

@@ -51,7 +51,7 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, 
     no_new_privileges()?;
     let landlock = files::restrict(plan)?;
     filter::install(plan)?;
-    Ok(Findings { landlock, own_proc, processes_limited })
+    Ok(Findings { landlock, own_proc, processes_limited, ..Findings::default() })
 }
 
 /// The namespaces and mounts are there already; what is left needs no capability.
@@ -62,7 +62,8 @@ fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
     no_new_privileges()?;
     let landlock = files::restrict(plan)?;
     filter::install(plan)?;
-    Ok(Findings { landlock, own_proc: true, processes_limited: limits::count_for_this_user() })
+    let processes_limited = limits::count_for_this_user();
+    Ok(Findings { landlock, own_proc: true, processes_limited, ..Findings::default() })
 }
 
 /// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
@@ -77,7 +78,7 @@ fn prepare_without_namespaces() -> Result<Findings, Fault> {
         let errno = Errno::OPNOTSUPP.raw_os_error();
         return Err(Fault { step: Step::RestrictFiles, subject: String::new(), errno });
     }
-    Ok(Findings { landlock, own_proc: false, processes_limited: false })
+    Ok(Findings { landlock, ..Findings::default() })
 }
 
 /// The walls of a command that has no namespaces.

@@ -16,6 +16,7 @@ const FEWEST_NUMBERS: u64 = 301;
 pub(super) fn limit_resources(limits: &Limits, tier: Tier) -> Result<(), Fault> {
     let settings = [
         (Resource::Core, Some(0)),
+        (Resource::Data, limits.memory),
         (Resource::As, limits.address_space),
         (Resource::Fsize, limits.file_size),
         (Resource::Nofile, limits.open_files),

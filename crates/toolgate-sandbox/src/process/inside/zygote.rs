@@ -14,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags};
 use super::super::enforcement::Tier;
 use super::super::kernel::clone::{self, OneThread, Side};
 use super::super::kernel::{descriptors, signals};
+use super::super::pen;
 use super::super::plan::Plan;
 use super::super::profile::Network;
 use super::super::step::{During, Fault, Step};
@@ -35,7 +36,11 @@ pub(in super::super) const INNER_PLAN: i32 = 4;
 pub fn zygote_main_if_asked() {
     let called = std::env::args_os().next().unwrap_or_default();
     if called == OsStr::new(ZYGOTE_NAME) {
-        clone::end(run_zygote().map_or(1, |()| 0));
+        let ended = run_zygote();
+        if let Some(pen) = std::env::args_os().nth(1) {
+            pen::leave_and_remove(Path::new(&pen));
+        }
+        clone::end(ended.map_or(1, |()| 0));
     }
     // `bwrap` names a program by its path.
     if Path::new(&called).file_name() == Some(OsStr::new(INNER_NAME)) {

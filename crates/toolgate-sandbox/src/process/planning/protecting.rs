@@ -25,9 +25,11 @@ pub(super) fn places(protected: &[PathBuf], writable: &[Place]) -> Result<(Vec<P
 /// where the way leads over a link, the folder that holds the link is kept as it is.
 fn really(path: &Path) -> Result<Option<Place>, SandboxError> {
     let Some(parent) = path.parent() else { return Ok(find(path)) };
-    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    if is_link(parent) {
-        return Err(SandboxError::ProtectedBehindLink { path: path.to_owned() });
+    let is_link = |path: &Path| path.symlink_metadata().map(|found| found.is_symlink());
+    match is_link(parent) {
+        Ok(true) => Err(SandboxError::ProtectedBehindLink { path: path.to_owned() }),
+        // Where there is no folder, nothing is in it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        _ => Ok(find(if is_link(path).unwrap_or(false) { parent } else { path })),
     }
-    Ok(find(if is_link(path) { parent } else { path }))
 }

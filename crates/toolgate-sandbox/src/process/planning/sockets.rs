@@ -8,7 +8,7 @@ use super::{find, path_of};
 
 /// Every socket with a path that isn't covered anyway.
 pub(super) fn of_host(covered: &[Cover], writable: &[Place]) -> Vec<Place> {
-    let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let table = sockets_of_machine().unwrap_or_default();
     let paths = table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));
     let can_be_seen = |path: &&Path| {
         let inside =
@@ -16,4 +16,11 @@ pub(super) fn of_host(covered: &[Cover], writable: &[Place]) -> Vec<Place> {
         writable.iter().any(|root| path.starts_with(path_of(root))) || !covered.iter().any(|cover| inside(&cover.path))
     };
     paths.filter(can_be_seen).filter_map(find).filter(|place| !place.folder).collect()
+}
+
+/// The kernel's list. It writes it anew for every read, so it is read in large pieces.
+fn sockets_of_machine() -> std::io::Result<String> {
+    let mut bytes = Vec::with_capacity(64 * 1024);
+    std::io::Read::read_to_end(&mut std::fs::File::open("/proc/net/unix")?, &mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

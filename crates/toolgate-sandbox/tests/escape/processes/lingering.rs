@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -91,7 +92,7 @@ attack! {
 attack! {
     fn what_is_given_up_while_it_starts_leaves_nothing(scene) {
         let program = scene.path("zygote");
-        let options = Options { program: Some(program.clone()), tier: Some(scene.tier), warm: 0 };
+        let options = Options { program: Some(program.clone()), tier: Some(scene.tier), warm: 0, ..Options::default() };
         let marker = marker();
         scene.runtime.block_on(async {
             let sandbox = Sandbox::new(options).await.unwrap();
@@ -137,9 +138,24 @@ attack! {
         host.kill().unwrap();
         host.wait().unwrap();
         assert!(all_gone(&marker), "{} still alive", alive(&marker));
+        assert_eq!(groups_of(host.id()), Vec::<PathBuf>::new());
         assert_eq!(fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
         assert_eq!(self::entries(scene), entries);
     }
+}
+
+/// The control groups of a host that are still there after a while.
+fn groups_of(host: u32) -> Vec<PathBuf> {
+    let name = format!("toolgate-{host}-");
+    let all = || {
+        let found = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &format!("{name}*")]).output();
+        String::from_utf8(found.unwrap().stdout).unwrap().lines().map(PathBuf::from).collect::<Vec<_>>()
+    };
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !all().is_empty() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    all()
 }
 
 fn entries(scene: &Scene) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Using up the machine: processes, memory, disk.
 
 use toolgate_contract::{Guarantee, Holding};
-use toolgate_sandbox::process::{Limits, Tier};
+use toolgate_sandbox::process::{Command, Ended, Limits, Options, Sandbox, Tier};
 
 use super::scene::{Scene, attack, user};
 
@@ -48,9 +48,34 @@ attack! {
         let line = format!("{} allocate {}", scene.attacker(), 600 << 20);
         let mut profile = scene.profile();
         assert!(scene.inside_with(&profile, &line).worked(), "it works without a limit");
-        profile.limits = Limits { address_space: Some(400 << 20), ..profile.limits };
-        let inside = scene.inside_with(&profile, &line);
-        assert!(inside.output.starts_with("12 "), "out of memory: {inside:?}");
+        for limits in [
+            Limits { memory: Some(400 << 20), ..profile.limits },
+            Limits { address_space: Some(400 << 20), ..profile.limits },
+        ] {
+            profile.limits = limits;
+            let inside = scene.inside_with(&profile, &line);
+            assert!(inside.output.starts_with("12 "), "out of memory: {inside:?}");
+        }
+    }
+}
+
+attack! {
+    fn memory_of_all_processes_together_is_limited_where_that_can_be_had(scene) {
+        let options = Options { memory: Some(300 << 20), ..scene.options.clone() };
+        let mut profile = scene.profile();
+        profile.limits.memory = None;
+        let small = scene.runtime.block_on(Sandbox::new(options)).unwrap();
+        let holding = scene.runtime.block_on(small.prepare(&profile)).unwrap().holding(Guarantee::Resources);
+        let line = format!("{} allocate {}", scene.attacker(), 600 << 20);
+        let mut running = scene.runtime.block_on(small.spawn(&profile, &Command::shell(line.clone()))).unwrap();
+        let ended = scene.runtime.block_on(running.wait()).unwrap();
+        let enforcement = running.enforcement().clone();
+        let limited = enforcement.guarantees.iter().any(|report| report.reason.contains("together"));
+        assert_eq!(ended == Ended::Code(0), !limited, "{ended:?} under {enforcement:?}");
+        if limits_processes(scene) {
+            assert_eq!(holding, Some(if limited { Holding::Held } else { Holding::Partly }));
+        }
+        assert!(scene.inside_with(&profile, &line).worked(), "it works with a wider limit");
     }
 }
 

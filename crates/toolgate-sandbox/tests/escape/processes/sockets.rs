@@ -51,3 +51,26 @@ attack! {
         assert!(inside.worked(), "shared means shared: {inside:?}");
     }
 }
+
+attack! {
+    fn sockets_that_come_and_go_do_not_stop_commands(scene) {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for number in 0.. {
+                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        break;
+                    }
+                    let path = scene.path(&format!("outside/{number}.sock"));
+                    let listener = UnixListener::bind(&path).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    std::fs::remove_file(&path).unwrap();
+                    drop(listener);
+                }
+            });
+            let outcomes: Vec<_> = (0..30).map(|_| scene.inside("echo well")).collect();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(outcomes.iter().all(|outcome| outcome.output == "well\n"), "{outcomes:?}");
+        });
+    }
+}

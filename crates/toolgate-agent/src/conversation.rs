@@ -1,0 +1,145 @@
+//! What the model is shown, kept within its room. When there is too much, the oldest results make place for a line that
+//! names the artifact where each is kept; nothing is lost (C-27).
+
+use serde_json::json;
+use toolgate_contract::{Artifacts, ToolError};
+
+use crate::model::{Answer, Entry, Observation};
+
+/// Results of so many of the last turns always stay.
+const KEPT_TURNS: usize = 2;
+/// Shorter results aren't worth a line in their place.
+const SHORT: usize = 400;
+/// Once there is too much, this part of the room is made free, so that what comes first stays the same for a while and
+/// a provider's cache holds.
+const FREED: f64 = 0.4;
+
+/// A conversation and how much of it the model can take.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) entries: Vec<Entry>,
+    /// Tokens that fit.
+    room: u64,
+    /// Tokens that everything else takes: the instructions and the tools.
+    fixed: u64,
+    /// How many tokens a byte is, by what the provider counted last.
+    rate: f64,
+}
+
+/// What was taken out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Masked {
+    pub(crate) results: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Conversation {
+    pub(crate) fn new(room: u64, fixed_bytes: usize) -> Self {
+        let rate = 0.25;
+        Self { entries: Vec::new(), room, fixed: (fixed_bytes as f64 * rate) as u64, rate }
+    }
+
+    /// Learns from what the provider counted for what it was last shown.
+    pub(crate) fn counted(&mut self, shown_bytes: usize, tokens: u64) {
+        if tokens > 0 && shown_bytes > 2_000 {
+            self.rate = (tokens as f64 / shown_bytes as f64).clamp(0.1, 1.0);
+        }
+    }
+
+    /// Bytes of the conversation.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.iter().map(size).sum()
+    }
+
+    fn tokens(&self) -> u64 {
+        self.fixed + (self.bytes() as f64 * self.rate) as u64
+    }
+
+    /// Whether the model can't take it all.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.tokens() > self.room
+    }
+
+    /// Takes old results out, oldest first, until there is room again; then, if that isn't enough, what old calls were
+    /// given.
+    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<Masked, ToolError> {
+        let mut masked = Masked::default();
+        if !self.is_too_long() {
+            return Ok(masked);
+        }
+        let aim = (self.room as f64 * (1.0 - FREED)) as u64;
+        let old = self.old_results();
+        let before = old.last().copied().unwrap_or_default();
+        for index in old {
+            if self.tokens() <= aim {
+                return Ok(masked);
+            }
+            if let Entry::Observed(observations) = &mut self.entries[index] {
+                observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
+            }
+        }
+        for index in 0..before {
+            if self.tokens() <= aim {
+                break;
+            }
+            if let Entry::Answered(answer) = &mut self.entries[index] {
+                mask_arguments(answer, artifacts, &mut masked)?;
+            }
+        }
+        Ok(masked)
+    }
+
+    /// Where the results are that may go.
+    fn old_results(&self) -> Vec<usize> {
+        let all = self.entries.iter().enumerate();
+        let mut results: Vec<usize> =
+            all.filter(|(_, entry)| matches!(entry, Entry::Observed(_))).map(|(index, _)| index).collect();
+        results.truncate(results.len().saturating_sub(KEPT_TURNS));
+        results
+    }
+}
+
+fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut Masked) -> Result<(), ToolError> {
+    if observation.text.len() < SHORT || observation.artifact.is_some() {
+        return Ok(());
+    }
+    let stored = artifacts.store(observation.text.as_bytes(), "text/plain; charset=utf-8")?;
+    masked.results += 1;
+    masked.bytes += observation.text.len() as u64;
+    observation.text = format!(
+        "[This result of `{}` was taken out to save room: {} bytes. Read it again with artifact {{\"id\":\"{}\"}}.]",
+        observation.name,
+        observation.text.len(),
+        stored.id
+    );
+    observation.artifact = Some(stored.id);
+    Ok(())
+}
+
+/// The arguments of a call can be a whole file.
+fn mask_arguments(answer: &mut Answer, artifacts: &dyn Artifacts, masked: &mut Masked) -> Result<(), ToolError> {
+    for call in &mut answer.calls {
+        let text = call.shown_arguments().to_string();
+        if text.len() < SHORT {
+            continue;
+        }
+        let stored = artifacts.store(text.as_bytes(), "application/json")?;
+        masked.results += 1;
+        masked.bytes += text.len() as u64;
+        call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {}", text.len(), stored.id) }));
+        // The provider's own form still holds them.
+        answer.raw.clear();
+    }
+    Ok(())
+}
+
+fn size(entry: &Entry) -> usize {
+    match entry {
+        Entry::Told(text) => text.len(),
+        Entry::Answered(answer) => {
+            let calls = answer.calls.iter().map(|call| call.name.len() + call.shown_arguments().to_string().len() + 20);
+            answer.text.len() + calls.sum::<usize>()
+        }
+        Entry::Observed(observations) => observations.iter().map(|observation| observation.text.len() + 20).sum(),
+    }
+}

@@ -1,0 +1,143 @@
+//! What a model is to an agent: it is shown the conversation and the tools, and answers with words, calls, or both. One
+//! small file per API; none of them knows the gate.
+
+mod anthropic;
+mod chat_completions;
+mod choice;
+mod collecting;
+mod http;
+mod json_protocol;
+mod key;
+mod responses;
+mod scripted;
+mod sse;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use toolgate_contract::{BoxFuture, Declaration, Tokens};
+use toolgate_dialects::{Asked, Shape};
+
+pub use anthropic::Anthropic;
+pub use chat_completions::ChatCompletions;
+pub use choice::{Access, ChoiceError, choose};
+pub use http::Wire;
+pub use json_protocol::JsonProtocol;
+pub use key::Key;
+pub use responses::Responses;
+pub(crate) use scripted::FIRST;
+pub use scripted::{Script, Scripted, ScriptedCall, ScriptedTurn};
+
+/// A model that can be asked.
+pub trait Model: Send + Sync {
+    /// Its name, for the record.
+    fn name(&self) -> &str;
+    /// Asks it. Its words are passed to `hear` as they come; the answer is a value at the end.
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>>;
+}
+
+/// Takes a model's words as they come.
+pub type Hear<'a> = &'a mut (dyn FnMut(&str) + Send);
+
+/// What a model is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Which kind of agent asks.
+    pub agent: &'a str,
+    /// What the model should always keep in mind.
+    pub system: &'a str,
+    /// The conversation so far.
+    pub entries: &'a [Entry],
+    /// The tools it may call.
+    pub tools: &'a [Declaration],
+}
+
+/// One step of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// Somebody told the model something.
+    Told(String),
+    /// The model answered.
+    Answered(Answer),
+    /// Its calls brought these results.
+    Observed(Vec<Observation>),
+}
+
+/// What one call brought, as the model is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// The model's own id for the call.
+    pub id: String,
+    /// The form in which the call came.
+    pub shape: Shape,
+    /// The tool.
+    pub name: String,
+    /// The result in words.
+    pub text: String,
+    /// Whether the call worked.
+    pub ok: bool,
+    /// Where all of it is kept, once it was taken out of the conversation.
+    pub artifact: Option<String>,
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// Its words.
+    pub text: String,
+    /// The calls that it asks for.
+    pub calls: Vec<Asked>,
+    /// What it used.
+    pub tokens: Tokens,
+    /// Whether it stopped because it had written as much as it may.
+    pub cut: bool,
+    /// Why it can't be understood, in words for the model.
+    pub fault: Option<String>,
+    /// The provider's own form of it, where that has to go back as it came.
+    pub raw: Vec<Value>,
+}
+
+/// Why a model gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of failure.
+    pub kind: Failure,
+    /// What happened. Never holds a key.
+    pub message: String,
+    /// How long the provider wants to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The request is wrong, or we may not ask. Asking again won't help.
+    Refused,
+    /// Too many ask.
+    Busy,
+    /// A fault on the other side.
+    Broken,
+    /// The connection ended before the answer did.
+    Cut,
+    /// Nothing came for too long.
+    Slow,
+    /// Nobody is there.
+    Unreachable,
+    /// What came makes no sense.
+    Garbled,
+}
+
+impl Failure {
+    /// Whether asking again may help.
+    pub fn deserves_another_try(self) -> bool {
+        self != Self::Refused
+    }
+}
+
+impl ModelError {
+    /// A failure of this kind.
+    pub fn new(kind: Failure, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after: None }
+    }
+}

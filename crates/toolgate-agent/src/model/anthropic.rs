@@ -1,0 +1,166 @@
+//! Anthropic's messages: text and tool use come as blocks, and results go back as blocks of the next user message.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use toolgate_contract::{BoxFuture, Tokens};
+use toolgate_dialects::{Asked, Format, definition};
+
+use super::collecting::Collecting;
+use super::http::{cut_off, understood};
+use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request, Wire};
+
+/// What the model may write in one answer; this API wants it said.
+const MOST_OUTPUT: u32 = 16_384;
+
+/// A model behind `POST /v1/messages`.
+#[derive(Debug)]
+pub struct Anthropic {
+    name: String,
+    wire: Wire,
+}
+
+impl Anthropic {
+    /// The version of the API that this speaks.
+    pub const VERSION: &'static str = "2023-06-01";
+
+    /// The model of this name.
+    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+        Self { name: name.into(), wire: wire.with_header("anthropic-version", Self::VERSION) }
+    }
+
+    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+        let mut events = self.wire.post("v1/messages", &body(&self.name, request)).await?;
+        let mut answer = Assembly::default();
+        while let Some(event) = events.next().await? {
+            answer.take(&understood(&event)?, hear);
+            if answer.is_done {
+                return Ok(answer.finish());
+            }
+        }
+        Err(cut_off())
+    }
+}
+
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        Box::pin(self.ask(request, hear))
+    }
+}
+
+/// The request as the API takes it.
+pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+    let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+    for (role, blocks) in request.entries.iter().map(blocks).filter(|(_, blocks)| !blocks.is_empty()) {
+        match messages.last_mut() {
+            // The roles take turns, so what one side says twice in a row is one message.
+            Some((last, content)) if *last == role => content.extend(blocks),
+            _ => messages.push((role, blocks)),
+        }
+    }
+    // What comes first is the same every time; saying so makes it cheap.
+    let system = json!([{ "type": "text", "text": request.system, "cache_control": { "type": "ephemeral" } }]);
+    let mut body = json!({
+        "model": model,
+        "max_tokens": MOST_OUTPUT,
+        "system": system,
+        "messages": messages
+            .into_iter()
+            .map(|(role, content)| json!({ "role": role, "content": content }))
+            .collect::<Vec<_>>(),
+        "stream": true,
+    });
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(|tool| definition(tool, Format::Anthropic)).collect();
+    }
+    body
+}
+
+fn blocks(entry: &Entry) -> (&'static str, Vec<Value>) {
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    match entry {
+        Entry::Told(words) => ("user", vec![text(words)]),
+        Entry::Answered(answer) => {
+            // An empty text block is refused.
+            let words = (!answer.text.trim().is_empty()).then(|| text(&answer.text));
+            ("assistant", words.into_iter().chain(answer.calls.iter().map(tool_use)).collect())
+        }
+        Entry::Observed(observations) => ("user", observations.iter().map(tool_result).collect()),
+    }
+}
+
+fn tool_use(asked: &Asked) -> Value {
+    let input = match asked.shown_arguments() {
+        object @ Value::Object(_) => object,
+        other => json!({ "input": other }),
+    };
+    json!({ "type": "tool_use", "id": asked.id, "name": asked.name, "input": input })
+}
+
+fn tool_result(observation: &Observation) -> Value {
+    let (id, text) = (&observation.id, &observation.text);
+    json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": !observation.ok })
+}
+
+/// An answer in the making: its blocks come by index.
+#[derive(Default)]
+struct Assembly {
+    text: String,
+    calls: BTreeMap<u64, Collecting>,
+    tokens: Tokens,
+    stop: String,
+    is_done: bool,
+}
+
+impl Assembly {
+    fn take(&mut self, event: &Value, hear: Hear<'_>) {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
+        match text("/type") {
+            "message_start" => self.tokens = tokens(event.pointer("/message/usage"), self.tokens),
+            "content_block_start" if text("/content_block/type") == "tool_use" => {
+                let (id, name) = (text("/content_block/id").to_owned(), text("/content_block/name").to_owned());
+                self.calls.insert(index, Collecting::of(id, name));
+            }
+            "content_block_delta" => match text("/delta/type") {
+                "text_delta" => {
+                    self.text.push_str(text("/delta/text"));
+                    hear(text("/delta/text"));
+                }
+                "input_json_delta" => {
+                    if let Some(call) = self.calls.get_mut(&index) {
+                        call.push(text("/delta/partial_json"));
+                    }
+                }
+                _ => {}
+            },
+            "message_delta" => {
+                self.stop = text("/delta/stop_reason").to_owned();
+                self.tokens = tokens(event.get("usage"), self.tokens);
+            }
+            "message_stop" => self.is_done = true,
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> Answer {
+        Answer {
+            text: self.text,
+            calls: self.calls.into_values().map(Collecting::finish).collect(),
+            tokens: self.tokens,
+            cut: self.stop == "max_tokens",
+            ..Answer::default()
+        }
+    }
+}
+
+/// The counts only grow; what was read from or written to the cache was input too.
+fn tokens(usage: Option<&Value>, known: Tokens) -> Tokens {
+    let count = |field: &str| usage.and_then(|usage| usage.get(field)?.as_u64()).unwrap_or_default();
+    let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count).iter().sum();
+    Tokens { input: known.input.max(input), output: known.output.max(count("output_tokens")) }
+}

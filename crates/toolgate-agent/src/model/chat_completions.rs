@@ -1,0 +1,166 @@
+//! OpenAI's chat completions, and the many servers that speak them, local ones included.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use toolgate_contract::{BoxFuture, Tokens};
+use toolgate_dialects::{Asked, Format, Shape, definition};
+
+use super::collecting::Collecting;
+use super::http::{cut_off, understood};
+use super::{Answer, Entry, Hear, Model, ModelError, Request, Wire};
+
+/// A model behind `POST /chat/completions`.
+#[derive(Debug)]
+pub struct ChatCompletions {
+    name: String,
+    wire: Wire,
+}
+
+impl ChatCompletions {
+    /// The model of this name.
+    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+        Self { name: name.into(), wire }
+    }
+
+    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+        let mut events = self.wire.post("chat/completions", &body(&self.name, request)).await?;
+        let mut answer = Assembly::default();
+        while let Some(event) = events.next().await? {
+            if event.data == "[DONE]" {
+                answer.is_done = true;
+                break;
+            }
+            answer.take(&understood(&event)?, hear);
+        }
+        answer.finish()
+    }
+}
+
+impl Model for ChatCompletions {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        Box::pin(self.ask(request, hear))
+    }
+}
+
+/// The request as the API takes it.
+pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+    let mut messages = vec![json!({ "role": "system", "content": request.system })];
+    request.entries.iter().for_each(|entry| add(entry, &mut messages));
+    let mut body = json!({
+        "model": model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+    });
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| definition(tool, Format::OpenAi));
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+fn add(entry: &Entry, messages: &mut Vec<Value>) {
+    match entry {
+        Entry::Told(text) => messages.push(json!({ "role": "user", "content": text })),
+        Entry::Answered(answer) => {
+            let mut message = json!({ "role": "assistant", "content": answer.text });
+            if !answer.calls.is_empty() {
+                message["tool_calls"] = answer.calls.iter().map(call).collect();
+            }
+            messages.push(message);
+        }
+        Entry::Observed(observations) => {
+            messages.extend(observations.iter().map(
+                |observation| json!({ "role": "tool", "tool_call_id": observation.id, "content": observation.text }),
+            ))
+        }
+    }
+}
+
+fn call(asked: &Asked) -> Value {
+    let arguments = asked.shown_arguments();
+    match asked.shape {
+        Shape::Custom => {
+            let input = arguments.as_str().unwrap_or_default();
+            json!({ "id": asked.id, "type": "custom", "custom": { "name": asked.name, "input": input } })
+        }
+        Shape::Function | Shape::LocalShell => {
+            let function = json!({ "name": asked.name, "arguments": arguments.to_string() });
+            json!({ "id": asked.id, "type": "function", "function": function })
+        }
+    }
+}
+
+/// An answer in the making: its chunks come in order, its calls by index.
+#[derive(Default)]
+struct Assembly {
+    text: String,
+    calls: BTreeMap<u64, Collecting>,
+    tokens: Tokens,
+    finish: Option<String>,
+    is_done: bool,
+}
+
+impl Assembly {
+    fn take(&mut self, chunk: &Value, hear: Hear<'_>) {
+        if let Some(usage) = chunk.get("usage").filter(|usage| !usage.is_null()) {
+            let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or_default();
+            self.tokens = Tokens { input: count("prompt_tokens"), output: count("completion_tokens") };
+        }
+        let Some(choice) = chunk.pointer("/choices/0") else { return };
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(reason.to_owned());
+        }
+        let Some(delta) = choice.get("delta") else { return };
+        // A refusal is what the model has to say.
+        for field in ["content", "refusal"] {
+            if let Some(piece) = delta.get(field).and_then(Value::as_str) {
+                self.text.push_str(piece);
+                hear(piece);
+            }
+        }
+        for piece in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            self.take_call(piece);
+        }
+    }
+
+    fn take_call(&mut self, piece: &Value) {
+        // Some servers send each call whole and leave the index out.
+        let next = self.calls.last_key_value().map_or(0, |(last, _)| last + 1);
+        let index = piece.get("index").and_then(Value::as_u64).unwrap_or(next);
+        let call = self.calls.entry(index).or_default();
+        let text = |pointer: &str| piece.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        call.id.push_str(text("/id"));
+        call.name.push_str(text("/function/name"));
+        call.push(text("/function/arguments"));
+        if piece.get("custom").is_some() {
+            call.is_custom = true;
+            call.name.push_str(text("/custom/name"));
+            call.push(text("/custom/input"));
+        }
+    }
+
+    fn finish(self) -> Result<Answer, ModelError> {
+        if !self.is_done && self.finish.is_none() {
+            return Err(cut_off());
+        }
+        let calls = self.calls.into_iter().map(|(index, mut call)| {
+            if call.id.is_empty() {
+                call.id = format!("call_{index}");
+            }
+            call.finish()
+        });
+        Ok(Answer {
+            text: self.text,
+            calls: calls.collect(),
+            tokens: self.tokens,
+            cut: self.finish.as_deref() == Some("length"),
+            ..Answer::default()
+        })
+    }
+}

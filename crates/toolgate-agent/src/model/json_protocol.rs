@@ -1,0 +1,85 @@
+//! The provider-neutral protocol (C-39) on top of any model that writes text: tools are explained in words, calls come
+//! as JSON, results go back as messages.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate_contract::BoxFuture;
+use toolgate_dialects::{Neutral, neutral_instructions, read_neutral};
+
+use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request};
+
+/// A model without function calling, made to call tools.
+pub struct JsonProtocol {
+    inner: Arc<dyn Model>,
+    name: String,
+}
+
+impl JsonProtocol {
+    /// This model, asked for JSON.
+    pub fn over(inner: Arc<dyn Model>) -> Self {
+        let name = format!("json+{}", inner.name());
+        Self { inner, name }
+    }
+
+    async fn ask(&self, request: &Request<'_>) -> Result<Answer, ModelError> {
+        let system = format!("{}\n\n{}", request.system, neutral_instructions(request.tools));
+        let entries: Vec<Entry> = request.entries.iter().map(as_text).collect();
+        let plain = Request { system: &system, entries: &entries, tools: &[], ..*request };
+        // The protocol's own form is of no interest to whoever listens.
+        let answer = self.inner.answer(&plain, &mut |_| {}).await?;
+        Ok(understood(answer))
+    }
+}
+
+impl Model for JsonProtocol {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        Box::pin(async move {
+            let answer = self.ask(request).await?;
+            hear(&answer.text);
+            Ok(answer)
+        })
+    }
+}
+
+fn understood(said: Answer) -> Answer {
+    let raw = vec![said.text.clone().into()];
+    let base = Answer { tokens: said.tokens, cut: said.cut, raw, ..Answer::default() };
+    match read_neutral(&said.text) {
+        Ok(Neutral::Final(text)) => Answer { text, ..base },
+        Ok(Neutral::Calls(calls)) => Answer { calls, ..base },
+        Err(fault) => Answer { fault: Some(fault), ..base },
+    }
+}
+
+/// The conversation in words alone: what the model wrote goes back as it wrote it.
+fn as_text(entry: &Entry) -> Entry {
+    match entry {
+        Entry::Told(text) => Entry::Told(text.clone()),
+        Entry::Answered(answer) => {
+            let written = answer.raw.first().and_then(|raw| raw.as_str()).map(str::to_owned);
+            Entry::Answered(Answer { text: written.unwrap_or_else(|| rewritten(answer)), ..Answer::default() })
+        }
+        Entry::Observed(observations) => Entry::Told(results(observations)),
+    }
+}
+
+/// What the model wrote, from what was understood of it.
+fn rewritten(answer: &Answer) -> String {
+    let calls = answer.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.shown_arguments() }));
+    json!({ "tool_calls": calls.collect::<Vec<_>>(), "final_answer": answer.text }).to_string()
+}
+
+fn results(observations: &[Observation]) -> String {
+    let mut text = String::from("The results of your calls, in order:\n");
+    for observation in observations {
+        // Writing into a string can't fail.
+        let _ = write!(text, "\n[{}]\n{}\n", observation.name, observation.text);
+    }
+    text
+}

@@ -1,0 +1,171 @@
+//! OpenAI's responses: function, custom and local shell calls. Nothing is kept on the other side; the items of each
+//! answer go back as they came, so that the model finds its own reasoning again.
+
+use serde_json::{Value, json};
+use toolgate_contract::{BoxFuture, Declaration, Tokens};
+use toolgate_dialects::{Asked, Format, Shape, definition};
+
+use super::http::{cut_off, understood};
+use super::{Answer, Entry, Failure, Hear, Model, ModelError, Observation, Request, Wire};
+
+/// A model behind `POST /responses`.
+#[derive(Debug)]
+pub struct Responses {
+    name: String,
+    wire: Wire,
+}
+
+impl Responses {
+    /// The model of this name.
+    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+        Self { name: name.into(), wire }
+    }
+
+    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+        let mut events = self.wire.post("responses", &body(&self.name, request)).await?;
+        let mut answer = Answer::default();
+        while let Some(event) = events.next().await? {
+            if event.data == "[DONE]" {
+                break;
+            }
+            if take(&mut answer, &understood(&event)?, hear)? {
+                return Ok(answer);
+            }
+        }
+        Err(cut_off())
+    }
+}
+
+impl Model for Responses {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        Box::pin(self.ask(request, hear))
+    }
+}
+
+/// The request as the API takes it.
+pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+    let mut input = Vec::new();
+    request.entries.iter().for_each(|entry| add(entry, &mut input));
+    let mut body = json!({
+        "model": model,
+        "instructions": request.system,
+        "input": input,
+        "stream": true,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+    });
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| declared(model, tool));
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+/// One family of models was taught a shell of its own; it gets ours under that name.
+fn declared(model: &str, tool: &Declaration) -> Value {
+    match model.starts_with("codex-mini") && tool.name == "shell" {
+        true => json!({ "type": "local_shell" }),
+        false => definition(tool, Format::OpenAiResponses),
+    }
+}
+
+fn add(entry: &Entry, input: &mut Vec<Value>) {
+    match entry {
+        Entry::Told(text) => input.push(message("user", "input_text", text)),
+        Entry::Answered(answer) if !answer.raw.is_empty() => input.extend(answer.raw.iter().cloned()),
+        Entry::Answered(answer) => {
+            if !answer.text.is_empty() {
+                input.push(message("assistant", "output_text", &answer.text));
+            }
+            input.extend(answer.calls.iter().map(call));
+        }
+        Entry::Observed(observations) => input.extend(observations.iter().map(output)),
+    }
+}
+
+fn message(role: &str, kind: &str, text: &str) -> Value {
+    json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+}
+
+/// A call as we tell it again, where the model's own form of it is gone.
+fn call(asked: &Asked) -> Value {
+    let arguments = asked.shown_arguments();
+    match asked.shape {
+        Shape::Custom => {
+            let input = arguments.as_str().unwrap_or_default();
+            json!({ "type": "custom_tool_call", "call_id": asked.id, "name": asked.name, "input": input })
+        }
+        Shape::Function => {
+            let arguments = arguments.to_string();
+            json!({ "type": "function_call", "call_id": asked.id, "name": asked.name, "arguments": arguments })
+        }
+        Shape::LocalShell => {
+            let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+            let action = json!({ "type": "exec", "command": ["bash", "-c", command], "env": {} });
+            let (id, status) = (&asked.id, "completed");
+            json!({ "type": "local_shell_call", "id": id, "call_id": id, "action": action, "status": status })
+        }
+    }
+}
+
+fn output(observation: &Observation) -> Value {
+    let (id, text) = (&observation.id, &observation.text);
+    match observation.shape {
+        Shape::Function => json!({ "type": "function_call_output", "call_id": id, "output": text }),
+        Shape::Custom => json!({ "type": "custom_tool_call_output", "call_id": id, "output": text }),
+        Shape::LocalShell => json!({ "type": "local_shell_call_output", "id": id, "output": text }),
+    }
+}
+
+/// Takes one event; says whether it was the last.
+fn take(answer: &mut Answer, event: &Value, hear: Hear<'_>) -> Result<bool, ModelError> {
+    match event.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "response.output_text.delta" | "response.refusal.delta" => {
+            let piece = event.get("delta").and_then(Value::as_str).unwrap_or_default();
+            answer.text.push_str(piece);
+            hear(piece);
+        }
+        "response.output_item.done" => {
+            if let Some(item) = event.get("item") {
+                answer.calls.extend(asked(item));
+                answer.raw.push(item.clone());
+            }
+        }
+        kind @ ("response.completed" | "response.incomplete") => {
+            answer.cut = kind == "response.incomplete";
+            let usage = event.pointer("/response/usage");
+            let count = |field: &str| usage.and_then(|usage| usage.get(field)?.as_u64()).unwrap_or_default();
+            answer.tokens = Tokens { input: count("input_tokens"), output: count("output_tokens") };
+            return Ok(true);
+        }
+        "response.failed" => return Err(failed(event.pointer("/response/error"))),
+        "error" => return Err(failed(Some(event))),
+        _ => {}
+    }
+    Ok(false)
+}
+
+/// The call in an item, if it is one.
+fn asked(item: &Value) -> Option<Asked> {
+    let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
+    match text("type") {
+        "function_call" => Some(Asked::function(text("call_id"), text("name"), text("arguments"))),
+        "custom_tool_call" => Some(Asked::custom(text("call_id"), text("name"), text("input"))),
+        "local_shell_call" => Some(Asked::local_shell(text("call_id"), item.get("action").unwrap_or(&Value::Null))),
+        _ => None,
+    }
+}
+
+fn failed(error: Option<&Value>) -> ModelError {
+    let text = |field: &str| error.and_then(|error| error.get(field)?.as_str()).unwrap_or_default();
+    let kind = match text("code") {
+        "rate_limit_exceeded" => Failure::Busy,
+        "invalid_prompt" | "insufficient_quota" | "invalid_api_key" => Failure::Refused,
+        _ => Failure::Broken,
+    };
+    ModelError::new(kind, format!("The model's server says: {} {}", text("code"), text("message")))
+}

@@ -1,0 +1,143 @@
+//! A model that follows a script: for tests, for the demo, and to try a policy without any key. A script is a TOML file
+//! of turns; each says something, calls tools, and may expect words in the results before it.
+//!
+//! ```toml
+//! [[turns]]
+//! text = "Let me look."
+//! calls = [{ tool = "read", args = { path = "notes.md" } }]
+//!
+//! [[turns]]
+//! expect = ["milk"]          # words that the results so far must hold, or the script fails
+//! text = "There is milk on the list."
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_contract::{BoxFuture, Tokens};
+use toolgate_dialects::{Asked, Shape};
+
+use super::{Answer, Entry, Failure, Hear, Model, ModelError, Request};
+
+/// What a scripted model will say.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// Its turns, in order; those of each kind of agent for itself.
+    pub turns: Vec<ScriptedTurn>,
+}
+
+/// One answer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScriptedTurn {
+    /// The kind of agent that it is for.
+    pub agent: Option<String>,
+    /// Words that the last results must hold.
+    pub expect: Vec<String>,
+    /// What it says.
+    pub text: String,
+    /// What it calls.
+    pub calls: Vec<ScriptedCall>,
+    /// How long it thinks first.
+    pub pause_ms: u64,
+    /// What it claims to have used.
+    pub tokens: Option<Tokens>,
+}
+
+/// One call.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedCall {
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    #[serde(default = "no_arguments")]
+    pub args: Value,
+}
+
+fn no_arguments() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+impl Script {
+    /// Reads a script.
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
+        toml::from_str(text)
+            .map_err(|fault| ModelError::new(Failure::Refused, format!("The script can't be read: {fault}")))
+    }
+}
+
+/// Follows a script.
+#[derive(Debug)]
+pub struct Scripted {
+    script: Script,
+    /// How many turns each kind of agent has taken.
+    taken: Mutex<HashMap<String, usize>>,
+}
+
+impl Scripted {
+    /// A model that follows this script.
+    pub fn new(script: Script) -> Self {
+        Self { script, taken: Mutex::default() }
+    }
+
+    /// The next turn of this kind of agent. A turn that names no kind is the first agent's.
+    fn next(&self, agent: &str) -> Option<&ScriptedTurn> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.entry(agent.to_owned()).or_default();
+        let turn = self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(FIRST) == agent).nth(*count);
+        *count += 1;
+        turn
+    }
+
+    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+        let fails = |message: String| ModelError::new(Failure::Refused, message);
+        let turn = self
+            .next(request.agent)
+            .ok_or_else(|| fails(format!("The script has no more turns for the agent `{}`.", request.agent)))?;
+        let seen = last_results(request.entries);
+        if let Some(missing) = turn.expect.iter().find(|words| !seen.contains(words.as_str())) {
+            return Err(fails(format!("The script expects `{missing}` in the results, which are:\n{seen}")));
+        }
+        if turn.pause_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(turn.pause_ms)).await;
+        }
+        hear(&turn.text);
+        let calls = turn.calls.iter().enumerate().map(|(index, call)| Asked {
+            id: format!("scripted_{}", index + 1),
+            name: call.tool.clone(),
+            args: Ok(call.args.clone()),
+            shape: Shape::Function,
+        });
+        let tokens = turn.tokens.unwrap_or_default();
+        Ok(Answer { text: turn.text.clone(), calls: calls.collect(), tokens, ..Answer::default() })
+    }
+}
+
+/// The agent that a person sets to work.
+pub(crate) const FIRST: &str = "main";
+
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        Box::pin(self.ask(request, hear))
+    }
+}
+
+/// What the model was told last, calls' results and messages alike.
+fn last_results(entries: &[Entry]) -> String {
+    let heard = entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Answered(_)));
+    let texts = heard.flat_map(|entry| match entry {
+        Entry::Told(text) => vec![text.as_str()],
+        Entry::Observed(observations) => observations.iter().map(|seen| seen.text.as_str()).collect(),
+        Entry::Answered(_) => Vec::new(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,91 @@
+//! Server-sent events out of bytes that come in any pieces. Only what models use: the event's name and its data.
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ServerEvent {
+    /// Its name; empty when it has none.
+    pub(super) name: String,
+    /// Its data.
+    pub(super) data: String,
+}
+
+/// Bytes of one line that are taken at most.
+const MOST_LINE: usize = 16 * 1024 * 1024;
+
+/// Takes bytes, gives events.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    line: Vec<u8>,
+    next: ServerEvent,
+    has_data: bool,
+}
+
+/// A line went on and on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Endless;
+
+impl Parser {
+    /// Takes the next bytes and gives the events that they complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, Endless> {
+        let mut events = Vec::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.line.len() + piece.len() > MOST_LINE {
+                return Err(Endless);
+            }
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                events.extend(self.take(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r'])));
+            }
+        }
+        Ok(events)
+    }
+
+    /// An empty line ends an event; the others fill it.
+    fn take(&mut self, line: &str) -> Option<ServerEvent> {
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.next);
+            return std::mem::take(&mut self.has_data).then_some(event);
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.next.name),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.next.data.push('\n');
+                }
+                self.next.data.push_str(value);
+            }
+            // Comments, ids and retry times are of no use here.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str =
+        ": hello\n\nevent: ping\ndata: {}\n\ndata: one\ndata: é two\r\n\r\ndata:[DONE]\n\ndata: never ended";
+
+    #[test]
+    fn events_are_the_same_however_the_bytes_are_cut() {
+        let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into() };
+        let expected = [event("ping", "{}"), event("", "one\né two"), event("", "[DONE]")];
+        for size in 1..STREAM.len() {
+            let mut parser = Parser::default();
+            let events: Vec<_> = STREAM.as_bytes().chunks(size).flat_map(|chunk| parser.push(chunk).unwrap()).collect();
+            assert_eq!(events, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_a_fault() {
+        let mut parser = Parser::default();
+        assert_eq!(parser.push(&vec![b'x'; MOST_LINE]), Ok(vec![]));
+        assert_eq!(parser.push(b"x"), Err(Endless));
+    }
+}

@@ -1,0 +1,124 @@
+//! A reply as a model reads it: what came, what is missing and where it is, and after an error what to do next.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolgate_contract::{Reply, ToolError};
+
+/// Characters of a reply that a model is shown at most. The gate's own limits are lower; this is for what they miss.
+const MOST: usize = 120_000;
+
+/// A reply in words.
+pub(crate) fn in_words(reply: &Reply) -> String {
+    let mut text = match (&reply.error, &reply.payload) {
+        (Some(error), _) => of_error(error),
+        (None, Some(payload)) => of_payload(payload),
+        (None, None) => "done".into(),
+    };
+    if text.len() > MOST {
+        let cut = text.floor_char_boundary(MOST);
+        let missing = text.len() - cut;
+        text.truncate(cut);
+        let _ = write!(text, "\n[{missing} more bytes are not shown]");
+    }
+    for note in notes(reply) {
+        let _ = write!(text, "\n[{note}]");
+    }
+    text
+}
+
+fn of_error(error: &ToolError) -> String {
+    let mut text = format!("error[{}]: {}", error.code, error.message);
+    if let Some(faults) = error.details.as_ref().and_then(|details| details.get("faults")) {
+        let _ = write!(text, "\nfaults: {faults}");
+    }
+    if let Some(hint) = &error.hint {
+        let _ = write!(text, "\nnext: {hint}");
+    }
+    text
+}
+
+/// Short fields first, each on a line; then texts as they are. A model reads that more easily than escaped JSON.
+fn of_payload(payload: &Value) -> String {
+    let Value::Object(fields) = payload else { return payload.to_string() };
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| text.contains('\n'));
+    let (texts, short): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_text(value));
+    let mut words = String::new();
+    for (name, value) in short {
+        match value {
+            Value::String(text) => _ = writeln!(words, "{name}: {text}"),
+            other => _ = writeln!(words, "{name}: {other}"),
+        }
+    }
+    for (name, value) in texts {
+        let _ = writeln!(words, "{name}:\n{}", value.as_str().unwrap_or_default().trim_end_matches('\n'));
+    }
+    words.truncate(words.trim_end_matches('\n').len());
+    words
+}
+
+fn notes(reply: &Reply) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(cut) = &reply.truncated {
+        if let Some(artifact) = &cut.artifact {
+            let (lines, bytes) = (cut.lines, cut.bytes);
+            notes.push(format!("{lines} lines, {bytes} bytes were cut; all of it: artifact {{\"id\":\"{artifact}\"}}"));
+        }
+        if let Some(cursor) = &cut.next_cursor {
+            notes.push(format!("there is more; go on with \"cursor\": {}", Value::from(cursor.as_str())));
+        }
+    }
+    if reply.redacted {
+        notes.push("secrets were replaced by ***REDACTED***; work without them".into());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_contract::{Enforced, ErrorCode, ReplyArtifacts, Truncated};
+
+    use super::*;
+
+    fn reply(payload: Option<Value>, error: Option<ToolError>) -> Reply {
+        Reply {
+            tool_call_id: "c".into(),
+            ok: error.is_none(),
+            payload,
+            error,
+            artifacts: ReplyArtifacts::default(),
+            enforced: Enforced::default(),
+            truncated: None,
+            redacted: false,
+            duration_ms: 0,
+        }
+    }
+
+    #[test]
+    fn texts_stand_as_they_are_beneath_what_is_short() {
+        let payload = json!({ "stdout": "a \"b\"\nc\n", "exit_code": 1, "stderr": "" });
+        assert_eq!(in_words(&reply(Some(payload), None)), "exit_code: 1\nstderr: \nstdout:\na \"b\"\nc");
+    }
+
+    #[test]
+    fn an_error_says_what_to_do_next() {
+        let error = ToolError::new(ErrorCode::SensitivePath, "Environment files hold passwords.");
+        assert_eq!(
+            in_words(&reply(None, Some(error))),
+            "error[sensitive_path]: Environment files hold passwords.\n\
+             next: Work without this file; it is never opened for tools."
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_where_it_is() {
+        let mut cut = reply(Some(json!({ "content": "a" })), None);
+        cut.truncated = Some(Truncated { lines: 3, bytes: 9, next_cursor: None, artifact: Some("art_1".into()) });
+        cut.redacted = true;
+        let text = in_words(&cut);
+        assert!(text.contains(r#"artifact {"id":"art_1"}"#) && text.contains("***REDACTED***"), "{text}");
+        let huge = in_words(&reply(Some(json!({ "content": "é".repeat(MOST) })), None));
+        assert!(huge.len() < MOST + 100 && huge.contains("more bytes are not shown"));
+    }
+}

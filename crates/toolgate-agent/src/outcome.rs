@@ -1,0 +1,35 @@
+//! How an agent's work ended, as a value.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use toolgate_contract::{Finish, Tokens};
+
+/// How an agent's work ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The agent's id; its events carry it as their trace.
+    pub id: String,
+    /// How it ended.
+    pub finish: Finish,
+    /// The final answer, or why there is none and what to do about it. Redacted.
+    pub summary: String,
+    /// How many turns it took.
+    pub turns: u64,
+    /// What it used, without the agents that it sent.
+    pub tokens: Tokens,
+    /// How long it took.
+    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
+    pub duration: Duration,
+}
+
+impl Outcome {
+    /// The final answer, if there is one.
+    pub fn answer(&self) -> Option<&str> {
+        (self.finish == Finish::Answered).then_some(self.summary.as_str())
+    }
+}
+
+fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

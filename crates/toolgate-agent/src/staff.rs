@@ -1,0 +1,150 @@
+//! The agents that an agent has sent (C-41). Each has a context of its own and a session that is the sender's or
+//! narrower; none outlives its sender.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use toolgate_contract::{Agents, BoxFuture, CancellationToken, Errand, ErrorCode, Sent, ToolError};
+use toolgate_runtime::Session;
+
+use crate::agent::House;
+use crate::inbox::Inbox;
+use crate::outcome::Outcome;
+use crate::worker::{Post, Worker};
+
+/// Those that one agent has sent.
+pub(crate) struct Staff {
+    house: Arc<House>,
+    /// The sender's session, which nobody goes beyond.
+    session: Session,
+    depth: u32,
+    cancel: CancellationToken,
+    members: Mutex<BTreeMap<String, Member>>,
+}
+
+struct Member {
+    agent: String,
+    inbox: Arc<Inbox>,
+    cancel: CancellationToken,
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+impl Member {
+    fn sent(&self, id: &str) -> Sent {
+        let outcome = self.outcome.borrow();
+        Sent {
+            id: id.to_owned(),
+            agent: self.agent.clone(),
+            finish: outcome.as_ref().map(|outcome| outcome.finish),
+            summary: outcome.as_ref().map(|outcome| outcome.summary.clone()),
+        }
+    }
+
+    fn is_working(&self) -> bool {
+        self.outcome.borrow().is_none()
+    }
+}
+
+impl Staff {
+    pub(crate) fn new(house: Arc<House>, session: Session, depth: u32, cancel: CancellationToken) -> Self {
+        Self { house, session, depth, cancel, members: Mutex::default() }
+    }
+
+    /// Stops all that still work and waits until they are gone, so that their ends stand before the sender's.
+    pub(crate) async fn dismiss(&self) {
+        let outcomes: Vec<_> = self
+            .members()
+            .values()
+            .map(|member| {
+                member.cancel.cancel();
+                member.outcome.clone()
+            })
+            .collect();
+        for mut outcome in outcomes {
+            let _ = outcome.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Whether one more may be sent.
+    fn check_limits(&self) -> Result<(), ToolError> {
+        let limit = |message: String| Err(ToolError::new(ErrorCode::LimitReached, message));
+        let controls = &self.house.controls;
+        if self.depth >= controls.depth {
+            return limit(format!("Agents can send others {} deep, and no deeper.", controls.depth))
+                .map_err(|error: ToolError| error.with_hint("Do this yourself."));
+        }
+        let working = self.members().values().filter(|member| member.is_working()).count();
+        if working >= controls.agents_at_once as usize {
+            return limit(format!("{working} agents are at work already. Wait for one of them."));
+        }
+        if self.house.sent.fetch_add(1, Ordering::Relaxed) >= controls.agents {
+            return limit(format!("This task may send {} agents, and has.", controls.agents));
+        }
+        Ok(())
+    }
+
+    fn members(&self) -> MutexGuard<'_, BTreeMap<String, Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, id: &str, look: impl FnOnce(&Member) -> T) -> Result<T, ToolError> {
+        let members = self.members();
+        members.get(id).map(look).ok_or_else(|| {
+            ToolError::new(ErrorCode::NotFound, format!("You have sent no agent `{id}`."))
+                .with_hint("Use `agents` with `list` to see whom you have sent.")
+        })
+    }
+}
+
+impl Agents for Staff {
+    fn send(&self, errand: Errand) -> Result<String, ToolError> {
+        let kind = self.house.kinds.iter().find(|kind| kind.name == errand.agent).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.house.kinds.iter().map(|kind| kind.name.as_str()).collect();
+            ToolError::invalid_args(format!("There is no agent named `{}`.", errand.agent))
+                .with_hint(format!("The agents here are: {}.", known.join(", ")))
+        })?;
+        self.check_limits()?;
+        let cancel = errand.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
+        let post = Post { kind, parent: Some(errand.tool_call_id), depth: self.depth + 1 };
+        let worker = Worker::new(Arc::clone(&self.house), self.session.clone(), post, cancel.clone());
+        let (id, inbox) = (worker.id().to_owned(), worker.inbox());
+        let (tell, outcome) = watch::channel(None);
+        self.members().insert(id.clone(), Member { agent: errand.agent, inbox, cancel, outcome });
+        // Boxed: an agent's future can hold that of an agent it sent.
+        let work: BoxFuture<'static, Outcome> = Box::pin(async move { worker.work(&errand.objective).await });
+        tokio::spawn(async move { tell.send_replace(Some(work.await)) });
+        Ok(id)
+    }
+
+    fn message(&self, id: &str, text: &str) -> Result<(), ToolError> {
+        match self.with(id, |member| member.is_working().then(|| member.inbox.put(text.to_owned())))? {
+            Some(()) => Ok(()),
+            None => Err(ToolError::new(ErrorCode::NotFound, format!("The agent `{id}` has ended."))
+                .with_hint("Send another one.")),
+        }
+    }
+
+    fn wait<'a>(&'a self, id: &'a str, most: Option<Duration>) -> BoxFuture<'a, Result<Sent, ToolError>> {
+        Box::pin(async move {
+            let mut outcome = self.with(id, |member| member.outcome.clone())?;
+            let ended = outcome.wait_for(Option::is_some);
+            match most {
+                // Whether it has ended by then is in the answer.
+                Some(most) => drop(tokio::time::timeout(most, ended).await),
+                None => drop(ended.await),
+            }
+            self.with(id, |member| member.sent(id))
+        })
+    }
+
+    fn list(&self) -> Vec<Sent> {
+        self.members().iter().map(|(id, member)| member.sent(id)).collect()
+    }
+
+    fn stop(&self, id: &str) -> Result<(), ToolError> {
+        self.with(id, |member| member.cancel.cancel())
+    }
+}

@@ -1,0 +1,146 @@
+//! Every tool once, called by a model: what it left in the workspace, what the model was told, what is on record. A
+//! program of its own, because commands are confined by a copy of whatever program starts them.
+#![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
+
+#[path = "../suite/improvising.rs"]
+mod improvising;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_agent::{Agent, Controls};
+use toolgate_contract::{CancellationToken, Finish, Happening, Scope};
+use toolgate_runtime::Answer;
+use toolgate_testkit::{FirstChoice, ScriptedApprover, World};
+
+use crate::improvising::Improvising;
+
+/// A call of one tool, and the words that its reply must bring.
+type Row = (&'static str, Value, &'static [&'static str]);
+
+fn rows() -> Vec<Row> {
+    vec![
+        ("list", json!({}), &["notes.md"]),
+        ("read", json!({ "path": "notes.md" }), &["milk"]),
+        ("find", json!({ "pattern": "**/*.md" }), &["notes.md"]),
+        ("grep", json!({ "pattern": "mi.k" }), &["notes.md", "milk"]),
+        ("image", json!({ "path": "dot.png" }), &["image/png"]),
+        ("display", json!({ "content": "Working on it." }), &["shown"]),
+        ("write", json!({ "path": "new.txt", "content": "one\n" }), &["additions: 1"]),
+        ("edit", json!({ "path": "new.txt", "find": "one", "replace": "two" }), &["+two"]),
+        (
+            "patch",
+            json!({ "patch": "*** Begin Patch\n*** Update File: new.txt\n-two\n+three\n*** End Patch\n" }),
+            &["new.txt"],
+        ),
+        ("move", json!({ "from": "new.txt", "to": "moved.txt" }), &["moved.txt"]),
+        ("delete", json!({ "path": "old.txt" }), &["old.txt"]),
+        ("shell", json!({ "command": "echo from the shell > made.txt && cat made.txt" }), &["from the shell"]),
+        ("artifact", json!({ "id": "the first" }), &["a kept line"]),
+        ("todo_write", json!({ "todos": [{ "content": "buy milk", "status": "pending" }] }), &["buy milk"]),
+        ("todo_read", json!({}), &["buy milk"]),
+        ("plan", json!({ "steps": [{ "step": "go to the shop", "status": "in_progress" }] }), &["go to the shop"]),
+        ("memory", json!({ "action": "create", "content": "the shop closes at six" }), &["mem_1"]),
+        ("ask", json!({ "question": "Which milk?" }), &["the usual"]),
+        ("skill", json!({ "name": "shopping" }), &["Take a bag."]),
+        ("task", json!({ "objective": "Say yes." }), &["summary: Yes."]),
+        ("agents", json!({ "action": "list" }), &["agents:"]),
+        ("undo", json!({ "run": "run_test" }), &["undone"]),
+    ]
+}
+
+fn prepared() -> World {
+    let world = World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "").confined();
+    world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
+    let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
+    world.file(".agents/skills/shopping/SKILL.md", skill);
+    world
+}
+
+/// A PNG of one pixel.
+const ONE_DOT: &[u8] = &[
+    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 144, 119, 83,
+    222, 0, 0, 0, 12, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 0, 0, 3, 1, 1, 0, 201, 254, 146, 239, 0, 0, 0, 0,
+    73, 69, 78, 68, 174, 66, 96, 130,
+];
+
+const NAME: &str = "every_tool_once";
+
+/// Stands in for the usual harness: lists the one test there is, or runs it.
+fn main() {
+    toolgate_sandbox::process::zygote_main_if_asked();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| words.iter().any(|given| given == word);
+    let is_wanted = words.iter().filter(|word| !word.starts_with('-')).all(|filter| NAME.contains(filter.as_str()));
+    match (has("--list"), has("--ignored")) {
+        (true, false) => println!("{NAME}: test"),
+        (false, false) if is_wanted => {
+            tokio::runtime::Runtime::new().unwrap().block_on(every_tool_once());
+            println!("test {NAME} ... ok");
+        }
+        _ => {}
+    }
+}
+
+async fn every_tool_once() {
+    let world = prepared();
+    let rows = rows();
+    let called: BTreeSet<&str> = rows.iter().map(|(tool, ..)| *tool).collect();
+    let offered: BTreeSet<&str> = world.gate.declarations().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(called, offered, "every tool has its row here; a new one gets one too");
+    let kept =
+        toolgate_contract::Artifacts::store(world.run.artifacts.as_ref(), b"a kept line\n", "text/plain").unwrap();
+    let turns = rows.clone().into_iter().map(|(tool, args, _)| {
+        let args = if tool == "artifact" { json!({ "id": kept.id }) } else { args };
+        Improvising::call(tool, move |_| args.clone())
+    });
+    // The task's agent takes its turn right after the call that sends it.
+    let at = rows.iter().position(|(tool, ..)| *tool == "task").unwrap() + 1;
+    let mut turns: Vec<_> = turns.collect();
+    turns.insert(at, Improvising::says("Yes."));
+    turns.push(Improvising::says("Done."));
+    let yes = || Answer::Granted { scope: Scope::Call, by: "ada".into() };
+    let session = world
+        .session()
+        .approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])))
+        .answered_by(Arc::new(FirstChoice("the usual")));
+    let agent = Agent::new(Arc::new(Improvising::new(turns)), Arc::clone(&world.gate), session, Controls::default());
+    let outcome = agent.work("Use everything.", CancellationToken::new()).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    check_record(&world, &rows);
+    check_workspace(&world);
+}
+
+/// Each call has its pair of events, worked, and brought what it should.
+fn check_record(world: &World, rows: &[Row]) {
+    let events = world.events();
+    for (tool, _, words) in rows {
+        let started = events
+            .iter()
+            .find(|event| matches!(&event.happening, Happening::CallStarted { tool: name, .. } if name == tool))
+            .unwrap_or_else(|| panic!("{tool} is not on record"));
+        let ended = events.iter().filter(|event| event.tool_call_id == started.tool_call_id).find_map(|event| {
+            match &event.happening {
+                Happening::CallCompleted(ending) => Some(Ok(ending.payload.clone().unwrap())),
+                Happening::CallFailed { error, .. } => Some(Err(error.clone())),
+                _ => None,
+            }
+        });
+        let payload =
+            ended.unwrap_or_else(|| panic!("{tool} has no end")).unwrap_or_else(|error| panic!("{tool}: {error}"));
+        let told = payload.to_string();
+        for words in *words {
+            let plain = words.split_once(": ").map_or(*words, |(_, value)| value);
+            assert!(told.contains(plain), "{tool} brought {told}, without {words}");
+        }
+    }
+}
+
+/// The undo at the end took back what the tools had changed; what the command made is its own.
+fn check_workspace(world: &World) {
+    let read = |path: &str| std::fs::read_to_string(world.path().join(path)).ok();
+    assert_eq!(read("old.txt").as_deref(), Some("old\n"), "the deleted file is back");
+    assert_eq!((read("new.txt"), read("moved.txt")), (None, None), "what was written is gone again");
+    assert_eq!(read("made.txt").as_deref(), Some("from the shell\n"));
+}

@@ -1,0 +1,204 @@
+//! A model's server that fails in every way: each ends as the contract says, with its events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_agent::Controls;
+use toolgate_agent::model::JsonProtocol;
+use toolgate_contract::{Finish, Happening};
+
+use crate::server::{ModelServer, Play, chat};
+use crate::world::{KEY, chat_model, controls, failed_calls, told, trail, work, world};
+
+/// Why the model failed, and when it was tried again.
+fn model_failures(world: &toolgate_testkit::World) -> Vec<(String, Option<u64>)> {
+    let failure = |event: toolgate_contract::Event| match event.happening {
+        Happening::ModelFailed { reason, retry_in_ms, .. } => Some((reason, retry_in_ms)),
+        _ => None,
+    };
+    world.events().into_iter().filter_map(failure).collect()
+}
+
+#[tokio::test]
+async fn a_call_and_an_answer() {
+    let world = world();
+    let server = ModelServer::start([Play::calls("read", r#"{"path":"notes.md"}"#), Play::says("Milk.")]).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!((outcome.finish, outcome.answer(), outcome.turns), (Finish::Answered, Some("Milk."), 2));
+    assert_eq!((outcome.tokens.input, outcome.tokens.output), (20, 10));
+    let kinds = ["agent.started", "tool_call.started", "tool_call.completed", "model.said", "agent.ended"];
+    assert_eq!(trail(&world), kinds);
+    let seen = server.seen();
+    assert!(told(&seen[1].body).contains("milk"), "{:?}", seen[1].body);
+    assert_eq!(seen[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    let events = world.events();
+    let read = events.iter().find(|event| event.tool_call_id.is_some()).unwrap();
+    assert_eq!((read.turn, read.trace_id.as_deref()), (Some(1), Some(outcome.id.as_str())));
+}
+
+/// What a model can get wrong in a call, and how that call fails.
+#[tokio::test]
+async fn wrong_calls_are_told_to_the_model_and_recorded() {
+    let huge = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(3 << 20));
+    let table = [
+        ("read", r#"{"path": "notes.md""#, "invalid_args", "not JSON"),
+        ("read", "[1, 2]", "invalid_args", "object"),
+        ("raed", r#"{"path":"notes.md"}"#, "unknown_tool", "Did you mean `read`?"),
+        ("read", r#"{"file":"notes.md"}"#, "invalid_args", "path"),
+        ("read", r#"{"path":"../../etc/passwd"}"#, "path_outside_workspace", "next:"),
+        ("write", huge.as_str(), "invalid_args", "at most 2097152 are taken"),
+    ];
+    for (tool, arguments, code, words) in table {
+        let world = world();
+        let server = ModelServer::start([Play::calls(tool, arguments), Play::says("I see.")]).await;
+        let outcome = work(&world, chat_model(&server), controls()).await;
+        assert_eq!(outcome.finish, Finish::Answered, "{tool}: {}", outcome.summary);
+        assert_eq!(failed_calls(&world), [code], "{tool}");
+        let told = told(&server.seen()[1].body);
+        assert!(told.contains(&format!("error[{code}]")) && told.contains(words), "{tool}: {told}");
+        assert_eq!(trail(&world)[1..3], ["tool_call.started", "tool_call.failed"], "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_empty_is_a_fault_and_three_in_a_row_end_the_work() {
+    let once = world();
+    let server = ModelServer::start([Play::says(""), Play::says("Milk.")]).await;
+    assert_eq!(work(&once, chat_model(&server), controls()).await.finish, Finish::Answered);
+    assert_eq!(trail(&once)[1], "model.misunderstood");
+    assert!(told(&server.seen()[1].body).contains("no words and no calls"));
+
+    let always = world();
+    let server = ModelServer::start([Play::says("  ")]).await;
+    assert_eq!(work(&always, chat_model(&server), controls()).await.finish, Finish::InvalidAnswers);
+    assert_eq!(
+        trail(&always)[1..],
+        ["model.misunderstood", "model.misunderstood", "model.misunderstood", "agent.ended"]
+    );
+}
+
+#[tokio::test]
+async fn the_neutral_protocol_takes_calls_and_refuses_what_has_neither() {
+    let world = world();
+    let plays = [
+        Play::says("Let me look!"),
+        Play::says(r#"{"tool_calls":[],"final_answer":""}"#),
+        Play::says(r#"{"tool_calls":[{"name":"read","arguments":{"path":"notes.md"}}],"final_answer":""}"#),
+        Play::says(r#"{"tool_calls":[],"final_answer":"Milk."}"#),
+    ];
+    let server = ModelServer::start(plays).await;
+    let model = Arc::new(JsonProtocol::over(chat_model(&server)));
+    let outcome = work(&world, model, controls()).await;
+    assert_eq!(outcome.answer(), Some("Milk."));
+    assert_eq!(trail(&world)[1..4], ["model.misunderstood", "model.misunderstood", "tool_call.started"]);
+    let seen = server.seen();
+    assert!(seen[0].body.get("tools").is_none(), "the tools are explained in words");
+    assert!(seen[0].body["messages"][0]["content"].as_str().unwrap().contains("grep: "));
+    assert!(told(&seen[2].body).contains("Both `tool_calls` and `final_answer` are empty"));
+    assert!(told(&seen[3].body).contains("[read]") && told(&seen[3].body).contains("milk"));
+}
+
+/// What deserves another try gets one, and its reason is on record.
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    let half = &chat(&[json!({ "content": "Mil" })], "stop")[..60];
+    let table = [
+        (Play::cut(half), "broke"),
+        (Play::events(half), "broke off"),
+        (Play::events("data: <html>busy</html>\n\n"), "isn't JSON"),
+        (Play::status("500 Internal Server Error", json!({ "error": { "message": "boom" } })), "500"),
+        (Play::status("529 Overloaded", json!({ "error": { "type": "overloaded_error" } })), "529"),
+        (Play::events("data: {\"error\":{\"message\":\"worker died\"}}\n\n"), "worker died"),
+        (Play::stalls(half), "Nothing came"),
+    ];
+    for (play, words) in table {
+        let world = world();
+        let server = ModelServer::start([play, Play::says("Milk.")]).await;
+        let outcome = work(&world, chat_model(&server), controls()).await;
+        assert_eq!(outcome.answer(), Some("Milk."), "{words}: {}", outcome.summary);
+        let failures = model_failures(&world);
+        assert_eq!(failures.len(), 1, "{words}");
+        assert!(failures[0].0.contains(words) && failures[0].1.is_some(), "{failures:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_asks_for_time_gets_it() {
+    let world = world();
+    let busy = Play::status("429 Too Many Requests", json!({ "error": { "message": "slow down" } }));
+    let plays = [busy.clone().header("retry-after", "1"), busy.header("retry-after-ms", "40"), Play::says("Milk.")];
+    let server = ModelServer::start(plays).await;
+    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, Finish::Answered);
+    let waits: Vec<Option<u64>> = model_failures(&world).into_iter().map(|(_, wait)| wait).collect();
+    assert_eq!(waits, [Some(1_000), Some(40)]);
+}
+
+#[tokio::test]
+async fn more_time_than_is_left_ends_the_work_at_once() {
+    let world = world();
+    let busy = Play::status("429 Too Many Requests", json!({})).header("retry-after", "7200");
+    let server = ModelServer::start([busy]).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!(outcome.finish, Finish::TimeLimit);
+    assert!(outcome.summary.contains("7200s"), "{}", outcome.summary);
+}
+
+#[tokio::test]
+async fn what_does_not_pass_is_not_tried_again_and_no_key_is_told() {
+    for (status, words) in
+        [("401 Unauthorized", "Check the key"), ("400 Bad Request", "400"), ("404 Not Found", "Check the model's name")]
+    {
+        let world = world();
+        let body = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } });
+        let server = ModelServer::start([Play::status(status, body)]).await;
+        let outcome = work(&world, chat_model(&server), controls()).await;
+        assert_eq!((outcome.finish, server.seen().len()), (Finish::ModelFailed, 1), "{status}");
+        assert!(outcome.summary.contains(words), "{}", outcome.summary);
+        let record = serde_json::to_string(&world.events()).unwrap();
+        assert!(!record.contains(KEY) && !outcome.summary.contains(KEY), "{record}");
+        assert_eq!(trail(&world), ["agent.started", "model.failed", "agent.ended"]);
+    }
+    let spent = json!({ "error": { "code": "insufficient_quota", "message": "You exceeded your quota." } });
+    let server = ModelServer::start([Play::status("429 Too Many Requests", spent)]).await;
+    assert_eq!(work(&world(), chat_model(&server), controls()).await.finish, Finish::ModelFailed);
+    assert_eq!(server.seen().len(), 1, "money doesn't come back by waiting");
+}
+
+#[tokio::test]
+async fn failures_without_end_use_up_the_tries_or_open_the_circuit() {
+    let broken = || Play::status("500 Internal Server Error", json!({}));
+    let tries = world();
+    let server = ModelServer::start([broken()]).await;
+    let outcome = work(&tries, chat_model(&server), controls()).await;
+    assert_eq!((outcome.finish, server.seen().len()), (Finish::ModelFailed, 4), "one try and three more");
+    let last = model_failures(&tries).pop().unwrap();
+    assert_eq!(last.1, None, "the last one says that it was the last");
+
+    let circuit = world();
+    let server = ModelServer::start([broken()]).await;
+    let outcome = work(&circuit, chat_model(&server), Controls { failures: 2, ..controls() }).await;
+    assert_eq!((outcome.finish, server.seen().len()), (Finish::CircuitOpen, 2));
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_so() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let wire = toolgate_agent::model::Wire::new(&url, None).unwrap();
+    let model = Arc::new(toolgate_agent::model::ChatCompletions::new("m", wire));
+    let outcome = work(&world(), model, controls()).await;
+    assert_eq!(outcome.finish, Finish::ModelFailed);
+    assert!(outcome.summary.contains("can't be reached"), "{}", outcome.summary);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_given_up() {
+    let world = world();
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"".to_owned() + &"la ".repeat(200_000) + "\"}}]}\n\n";
+    let server = ModelServer::start([Play::endless(&piece, Duration::ZERO)]).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!(outcome.finish, Finish::ModelFailed);
+    assert!(outcome.summary.contains("has no end"), "{}", outcome.summary);
+}

@@ -1,0 +1,125 @@
+//! Every limit ends the work cleanly, with its own end on record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_agent::{Agent, Controls};
+use toolgate_contract::{CancellationToken, Finish, Happening};
+use toolgate_testkit::World;
+
+use crate::server::{ModelServer, Play};
+use crate::world::{chat_model, controls, trail, work, world};
+
+/// How the record says that the work ended.
+fn recorded_end(world: &World) -> Finish {
+    match world.events().pop().unwrap().happening {
+        Happening::AgentEnded { finish, .. } => finish,
+        other => panic!("not an end: {other:?}"),
+    }
+}
+
+fn reads_on(tool: &str) -> Vec<Play> {
+    (0..12).map(|offset| Play::calls(tool, &format!(r#"{{"path":"notes.md","offset":{}}}"#, offset + 1))).collect()
+}
+
+#[tokio::test]
+async fn turns() {
+    let world = world();
+    let server = ModelServer::start(reads_on("read")).await;
+    let outcome = work(&world, chat_model(&server), Controls { turns: 3, ..controls() }).await;
+    assert_eq!((outcome.finish, outcome.turns, recorded_end(&world)), (Finish::TurnLimit, 3, Finish::TurnLimit));
+    assert!(outcome.summary.contains("--max-turns"), "{}", outcome.summary);
+    let last = server.seen().pop().unwrap().body.to_string();
+    assert!(last.contains("This is your last turn"), "the model was told: {last}");
+}
+
+#[tokio::test]
+async fn tokens() {
+    let world = world();
+    let server = ModelServer::start(reads_on("read")).await;
+    let outcome = work(&world, chat_model(&server), Controls { tokens: 30, ..controls() }).await;
+    assert_eq!((outcome.finish, outcome.turns), (Finish::TokenLimit, 2), "15 tokens a turn");
+    assert_eq!(recorded_end(&world), Finish::TokenLimit);
+}
+
+#[tokio::test]
+async fn time_ends_a_model_that_drips() {
+    let world = world();
+    let drip = "data: {\"choices\":[{\"delta\":{\"content\":\"la\"}}]}\n\n";
+    let server = ModelServer::start([Play::endless(drip, Duration::from_millis(20))]).await;
+    let limits = Controls { time: Duration::from_millis(300), ..controls() };
+    let outcome = work(&world, chat_model(&server), limits).await;
+    assert_eq!((outcome.finish, recorded_end(&world)), (Finish::TimeLimit, Finish::TimeLimit));
+}
+
+#[tokio::test]
+async fn time_ends_a_call_that_goes_on() {
+    let world = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
+    let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
+    let limits = Controls { time: Duration::from_millis(300), ..controls() };
+    let outcome = work(&world, chat_model(&server), limits).await;
+    assert_eq!(outcome.finish, Finish::TimeLimit);
+    assert!(trail(&world).contains(&"tool_call.failed".to_owned()), "the call has its end on record");
+}
+
+#[tokio::test]
+async fn the_same_call_again_and_again() {
+    let world = world();
+    let server = ModelServer::start([Play::calls("read", r#"{"path":"notes.md"}"#)]).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!((outcome.finish, outcome.turns), (Finish::NoProgress, 5));
+    assert!(outcome.summary.contains("read"), "{}", outcome.summary);
+    let told = server.seen()[3].body.to_string();
+    assert!(told.contains("Try another way, or finish"), "the model had its chance: {told}");
+}
+
+#[tokio::test]
+async fn two_calls_that_take_turns() {
+    let world = world();
+    let read = || Play::calls("read", r#"{"path":"notes.md"}"#);
+    let list = || Play::calls("list", "{}");
+    let server = ModelServer::start((0..20).map(|turn| if turn % 2 == 0 { read() } else { list() })).await;
+    let outcome = work(&world, chat_model(&server), controls()).await;
+    assert_eq!((outcome.finish, outcome.turns), (Finish::NoProgress, 9));
+}
+
+#[tokio::test]
+async fn somebody_stops_it_while_the_model_thinks_or_a_tool_works() {
+    let thinking = world();
+    let server = ModelServer::start([Play::stalls("data: {}\n\n")]).await;
+    let model = chat_model(&server);
+    assert_eq!(stopped(&thinking, model).await, Finish::Cancelled);
+
+    let working = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
+    let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
+    assert_eq!(stopped(&working, chat_model(&server)).await, Finish::Cancelled);
+    assert_eq!(trail(&working)[1..], ["tool_call.started", "tool_call.failed", "agent.ended"]);
+}
+
+/// Stops the work once something is under way.
+async fn stopped(world: &World, model: Arc<dyn toolgate_agent::model::Model>) -> Finish {
+    let cancel = CancellationToken::new();
+    let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls());
+    let stop = async {
+        while !world.trail().iter().any(|kind| kind == "turn.started") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(agent.work("wait", cancel.clone()), stop);
+    assert_eq!(recorded_end(world), outcome.finish);
+    outcome.finish
+}
+
+#[tokio::test]
+async fn a_record_that_fails_ends_the_work_before_anything_runs() {
+    let world = world();
+    let server = ModelServer::start([Play::calls("read", r#"{"path":"notes.md"}"#)]).await;
+    let mut session = world.session();
+    session.recorder = Arc::new(toolgate_testkit::FailingRecorder::after(2, Arc::new(world.recorder())));
+    let agent = Agent::new(chat_model(&server), Arc::clone(&world.gate), session, controls());
+    let outcome = agent.work("read", CancellationToken::new()).await;
+    assert_eq!(outcome.finish, Finish::Unrecorded);
+    assert_eq!(world.trail(), ["agent.started", "turn.started"]);
+}

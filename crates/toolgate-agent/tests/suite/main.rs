@@ -1,0 +1,11 @@
+//! Agents at work behind the real gate, with models that speak real HTTP and misbehave on purpose.
+#![allow(clippy::disallowed_methods, reason = "tests make files and servers of their own")]
+
+mod failures;
+mod improvising;
+mod limits;
+mod rooms;
+mod server;
+mod staff;
+mod wire;
+mod world;

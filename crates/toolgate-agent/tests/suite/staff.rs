@@ -1,0 +1,212 @@
+//! Agents that set others to work (C-41).
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate_agent::model::{Script, Scripted};
+use toolgate_agent::{Agent, Controls, Outcome};
+use toolgate_contract::{CancellationToken, Event, Finish, Happening};
+use toolgate_journal::{Status, tree};
+use toolgate_testkit::World;
+
+use crate::improvising::Improvising;
+use crate::world::{controls, failed_calls, work, world};
+
+async fn follow(world: &World, script: &str, limits: Controls) -> Outcome {
+    let model = Arc::new(Scripted::new(Script::parse(script).unwrap()));
+    work(world, model, limits).await
+}
+
+fn payloads(world: &World, tool: &str) -> Vec<serde_json::Value> {
+    let events = world.events();
+    let is_of_tool =
+        |event: &&Event| matches!(&event.happening, Happening::CallStarted { tool: name, .. } if name == tool);
+    let ids: Vec<_> = events.iter().filter(is_of_tool).map(|event| event.tool_call_id.clone()).collect();
+    let ended = events.iter().filter(|event| ids.contains(&event.tool_call_id));
+    ended
+        .filter_map(|event| match &event.happening {
+            Happening::CallCompleted(ending) => ending.payload.clone(),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_task_is_done_by_another_agent_beneath_the_call() {
+    let world = world();
+    let script = r#"
+        [[turns]]
+        calls = [{ tool = "task", args = { agent = "explore", objective = "What is on the list?" } }]
+        [[turns]]
+        agent = "explore"
+        calls = [{ tool = "read", args = { path = "notes.md" } }]
+        [[turns]]
+        agent = "explore"
+        expect = ["milk"]
+        text = "Milk, in notes.md."
+        tokens = { input = 7, output = 2 }
+        [[turns]]
+        expect = ["ok: true", "summary: Milk, in notes.md."]
+        text = "There is milk."
+    "#;
+    let outcome = follow(&world, script, controls()).await;
+    assert_eq!(outcome.answer(), Some("There is milk."), "{}", outcome.summary);
+    let expected = json!({ "ok": true, "agent": "explore", "summary": "Milk, in notes.md.", "finish": "answered" });
+    assert_eq!(payloads(&world, "task"), [expected]);
+    let tree = tree(&world.events());
+    let task = &tree.agents[0].turns[0].calls[0];
+    let sent = &task.agents[0];
+    assert_eq!((sent.agent.as_str(), sent.turns[0].calls[0].tool.as_str()), ("explore", "read"));
+    assert_eq!((sent.turns[0].calls[0].status, sent.finish), (Status::Ok, Some(Finish::Answered)));
+}
+
+#[tokio::test]
+async fn an_agent_has_no_more_rights_than_its_kind_and_its_sender() {
+    let world = world();
+    let script = r#"
+        [[turns]]
+        calls = [{ tool = "task", args = { agent = "explore", objective = "Write it down." } }]
+        [[turns]]
+        agent = "explore"
+        calls = [
+            { tool = "write", args = { path = "new.txt", content = "x" } },
+            { tool = "task", args = { agent = "general", objective = "Write it for me." } },
+        ]
+        [[turns]]
+        agent = "explore"
+        expect = ["error[tool_not_allowed]"]
+        text = "I can't."
+        [[turns]]
+        text = "It can't."
+    "#;
+    let outcome = follow(&world, script, controls()).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(failed_calls(&world), ["tool_not_allowed", "tool_not_allowed"]);
+    assert!(!world.path().join("new.txt").exists());
+}
+
+#[tokio::test]
+async fn a_sender_that_is_held_to_few_tools_holds_those_it_sends() {
+    let world = world();
+    let script = r#"
+        [[turns]]
+        calls = [{ tool = "task", args = { objective = "Write it down." } }]
+        [[turns]]
+        agent = "general"
+        calls = [{ tool = "write", args = { path = "new.txt", content = "x" } }]
+        [[turns]]
+        agent = "general"
+        expect = ["error[tool_not_allowed]"]
+        text = "I can't."
+        [[turns]]
+        text = "It can't."
+    "#;
+    let mut session = world.session();
+    let tools = vec!["read".into(), "task".into()];
+    session.ceilings.push(toolgate_policy::Ceiling { source: "skill narrow".into(), tools });
+    let model = Arc::new(Scripted::new(Script::parse(script).unwrap()));
+    let agent = Agent::new(model, Arc::clone(&world.gate), session, controls());
+    let outcome = agent.work("write", CancellationToken::new()).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert!(!world.path().join("new.txt").exists());
+}
+
+#[tokio::test]
+async fn depth_and_number_are_limited() {
+    let deep = world();
+    let script = r#"
+        [[turns]]
+        calls = [{ tool = "task", args = { objective = "Go on." } }]
+        [[turns]]
+        agent = "general"
+        calls = [{ tool = "task", args = { objective = "Go on." } }]
+        [[turns]]
+        agent = "general"
+        expect = ["error[limit_reached]"]
+        text = "No deeper."
+        [[turns]]
+        text = "Done."
+    "#;
+    let outcome = follow(&deep, script, Controls { depth: 1, ..controls() }).await;
+    assert_eq!((outcome.finish, failed_calls(&deep)), (Finish::Answered, vec!["limit_reached".to_owned()]));
+
+    let many = world();
+    let script = r#"
+        [[turns]]
+        calls = [{ tool = "task", args = { objective = "a" } }]
+        [[turns]]
+        agent = "general"
+        text = "a"
+        [[turns]]
+        calls = [{ tool = "task", args = { objective = "b" } }]
+        [[turns]]
+        expect = ["may send 1 agents, and has"]
+        text = "Done."
+    "#;
+    let outcome = follow(&many, script, Controls { agents: 1, ..controls() }).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+}
+
+#[tokio::test]
+async fn agents_work_beside_their_sender_and_hear_from_it() {
+    let world = world();
+    let id = |told: &str| {
+        let start = told.rfind("\"id\":\"agent_").expect("an id") + 6;
+        told[start..].split('"').next().unwrap().to_owned()
+    };
+    let turns = [
+        Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
+        // The other agent's turns come from the same model, in whatever order; each is the same call.
+        Improvising::call("agents", move |told| json!({ "action": "stop", "id": id(told) })),
+    ];
+    let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
+    assert_eq!(outcome.answer(), Some("Stopped."), "{}", outcome.summary);
+    let stopped = payloads(&world, "agents").pop().unwrap();
+    assert_eq!(stopped["agents"][0]["finish"], "cancelled", "{stopped}");
+    let ends = world.events().iter().filter(|event| matches!(event.happening, Happening::AgentEnded { .. })).count();
+    assert_eq!(ends, 2, "both have their end on record");
+}
+
+#[tokio::test]
+async fn nobody_outlives_its_sender() {
+    let world = world();
+    let turns = [Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." }))];
+    let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
+    assert_eq!(outcome.finish, Finish::Answered);
+    let ends: Vec<Finish> = world
+        .events()
+        .iter()
+        .filter_map(|event| match event.happening {
+            Happening::AgentEnded { finish, .. } => Some(finish),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [Finish::Cancelled, Finish::Answered], "the sender's end is the last");
+}
+
+/// For the first agent it improvises; any other agent gets no answer, ever.
+struct Sleeper(Improvising);
+
+impl Sleeper {
+    fn new(turns: impl IntoIterator<Item = Box<dyn Fn(&str) -> toolgate_agent::model::Answer + Send>>) -> Self {
+        Self(Improvising::new(turns.into_iter().chain([Improvising::says("Stopped.")])))
+    }
+}
+
+impl toolgate_agent::model::Model for Sleeper {
+    fn name(&self) -> &str {
+        "sleeper"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: &'a toolgate_agent::model::Request<'a>,
+        hear: toolgate_agent::model::Hear<'a>,
+    ) -> toolgate_contract::BoxFuture<'a, Result<toolgate_agent::model::Answer, toolgate_agent::model::ModelError>>
+    {
+        match request.agent {
+            "main" => self.0.answer(request, hear),
+            _ => Box::pin(std::future::pending()),
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Each API's form on the wire, against examples written by hand from its public documentation.
+
+use serde_json::{Value, json};
+use toolgate_agent::model::{
+    Answer, Anthropic, ChatCompletions, Entry, Key, Model, Observation, Request, Responses, Wire,
+};
+use toolgate_contract::{Declaration, Form, Tokens, ToolError};
+use toolgate_dialects::{Asked, Shape};
+
+use crate::server::{ModelServer, Play, Seen};
+
+/// A function, a free-form tool and a shell.
+fn tools() -> Vec<Declaration> {
+    let all = toolgate_tools::all();
+    let declared = |name: &str| {
+        all.iter().map(|tool| tool.declaration()).find(|tool| tool.name == name).expect("it is built in").clone()
+    };
+    let mut patch = declared("patch");
+    patch.form = Form::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "patch".into() };
+    vec![declared("read"), patch, declared("shell")]
+}
+
+/// A conversation with everything in it: words, calls of each shape, results, a failure, and a call that couldn't be read.
+fn entries() -> Vec<Entry> {
+    let calls = vec![
+        Asked::function("call_1", "read", r#"{"path":"a.txt"}"#),
+        Asked::custom("call_2", "patch", "*** Begin Patch"),
+        Asked::function("call_3", "read", "{broken"),
+    ];
+    let observed = |id: &str, shape, text: &str, ok| Observation {
+        id: id.into(),
+        shape,
+        name: "any".into(),
+        text: text.into(),
+        ok,
+        artifact: None,
+    };
+    vec![
+        Entry::Told("Look at a.txt.".into()),
+        Entry::Answered(Answer { text: "Looking.".into(), calls, ..Answer::default() }),
+        Entry::Observed(vec![
+            observed("call_1", Shape::Function, "content: a", true),
+            observed("call_2", Shape::Custom, "done", true),
+            observed("call_3", Shape::Function, "error[invalid_args]", false),
+        ]),
+        Entry::Told("And now?".into()),
+    ]
+}
+
+/// Asks a model once; gives its answer, the words as they came, and the request.
+async fn exchange(make: impl Fn(&str) -> Box<dyn Model>, stream: &str) -> (Answer, Vec<String>, Seen) {
+    let server = ModelServer::start([Play::events(stream)]).await;
+    let model = make(&server.url);
+    let (tools, entries) = (tools(), entries());
+    let request = Request { agent: "main", system: "Be brief.", entries: &entries, tools: &tools };
+    let mut heard = Vec::new();
+    let answer = model.answer(&request, &mut |words: &str| heard.push(words.to_owned())).await.unwrap();
+    (answer, heard, server.seen().remove(0))
+}
+
+fn key() -> Key {
+    Key::new("sk-1").unwrap()
+}
+
+const CHAT: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Let me "},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"look."},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_abc","type":"function","function":{"name":"read","arguments":""}}]},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"call_def","type":"custom","custom":{"name":"patch","input":"*** Begin"}}]},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"b.txt\"}"}}]},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":82,"completion_tokens":17,"total_tokens":99}}
+
+data: [DONE]
+
+"#;
+
+#[tokio::test]
+async fn chat_completions() {
+    let make = |url: &str| -> Box<dyn Model> {
+        let wire = Wire::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
+        Box::new(ChatCompletions::new("gpt-test", wire))
+    };
+    let (answer, heard, seen) = exchange(make, CHAT).await;
+    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    let expected =
+        [Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#), Asked::custom("call_def", "patch", "*** Begin")];
+    assert_eq!(answer.calls, expected);
+    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 });
+    assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/v1/chat/completions", Some("Bearer sk-1")));
+    let function = |id: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } });
+    assert_eq!(
+        seen.body["messages"],
+        json!([
+            { "role": "system", "content": "Be brief." },
+            { "role": "user", "content": "Look at a.txt." },
+            { "role": "assistant", "content": "Looking.", "tool_calls": [
+                function("call_1", r#"{"path":"a.txt"}"#),
+                { "id": "call_2", "type": "custom", "custom": { "name": "patch", "input": "*** Begin Patch" } },
+                function("call_3", "{}"),
+            ] },
+            { "role": "tool", "tool_call_id": "call_1", "content": "content: a" },
+            { "role": "tool", "tool_call_id": "call_2", "content": "done" },
+            { "role": "tool", "tool_call_id": "call_3", "content": "error[invalid_args]" },
+            { "role": "user", "content": "And now?" },
+        ])
+    );
+    assert_eq!(kinds(&seen.body["tools"]), ["function", "custom", "function"]);
+    assert_eq!((&seen.body["stream"], &seen.body["stream_options"]), (&json!(true), &json!({ "include_usage": true })));
+}
+
+fn kinds(tools: &Value) -> Vec<&str> {
+    tools.as_array().unwrap().iter().map(|tool| tool["type"].as_str().unwrap()).collect()
+}
+
+const RESPONSES: &str = r#"event: response.created
+data: {"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"opaque"}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"Let me "}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"look."}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":1,"item":{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Let me look.","annotations":[]}]}}
+
+event: response.function_call_arguments.delta
+data: {"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":2,"delta":"{\"path\":"}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":2,"item":{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_abc","name":"read","arguments":"{\"path\":\"b.txt\"}"}}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":3,"item":{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"call_def","name":"patch","input":"*** Begin"}}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":4,"item":{"id":"lsh_1","type":"local_shell_call","status":"completed","call_id":"call_ghi","action":{"type":"exec","command":["ls","-l"],"env":{},"timeout_ms":1000,"working_directory":"src"}}}
+
+event: response.completed
+data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","error":null,"usage":{"input_tokens":82,"output_tokens":17,"total_tokens":99}}}
+
+"#;
+
+#[tokio::test]
+async fn responses() {
+    let make = |url: &str| -> Box<dyn Model> {
+        let wire = Wire::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
+        Box::new(Responses::new("codex-mini-latest", wire))
+    };
+    let (answer, heard, seen) = exchange(make, RESPONSES).await;
+    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    let shell = json!({ "type": "exec", "command": ["ls", "-l"], "timeout_ms": 1000, "working_directory": "src" });
+    let expected = [
+        Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#),
+        Asked::custom("call_def", "patch", "*** Begin"),
+        Asked::local_shell("call_ghi", &shell),
+    ];
+    assert_eq!(answer.calls, expected);
+    assert_eq!(answer.calls[2].args, Ok(json!({ "command": "ls -l", "workdir": "src", "timeout_seconds": 1 })));
+    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 });
+    assert_eq!(answer.raw.len(), 5, "the model's own reasoning goes back as it came");
+    let function = |id: &str, arguments: &str| json!({ "type": "function_call", "call_id": id, "name": "read", "arguments": arguments });
+    let output = |kind: &str, id: &str, text: &str| json!({ "type": kind, "call_id": id, "output": text });
+    assert_eq!(
+        seen.body["input"],
+        json!([
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Look at a.txt." }] },
+            { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Looking." }] },
+            function("call_1", r#"{"path":"a.txt"}"#),
+            { "type": "custom_tool_call", "call_id": "call_2", "name": "patch", "input": "*** Begin Patch" },
+            function("call_3", "{}"),
+            output("function_call_output", "call_1", "content: a"),
+            output("custom_tool_call_output", "call_2", "done"),
+            output("function_call_output", "call_3", "error[invalid_args]"),
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "And now?" }] },
+        ])
+    );
+    assert_eq!(kinds(&seen.body["tools"]), ["function", "custom", "local_shell"]);
+    assert_eq!((seen.path.as_str(), &seen.body["store"]), ("/v1/responses", &json!(false)));
+    assert_eq!(seen.body["instructions"], "Be brief.");
+}
+
+#[tokio::test]
+async fn what_a_model_wrote_goes_back_to_responses_as_it_came() {
+    let server = ModelServer::start([Play::events(RESPONSES)]).await;
+    let model = Responses::new("gpt-test", Wire::new(&server.url, None).unwrap());
+    let first = [Entry::Told("Look.".into())];
+    let ask = |entries: Vec<Entry>| {
+        let model = &model;
+        async move {
+            let request = Request { agent: "main", system: "", entries: &entries, tools: &[] };
+            model.answer(&request, &mut |_| {}).await.unwrap()
+        }
+    };
+    let answer = ask(first.to_vec()).await;
+    let raw = answer.raw.clone();
+    ask(vec![first[0].clone(), Entry::Answered(answer)]).await;
+    let input = server.seen()[1].body["input"].as_array().unwrap().clone();
+    assert_eq!(input[1..], raw[..]);
+}
+
+const ANTHROPIC: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":72,"cache_read_input_tokens":10,"output_tokens":2}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: ping
+data: {"type":"ping"}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Let me "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"look."}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_01","name":"read","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"path\": \"b"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":".txt\"}"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":17}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+#[tokio::test]
+async fn anthropic() {
+    let make = |url: &str| -> Box<dyn Model> {
+        Box::new(Anthropic::new("claude-test", Wire::new(url, Some(("x-api-key", "", &key()))).unwrap()))
+    };
+    let (answer, heard, seen) = exchange(make, ANTHROPIC).await;
+    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    assert_eq!(answer.calls, [Asked::function("toolu_01", "read", r#"{"path": "b.txt"}"#)]);
+    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 }, "what came from the cache counts too");
+    assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some("sk-1")));
+    assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let result = |id: &str, content: &str, is_error: bool| json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error });
+    assert_eq!(
+        seen.body["messages"],
+        json!([
+            { "role": "user", "content": [text("Look at a.txt.")] },
+            { "role": "assistant", "content": [
+                text("Looking."),
+                { "type": "tool_use", "id": "call_1", "name": "read", "input": { "path": "a.txt" } },
+                { "type": "tool_use", "id": "call_2", "name": "patch", "input": { "input": "*** Begin Patch" } },
+                { "type": "tool_use", "id": "call_3", "name": "read", "input": {} },
+            ] },
+            { "role": "user", "content": [
+                result("call_1", "content: a", false),
+                result("call_2", "done", false),
+                result("call_3", "error[invalid_args]", true),
+                text("And now?"),
+            ] },
+        ]),
+        "the roles take turns"
+    );
+    assert_eq!(seen.body["tools"][0]["input_schema"]["required"], json!(["path"]));
+    assert!(seen.body["max_tokens"].as_u64().unwrap() > 1000);
+}
+
+/// A stream that ends before its answer does is a fault in every one of them, and so is one that was too long.
+#[tokio::test]
+async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
+    type Make = fn(Wire) -> Box<dyn Model>;
+    let chat: Make = |wire| Box::new(ChatCompletions::new("m", wire));
+    let responses: Make = |wire| Box::new(Responses::new("m", wire));
+    let anthropic: Make = |wire| Box::new(Anthropic::new("m", wire));
+    let table = [
+        (chat, CHAT, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"length\""),
+        (responses, RESPONSES, "\"response.completed\"", "\"response.incomplete\""),
+        (anthropic, ANTHROPIC, "\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"max_tokens\""),
+    ];
+    for (make, stream, usual, too_long) in table {
+        let whole = stream.replace(usual, too_long);
+        let half = &stream[..stream.len() / 2];
+        for (text, is_cut) in [(whole.as_str(), true), (half, false)] {
+            let server = ModelServer::start([Play::events(text)]).await;
+            let model = make(Wire::new(&server.url, None).unwrap());
+            let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+            let answer = model.answer(&request, &mut |_| {}).await;
+            match is_cut {
+                true => assert!(answer.unwrap().cut, "{too_long}"),
+                false => assert!(answer.unwrap_err().message.contains("broke off"), "{usual}"),
+            }
+        }
+    }
+}
+
+/// What can't be read is still a call, with its reason.
+#[test]
+fn a_call_that_cannot_be_read_keeps_its_name() {
+    let asked = Asked::function("call_1", "read", "{broken");
+    assert!(matches!(asked.args, Err(ToolError { .. })) && asked.name == "read");
+}

@@ -1,0 +1,136 @@
+//! `toolgate inbox`: tasks that wait for a worker.
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use toolgate_contract::{Clock, SystemClock};
+use toolgate_journal::{Inbox as _, NewTask, Task, TaskState};
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, GREEN, RED, Table, YELLOW, paint, plain};
+use crate::work::check_reply_to;
+
+/// Tasks that wait for a worker.
+///
+/// `toolgate work` takes them one at a time and brings the answers back.
+///
+/// Examples:
+///   toolgate inbox add "make the tests pass"
+///   toolgate inbox add "tidy up" --reply-to http://127.0.0.1:9000/answers
+///   toolgate inbox list
+///   toolgate inbox show task_01a1
+///   toolgate inbox cancel task_01a1
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Inbox {
+    #[command(subcommand)]
+    verb: InboxVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum InboxVerb {
+    /// Add a task.
+    Add {
+        /// What is to be done.
+        task: String,
+        /// Where the answer goes: terminal (the worker's), an http address that it is posted to, or telegram:CHAT.
+        #[arg(long, default_value = "terminal", value_name = "WHERE")]
+        reply_to: String,
+    },
+    /// List tasks, oldest first.
+    List {
+        /// Those that are done or cancelled too.
+        #[arg(long)]
+        all: bool,
+        /// At most so many.
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// Show a task and its answer.
+    Show {
+        /// The task's id.
+        id: String,
+    },
+    /// Cancel a task. One that is being worked on is stopped.
+    Cancel {
+        /// The task's id.
+        id: String,
+    },
+}
+
+impl Inbox {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let inbox = setting.place.state()?.inbox()?;
+        let find = |id: &str| {
+            inbox.task(id)?.with_context(|| format!("There is no task `{id}`. `toolgate inbox list --all` shows them."))
+        };
+        match self.verb {
+            InboxVerb::Add { task, reply_to } => {
+                anyhow::ensure!(!task.trim().is_empty(), "The task is empty. Say what should be done.");
+                check_reply_to(&reply_to)?;
+                let id = format!("task_{}", SystemClock.id().simple());
+                inbox.add(&NewTask { id: id.clone(), task, reply_to, created: SystemClock.now() })?;
+                print(&find(&id)?, setting.json)?;
+            }
+            InboxVerb::List { all, limit } => list(&inbox.tasks(all, limit)?, setting.json)?,
+            InboxVerb::Show { id } => print(&find(&id)?, setting.json)?,
+            InboxVerb::Cancel { id } => {
+                find(&id)?;
+                let is_cancelled = inbox.cancel(&id)?;
+                anyhow::ensure!(is_cancelled, "The task `{id}` has ended already.");
+                print(&find(&id)?, setting.json)?;
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn list(tasks: &[Task], as_json: bool) -> Result<()> {
+    if as_json {
+        anstream::println!("{}", serde_json::to_string(tasks)?);
+        return Ok(());
+    }
+    let mut table = Table::new(&["TASK", "STATE", "TRIES", "ADDED", "WHAT"]);
+    for task in tasks {
+        let (state, style) = state_word(task);
+        let what: String = plain(task.task.lines().next().unwrap_or_default()).chars().take(60).collect();
+        table.row([
+            (task.id.clone(), BOLD),
+            (state, style),
+            (task.attempts.to_string(), anstyle::Style::new()),
+            (format!("{:.0}", task.created).replace('T', " "), DIM),
+            (what, anstyle::Style::new()),
+        ]);
+    }
+    table.print();
+    Ok(())
+}
+
+fn state_word(task: &Task) -> (String, anstyle::Style) {
+    match (task.state, task.outcome.as_deref()) {
+        (TaskState::Waiting, _) => ("waiting".into(), YELLOW),
+        (TaskState::Working, _) if task.is_unwanted => ("stopping".into(), YELLOW),
+        (TaskState::Working, _) => ("working".into(), YELLOW),
+        (TaskState::Answered, outcome) => (format!("{}, not delivered", outcome.unwrap_or("answered")), YELLOW),
+        (TaskState::Done, Some("answered") | None) => ("answered".into(), GREEN),
+        (TaskState::Done, Some(outcome)) => (outcome.to_owned(), RED),
+        (TaskState::Cancelled, _) => ("cancelled".into(), DIM),
+    }
+}
+
+fn print(task: &Task, as_json: bool) -> Result<()> {
+    if as_json {
+        anstream::println!("{}", serde_json::to_string(task)?);
+        return Ok(());
+    }
+    let (state, style) = state_word(task);
+    anstream::println!("{} {}", paint(BOLD, &task.id), paint(style, state));
+    anstream::println!("{}", plain(&task.task));
+    for run in &task.runs {
+        anstream::println!("{}", paint(DIM, format!("worked on in {run}")));
+    }
+    if let Some(answer) = &task.answer {
+        anstream::println!("\n{}", plain(answer));
+    }
+    Ok(())
+}

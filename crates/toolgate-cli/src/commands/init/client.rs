@@ -1,0 +1,136 @@
+//! The clients that can be set up, one entry each: where they look for MCP servers, and in which words.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::merge::{Merged, into_json, into_toml, into_yaml};
+
+/// The name under which clients know the gate.
+pub(super) const NAME: &str = "toolgate";
+
+/// An agent, or an editor with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    Vscode,
+    /// goose.
+    Goose,
+    /// Zed.
+    Zed,
+}
+
+/// How the gate is started for a client.
+pub(super) struct Start {
+    pub(super) program: String,
+    pub(super) workspace: PathBuf,
+}
+
+/// What has to stand in which file.
+pub(super) struct Setup {
+    /// The file, absolute.
+    pub(super) file: PathBuf,
+    /// What to do once it stands there.
+    pub(super) next: &'static str,
+    words: Words,
+}
+
+/// The entry, in the client's own format.
+enum Words {
+    /// An entry of the object under this key.
+    Json { key: &'static str, entry: Value },
+    /// A table.
+    Toml(toml::Table),
+    /// An entry under `extensions`.
+    Yaml(Vec<(&'static str, Value)>),
+}
+
+impl Client {
+    /// What this client needs, in this workspace and for this user.
+    pub(super) fn setup(self, start: &Start, home: &Path) -> Setup {
+        let (workspace, program) = (&start.workspace, &start.program);
+        let args = |workspace: &str| json!(["--workspace", workspace, "serve", "--stdio"]);
+        let here = args(&workspace.display().to_string());
+        let stdio = |args: Value| json!({ "type": "stdio", "command": program, "args": args });
+        match self {
+            Self::Claude => Setup {
+                file: workspace.join(".mcp.json"),
+                words: Words::Json { key: "mcpServers", entry: stdio(here) },
+                next: "Start `claude` here and accept the server; `/mcp` shows it.",
+            },
+            Self::Cursor => Setup {
+                file: workspace.join(".cursor/mcp.json"),
+                words: Words::Json { key: "mcpServers", entry: stdio(args("${workspaceFolder}")) },
+                next: "Open the folder in Cursor and switch the server on in its settings.",
+            },
+            Self::Vscode => Setup {
+                file: workspace.join(".vscode/mcp.json"),
+                words: Words::Json { key: "servers", entry: stdio(args("${workspaceFolder}")) },
+                next: "Open the folder in VS Code and start the server from the file, or with `MCP: List Servers`.",
+            },
+            Self::Zed => Setup {
+                file: workspace.join(".zed/settings.json"),
+                words: Words::Json {
+                    key: "context_servers",
+                    entry: json!({ "command": program, "args": here, "env": {} }),
+                },
+                next: "Open the folder in Zed and trust it; the Agent Panel's settings show the server.",
+            },
+            Self::Codex => Setup {
+                file: workspace.join(".codex/config.toml"),
+                words: Words::Toml(codex(program, &here)),
+                next: "Start `codex` here and trust the folder; `/mcp` shows the server.",
+            },
+            Self::Goose => Setup {
+                file: home.join(".config/goose/config.yaml"),
+                words: Words::Yaml(goose(program, here)),
+                next: "Start `goose session`; `goose configure` shows the extension.",
+            },
+        }
+    }
+}
+
+fn codex(program: &str, args: &Value) -> toml::Table {
+    let args: Vec<String> =
+        args.as_array().into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+    [("command".to_owned(), program.into()), ("args".to_owned(), args.into())].into_iter().collect()
+}
+
+fn goose(program: &str, args: Value) -> Vec<(&'static str, Value)> {
+    vec![
+        ("enabled", json!(true)),
+        ("type", json!("stdio")),
+        ("name", json!(NAME)),
+        ("description", json!("Files and commands through the gate")),
+        ("cmd", json!(program)),
+        ("args", args),
+        ("envs", json!({})),
+        ("timeout", json!(700)),
+    ]
+}
+
+impl Setup {
+    /// What the file holds if there is nothing else in it.
+    pub(super) fn snippet(&self) -> String {
+        match self.merged("") {
+            Merged::Changed(text) => text,
+            Merged::There | Merged::ByHand => String::new(),
+        }
+    }
+
+    /// The file with the entry in it, and everything else as it was.
+    pub(super) fn merged(&self, text: &str) -> Merged {
+        match &self.words {
+            Words::Json { key, entry } => into_json(text, key, NAME, entry),
+            Words::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
+            Words::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
+        }
+    }
+}

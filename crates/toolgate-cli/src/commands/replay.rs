@@ -1,0 +1,164 @@
+//! `toolgate replay`: repeats the calls of a recorded run and compares (C-34).
+
+mod compare;
+mod past;
+mod serve;
+mod world;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use toolgate_contract::{Call, CancellationToken};
+
+use self::compare::{Difference, compare, from_event};
+use self::past::{Past, PastCall};
+use self::world::Rebuilt;
+use super::runs::find;
+use super::{Setting, block_on};
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, paint, plain};
+
+/// Repeat the calls of a recorded run in a copy of the workspace, and compare.
+///
+/// The copy is brought back to what the workspace was when the run began, as far as changes were recorded. The calls
+/// run there, in the sandbox and by today's policy, and every answer is held against the recorded one. Times, ids and
+/// durations don't count. What a person answered then is answered again. Nothing in the workspace is touched.
+///
+/// Examples:
+///   toolgate replay                      the last run
+///   toolgate replay run_01a1 --all       go on after the first difference
+///   toolgate replay run_01a1 --keep      leave the copy there to look at
+///   toolgate replay run_01a1 --serve     answer calls from the record: one JSON call a line in, one reply a line out
+///
+/// Exit code 0 means that nothing differs, 1 that something does.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Replay {
+    /// The run: its id, the beginning of one, or `last`.
+    #[arg(default_value = "last")]
+    run: String,
+    /// Go on after the first difference.
+    #[arg(long)]
+    all: bool,
+    /// Leave the copy of the workspace there, and say where.
+    #[arg(long)]
+    keep: bool,
+    /// Touch nothing: answer calls that come on standard input from the record.
+    #[arg(long, conflicts_with_all = ["all", "keep"])]
+    serve: bool,
+}
+
+impl Replay {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let state = setting.place.state()?;
+        let run = find(&state, &self.run)?;
+        let past = Past::read(&state, &run)?;
+        if self.serve {
+            return serve::serve(past);
+        }
+        let rebuilt = Rebuilt::make(&setting.place, &state, &past)?;
+        rebuilt.notes.iter().for_each(|note| anstream::eprintln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note)));
+        let outcomes = block_on(self.repeat(&past, &rebuilt))??;
+        let differ = outcomes.iter().filter(|outcome| matches!(outcome.1, Outcome::Differs(_))).count();
+        self.show(&past, &outcomes, setting.json);
+        if self.keep {
+            anstream::eprintln!("The copy is in {}.", paint(BOLD, rebuilt.keep().display()));
+        }
+        Ok(if differ == 0 { Exit::Ok } else { Exit::Failed })
+    }
+
+    /// Repeats the calls, up to the first difference unless all are wanted.
+    async fn repeat<'a>(&self, past: &'a Past, rebuilt: &Rebuilt) -> Result<Vec<(&'a PastCall, Outcome)>> {
+        let stay = rebuilt.begin(past)?;
+        let mut outcomes = Vec::new();
+        for call in &past.calls {
+            let outcome = match call.cannot_be_repeated() {
+                Some(why) => Outcome::Skipped(why),
+                None => {
+                    let mut again = Call::new(&call.tool, rebuilt.here(&call.args), rebuilt.desk.clock.as_ref());
+                    again.tool_call_id.clone_from(&call.id);
+                    let reply = rebuilt.desk.gate.perform(again, &stay.session, CancellationToken::new()).await;
+                    let changed = rebuilt.changed(&stay, &call.id)?;
+                    let now = rebuilt.there(&from_event(reply.payload.as_ref(), reply.error.as_ref(), &changed));
+                    match compare(&call.answer, &now) {
+                        None => Outcome::Same,
+                        Some(difference) => Outcome::Differs(difference),
+                    }
+                }
+            };
+            let stop = matches!(outcome, Outcome::Differs(_)) && !self.all;
+            outcomes.push((call, outcome));
+            if stop {
+                break;
+            }
+        }
+        stay.run.end()?;
+        rebuilt.desk.finish();
+        Ok(outcomes)
+    }
+
+    fn show(&self, past: &Past, outcomes: &[(&PastCall, Outcome)], as_json: bool) {
+        let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
+        let same = count(|outcome| matches!(outcome, Outcome::Same));
+        let differ = count(|outcome| matches!(outcome, Outcome::Differs(_)));
+        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        let left = past.calls.len() - outcomes.len();
+        if as_json {
+            let calls: Vec<Value> = outcomes.iter().map(|(call, outcome)| outcome.json(call)).collect();
+            let run = &past.run;
+            let summary =
+                json!({ "run": run, "same": same, "differ": differ, "skipped": skipped, "left": left, "calls": calls });
+            return anstream::println!("{summary}");
+        }
+        for (number, (call, outcome)) in (1..).zip(outcomes) {
+            outcome.show(number, call);
+        }
+        let left = if left > 0 { format!(", {left} left; `--all` goes on") } else { String::new() };
+        anstream::println!("{same} same, {differ} different, {skipped} not repeated{left}");
+    }
+}
+
+/// What became of a call when it was repeated.
+enum Outcome {
+    Same,
+    Differs(Difference),
+    Skipped(&'static str),
+}
+
+impl Outcome {
+    fn show(&self, number: usize, call: &PastCall) {
+        let (tool, id) = (paint(BOLD, plain(&call.tool)), paint(DIM, plain(&call.id)));
+        match self {
+            Self::Same => anstream::println!("{} {number}. {tool} {id}", paint(GREEN, "=")),
+            Self::Skipped(why) => {
+                anstream::println!("{} {number}. {tool} {id} {}", paint(YELLOW, "–"), paint(DIM, why))
+            }
+            Self::Differs(difference) => {
+                anstream::println!("{} {number}. {tool} {id} {}", paint(RED, "≠"), plain(&difference.at));
+                anstream::println!("     was: {}", shown(&difference.was));
+                anstream::println!("     now: {}", shown(&difference.now));
+            }
+        }
+    }
+
+    fn json(&self, call: &PastCall) -> Value {
+        let base = json!({ "tool": call.tool, "tool_call_id": call.id });
+        let more = match self {
+            Self::Same => json!({ "outcome": "same" }),
+            Self::Skipped(why) => json!({ "outcome": "skipped", "why": why }),
+            Self::Differs(Difference { at, was, now }) => {
+                json!({ "outcome": "differs", "at": at, "was": was, "now": now })
+            }
+        };
+        let fields = [base, more].into_iter().filter_map(|value| value.as_object().cloned());
+        Value::Object(fields.flatten().collect())
+    }
+}
+
+/// A value on one line, as far as it is worth showing.
+fn shown(value: &Option<Value>) -> String {
+    const MOST: usize = 400;
+    let text = value.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let short: String = text.chars().take(MOST).collect();
+    plain(&if short.len() < text.len() { format!("{short}…") } else { text })
+}

@@ -1,0 +1,90 @@
+//! A recorded run as its calls, each with what it was given, who answered for it, and how it ended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde_json::Value;
+use toolgate_contract::{Event, Happening, RunFacts};
+use toolgate_journal::{State, read_events};
+
+use super::compare::from_event;
+
+/// What a secret was replaced by; such arguments can't be had again.
+const REDACTED: &str = "***REDACTED***";
+
+/// A recorded run.
+pub(super) struct Past {
+    pub(super) run: String,
+    pub(super) facts: RunFacts,
+    pub(super) started: Timestamp,
+    /// The calls, in the order in which they were taken up.
+    pub(super) calls: Vec<PastCall>,
+}
+
+/// A recorded call.
+#[derive(Default)]
+pub(super) struct PastCall {
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) args: Value,
+    /// What a person said when they were asked; none when nobody was.
+    pub(super) approved: Option<bool>,
+    /// How it ended, made comparable; null when it never did.
+    pub(super) answer: Value,
+    /// What it changed: each path with the hash of what came instead.
+    changed: BTreeMap<String, Option<String>>,
+}
+
+impl Past {
+    pub(super) fn read(state: &State, run: &str) -> Result<Self> {
+        let (mut begun, mut calls, mut places) = (None, Vec::<PastCall>::new(), HashMap::new());
+        for recorded in read_events(&state.run_dir(run)?)? {
+            let event = recorded?.event;
+            if let Happening::RunStarted(facts) = event.happening {
+                begun = Some((facts, event.time));
+                continue;
+            }
+            let Some(id) = event.tool_call_id.clone() else { continue };
+            let at = *places.entry(id.clone()).or_insert_with(|| {
+                calls.push(PastCall { id, ..PastCall::default() });
+                calls.len() - 1
+            });
+            calls[at].take(event);
+        }
+        let (facts, started) = begun.context("The run has no beginning, so it isn't known what it was about.")?;
+        // What was only ever asked about, and never taken up, is no call.
+        calls.retain(|call| !call.tool.is_empty());
+        Ok(Self { run: run.to_owned(), facts, started, calls })
+    }
+}
+
+impl PastCall {
+    fn take(&mut self, event: Event) {
+        match event.happening {
+            Happening::CallStarted { tool, args, approval, .. } => {
+                (self.tool, self.args) = (tool, args);
+                self.approved = self.approved.or(approval.map(|_| true));
+            }
+            Happening::ApprovalGranted { .. } => self.approved = Some(true),
+            Happening::ApprovalDenied { .. } => self.approved = Some(false),
+            Happening::FilesChanging { changes } => self
+                .changed
+                .extend(changes.into_iter().map(|change| (change.path, change.after.map(|after| after.sha256)))),
+            Happening::CallCompleted(ending) => self.answer = from_event(ending.payload.as_ref(), None, &self.changed),
+            Happening::CallFailed { error, .. } => self.answer = from_event(None, Some(&error), &self.changed),
+            _ => {}
+        }
+    }
+
+    /// Why it makes no sense to repeat it.
+    pub(super) fn cannot_be_repeated(&self) -> Option<&'static str> {
+        match self.tool.as_str() {
+            _ if self.answer.is_null() => Some("it never ended"),
+            _ if self.args.to_string().contains(REDACTED) => Some("its arguments held a secret"),
+            "ask" => Some("only the person could answer it again"),
+            "memory" | "task" | "agents" => Some("it depends on more than the workspace"),
+            _ => None,
+        }
+    }
+}

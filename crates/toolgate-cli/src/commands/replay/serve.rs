@@ -1,0 +1,80 @@
+//! Answers calls from the record, and touches nothing: one JSON call a line in, one reply a line out. The same call made
+//! again gets the next answer that it got then, so a client can be developed against a run that happened once.
+
+use std::io::{BufRead, Write};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolgate_contract::{Call, ErrorCode, SystemClock, ToolError};
+
+use super::compare::steady;
+use super::past::{Past, PastCall};
+use crate::exit::Exit;
+
+/// Serves until nobody asks any more.
+pub(super) fn serve(past: Past) -> Result<Exit> {
+    let mut record = Record { given: vec![false; past.calls.len()], calls: past.calls };
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if !line.trim().is_empty() {
+            writeln!(out, "{}", record.answer(&line))?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+struct Record {
+    calls: Vec<PastCall>,
+    /// Which of them were answered already.
+    given: Vec<bool>,
+}
+
+impl Record {
+    fn answer(&mut self, line: &str) -> Value {
+        match Call::from_json(line.as_bytes(), &SystemClock) {
+            Ok(call) => match self.find(&call) {
+                Some(index) => self.reply(&call.tool_call_id, index),
+                None => refusal(&call.tool_call_id, &self.unknown(&call)),
+            },
+            Err(error) => refusal("", &error),
+        }
+    }
+
+    /// The first call of that kind that wasn't answered yet, or the last one that was.
+    fn find(&self, call: &Call) -> Option<usize> {
+        let wanted = steady(&call.args);
+        let same = |past: &PastCall| past.tool == call.name && steady(&past.args) == wanted && !past.answer.is_null();
+        let mut matching = (0..self.calls.len()).filter(|index| same(&self.calls[*index]));
+        let all: Vec<usize> = matching.by_ref().collect();
+        all.iter().find(|index| !self.given[**index]).or(all.last()).copied()
+    }
+
+    fn reply(&mut self, id: &str, index: usize) -> Value {
+        self.given[index] = true;
+        let answer = &self.calls[index].answer;
+        let ok = answer["error"].is_null();
+        let files: Vec<&String> = answer["changed"].as_object().into_iter().flat_map(|paths| paths.keys()).collect();
+        json!({
+            "tool_call_id": id, "ok": ok, "payload": answer["payload"], "error": answer["error"],
+            "artifacts": { "files_changed": files, "commands_run": [], "refs": [] },
+            "enforced": {}, "truncated": null, "redacted": false, "duration_ms": 0,
+        })
+    }
+
+    fn unknown(&self, call: &Call) -> ToolError {
+        let count = self.calls.iter().filter(|past| past.tool == call.name).count();
+        let message =
+            format!("The record has no call of `{}` with these arguments, and {count} with others.", call.name);
+        ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate runs export` shows what was called then.")
+    }
+}
+
+fn refusal(id: &str, error: &ToolError) -> Value {
+    json!({
+        "tool_call_id": id, "ok": false, "payload": null, "error": error,
+        "artifacts": { "files_changed": [], "commands_run": [], "refs": [] },
+        "enforced": {}, "truncated": null, "redacted": false, "duration_ms": 0,
+    })
+}

@@ -1,0 +1,151 @@
+//! The workspace as it was when a run began: a copy, with every file that was changed since put back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+use toolgate_contract::{Access, BoxFuture, Change, Content, Edit, Files, Happening, Place as Spot, Scope};
+use toolgate_journal::{Durability, State, list_runs, read_events};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver};
+use toolgate_sandbox::{Roots, copy_workspace};
+
+use super::past::Past;
+use crate::wiring::{Desk, Place, RunChoice, Stay};
+
+/// A copy of the workspace with a gate on it.
+pub(super) struct Rebuilt {
+    folder: TempDir,
+    pub(super) desk: Desk,
+    /// What couldn't be brought back, in sentences.
+    pub(super) notes: Vec<String>,
+    /// The workspace's own path, and that of the copy.
+    paths: (String, String),
+}
+
+impl Rebuilt {
+    pub(super) fn make(place: &Place, state: &State, past: &Past) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("toolgate-replay-").tempdir().context("a temporary folder")?;
+        let policy = place.load()?.policy;
+        let hides = |spot: &Spot| policy.hides(Access::Read, spot);
+        copy_workspace(&Roots::open(&place.workspace)?, folder.path(), &hides)?;
+        let notes = put_back(state, past, &Roots::open(folder.path())?, &hides)?;
+        let copy = place.copied_to(folder.path())?;
+        let paths = (past.facts.workspace.clone(), copy.workspace.display().to_string());
+        Ok(Self { folder, desk: Desk::open(&copy)?, notes, paths })
+    }
+
+    /// Begins the run anew, under its own id, so that what speaks of it is understood.
+    pub(super) fn begin(&self, past: &Past) -> Result<Stay> {
+        let choice = RunChoice { run: None, session: past.facts.session.clone(), front_end: "replay" };
+        let stay = self.desk.begin_as(&past.run, &choice)?;
+        let answers = past.calls.iter().filter_map(|call| Some((call.id.clone(), call.approved?))).collect();
+        Ok(Stay { session: stay.session.approved_by(Arc::new(AsThen(answers))), run: stay.run })
+    }
+
+    /// What the repeated call changed.
+    pub(super) fn changed(&self, stay: &Stay, call: &str) -> Result<BTreeMap<String, Option<String>>> {
+        let mut changed = BTreeMap::new();
+        for recorded in read_events(stay.run.path())? {
+            let event = recorded?.event;
+            if let (Happening::FilesChanging { changes }, true) =
+                (event.happening, event.tool_call_id.as_deref() == Some(call))
+            {
+                changed.extend(changes.into_iter().map(|change| (change.path, change.after.map(|after| after.sha256))));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// A value that speaks of the workspace, speaking of the copy.
+    pub(super) fn here(&self, value: &Value) -> Value {
+        replaced(value, &self.paths.0, &self.paths.1)
+    }
+
+    /// A value that speaks of the copy, speaking of the workspace.
+    pub(super) fn there(&self, value: &Value) -> Value {
+        replaced(value, &self.paths.1, &self.paths.0)
+    }
+
+    /// Leaves the copy there.
+    pub(super) fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+}
+
+fn replaced(value: &Value, from: &str, to: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace(from, to)),
+        Value::Array(items) => items.iter().map(|item| replaced(item, from, to)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), replaced(value, from, to))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Puts back, in the copy, what was changed since the run began: each file's first `before` is what it was then.
+fn put_back(state: &State, past: &Past, copy: &Roots, hides: &dyn Fn(&Spot) -> bool) -> Result<Vec<String>> {
+    let contents = state.contents(Durability::Os)?;
+    let (mut edits, mut notes) = (Vec::new(), Vec::new());
+    for change in first_changes(state, past)?.values() {
+        if change.place.root != 0 || hides(&change.place) {
+            notes.push(format!("`{}` isn't in the copy.", change.path));
+            continue;
+        }
+        let after = match &change.before {
+            None => None,
+            Some(then) => match contents.get(&then.sha256)? {
+                Some(bytes) => Some(Content { bytes, mode: Some(then.mode) }),
+                None => {
+                    notes.push(format!("What `{}` held then is no longer kept, so it is as it is now.", change.path));
+                    continue;
+                }
+            },
+        };
+        let before = copy.content(&change.place, u64::MAX)?;
+        if before != after {
+            edits.push(Edit { place: change.place.clone(), before, after });
+        }
+    }
+    copy.apply(&edits, "replay", &mut || Ok(()))?;
+    Ok(notes)
+}
+
+/// The first change of every file since the run began, whichever run it belongs to.
+fn first_changes(state: &State, past: &Past) -> Result<BTreeMap<Spot, Change>> {
+    let mut changes = Vec::new();
+    let runs: BTreeSet<String> = list_runs(state.path())?.into_iter().collect();
+    for run in runs {
+        for recorded in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok) {
+            if let (Happening::FilesChanging { changes: more }, true) =
+                (recorded.event.happening, recorded.event.time >= past.started)
+            {
+                changes.push((recorded.event.time, more));
+            }
+        }
+    }
+    changes.sort_by_key(|(time, _)| *time);
+    let mut first = BTreeMap::new();
+    for change in changes.into_iter().flat_map(|(_, changes)| changes) {
+        first.entry(change.place.clone()).or_insert(change);
+    }
+    Ok(first)
+}
+
+/// Answers as the person did then.
+struct AsThen(BTreeMap<String, bool>);
+
+impl Approver for AsThen {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        let by = "whoever answered then".to_owned();
+        let answer = match self.0.get(&request.tool_call_id) {
+            Some(true) => Answer::Granted { scope: Scope::Call, by },
+            Some(false) => Answer::Denied { by, reason: None },
+            None => Answer::Nobody,
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}

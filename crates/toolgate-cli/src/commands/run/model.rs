@@ -1,0 +1,57 @@
+//! Which model, and its key: from the environment or a file, never from the command line, where everybody can see it.
+#![allow(clippy::disallowed_methods, reason = "reads the key and the script that the user named")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use toolgate_agent::model::{Access, Key, Model, choose};
+
+/// Which model, and how it is reached.
+#[derive(Debug, Args)]
+pub(crate) struct ModelChoice {
+    /// The model, as provider:name.
+    #[arg(long, env = "TOOLGATE_MODEL", value_name = "PROVIDER:NAME", help_heading = "Model")]
+    model: Option<String>,
+    /// Another address than the provider's own.
+    #[arg(long, env = "TOOLGATE_MODEL_URL", value_name = "URL", help_heading = "Model", hide_env_values = true)]
+    base_url: Option<String>,
+    /// A file with the key. Otherwise: TOOLGATE_MODEL_KEY, or OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    #[arg(long, env = "TOOLGATE_MODEL_KEY_FILE", value_name = "FILE", help_heading = "Model")]
+    key_file: Option<PathBuf>,
+}
+
+impl ModelChoice {
+    /// The model, and its key for whoever has to keep it out of sight.
+    pub(crate) fn open(&self) -> Result<(Arc<dyn Model>, Option<Key>)> {
+        let model = self.model.as_deref().context(
+            "No model was named. Use --model or TOOLGATE_MODEL, such as openai:gpt-5 or ollama:qwen3; `toolgate demo` \
+             needs none.",
+        )?;
+        let provider = model.strip_prefix("json+").unwrap_or(model);
+        let key = self.key(provider)?;
+        let script = match provider.strip_prefix("scripted:") {
+            Some(file) => Some(std::fs::read_to_string(file).with_context(|| format!("{file} can't be read"))?),
+            None => None,
+        };
+        let access = Access { base_url: self.base_url.clone(), key: key.clone(), script };
+        Ok((choose(model, &access)?, key))
+    }
+
+    /// The provider's own variable counts only where the key goes to the provider.
+    fn key(&self, provider: &str) -> Result<Option<Key>> {
+        if let Some(file) = &self.key_file {
+            let text = std::fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?;
+            return Key::new(&text).map(Some).with_context(|| format!("{} is empty", file.display()));
+        }
+        let of = |variable: &str| std::env::var(variable).ok().and_then(|text| Key::new(&text));
+        let own = match provider.split_once(':').map(|(provider, _)| provider) {
+            _ if self.base_url.is_some() => None,
+            Some("openai" | "chat") => of("OPENAI_API_KEY"),
+            Some("anthropic") => of("ANTHROPIC_API_KEY"),
+            _ => None,
+        };
+        Ok(of("TOOLGATE_MODEL_KEY").or(own))
+    }
+}

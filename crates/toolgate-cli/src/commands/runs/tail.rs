@@ -1,0 +1,51 @@
+//! `toolgate runs tail`: a run's events, line by line, as they come.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use toolgate_contract::Happening;
+use toolgate_journal::{Follower, Recorded};
+
+use crate::terminal::event_line;
+
+/// How often somebody who follows looks. Slower than a blink, and no burden on the disk.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Shows the last events of a run, and goes on until it ends.
+pub(super) fn tail(run_dir: &Path, lines: usize, following: bool, as_json: bool) -> Result<()> {
+    let mut follower = Follower::open(run_dir, 0)?;
+    let events = all(&mut follower)?;
+    let mut has_ended = print(&events[events.len().saturating_sub(lines)..], as_json)?;
+    while following && !has_ended {
+        std::thread::sleep(PAUSE);
+        has_ended = print(&all(&mut follower)?, as_json)?;
+    }
+    Ok(())
+}
+
+/// Everything that has come since.
+fn all(follower: &mut Follower) -> Result<Vec<Recorded>> {
+    let mut events = Vec::new();
+    loop {
+        let more = follower.more()?;
+        if more.is_empty() {
+            return Ok(events);
+        }
+        events.extend(more);
+    }
+}
+
+/// Prints events, and says whether the run has ended with the last of them: another process may have gone on with it.
+fn print(events: &[Recorded], as_json: bool) -> Result<bool> {
+    let mut out = anstream::stdout().lock();
+    for Recorded { event, line, .. } in events {
+        match as_json {
+            true => writeln!(out, "{line}")?,
+            false => writeln!(out, "{}", event_line(event))?,
+        }
+    }
+    out.flush()?;
+    Ok(events.last().is_some_and(|last| matches!(last.event.happening, Happening::RunEnded)))
+}

@@ -1,0 +1,151 @@
+//! The HTTP half of `toolgate serve`: where it listens, who may come in, and how it stops.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate_console::{Doors, House, Limits, Options, Server, Stay, Token};
+use toolgate_contract::{CancellationToken, Clock, ErrorCode, ToolError};
+use toolgate_journal::{State, token_at};
+use toolgate_runtime::Gate;
+
+use crate::commands::Setting;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, YELLOW, paint};
+use crate::wiring::{Desk, RunChoice, person_name};
+
+/// Options of the HTTP server.
+#[derive(Debug, Args)]
+pub(crate) struct Http {
+    /// Where to listen; port 0 takes any free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8731", env = "TOOLGATE_LISTEN")]
+    listen: SocketAddr,
+    /// Another name that this server may be called by, with its port.
+    #[arg(long, value_name = "HOST:PORT")]
+    allow_host: Vec<String>,
+    /// Another origin whose pages may call this server.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Listen beyond this machine although nothing here encrypts. Put a proxy with TLS before it, or the token and all
+    /// that tools read can be overheard.
+    #[arg(long)]
+    expose_without_tls: bool,
+}
+
+impl Http {
+    pub(super) fn run(self, setting: &Setting) -> Result<Exit> {
+        if !self.listen.ip().is_loopback() && !self.expose_without_tls {
+            bail!(
+                "{} can be reached from other machines, and nothing here encrypts. Listen on 127.0.0.1 behind a proxy \
+                 with TLS, or say `--expose-without-tls`.",
+                self.listen
+            );
+        }
+        let token_file = setting.place.sources.http_token();
+        let token =
+            token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
+        let desk: Arc<dyn House> = Arc::new(Desk::open(&setting.place)?);
+        let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
+        let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file));
+        runtime.shutdown_background();
+        served.map(|()| Exit::Ok)
+    }
+
+    async fn serve(
+        &self,
+        desk: Arc<dyn House>,
+        token: &Token,
+        setting: &Setting,
+        token_file: &std::path::Path,
+    ) -> Result<()> {
+        let listener = TcpListener::bind(self.listen).await.with_context(|| {
+            format!("{} can't be listened on; `--listen 127.0.0.1:0` takes any free port", self.listen)
+        })?;
+        let address = listener.local_addr()?;
+        let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
+        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?;
+        self.announce(address, setting, token_file);
+        server.serve(listener, stop_on_signal()?).await;
+        Ok(())
+    }
+
+    /// Says where it is, on standard error; a program reads one line of JSON from standard output.
+    fn announce(&self, address: SocketAddr, setting: &Setting, token_file: &std::path::Path) {
+        if setting.json {
+            let ready = serde_json::json!({ "listening": format!("http://{address}"), "token_file": token_file });
+            anstream::println!("{ready}");
+            return;
+        }
+        if self.expose_without_tls && !address.ip().is_loopback() {
+            anstream::eprintln!("{} nothing here encrypts; others can listen in.", paint(YELLOW.bold(), "warning:"));
+        }
+        let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
+        anstream::eprintln!("{}", paint(BOLD, format!("Listening on http://{address}")));
+        field("workspace", setting.place.workspace.display().to_string());
+        field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
+        field("routes", format!("http://{address}/openapi.json"));
+        field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
+    }
+}
+
+/// The first signal stops in order, the second leaves at once.
+fn stop_on_signal() -> Result<CancellationToken> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        for is_second in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if is_second {
+                std::process::exit(130);
+            }
+            anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
+            stopping.cancel();
+        }
+    });
+    Ok(stop)
+}
+
+impl House for Desk {
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn desk(&self) -> Option<&toolgate_runtime::Desk> {
+        self.approvals.as_ref()
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    fn owner(&self) -> String {
+        person_name()
+    }
+
+    fn begin(&self, session: &str) -> Result<Stay, ToolError> {
+        let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
+        match self.begin(&choice) {
+            Ok(stay) => Ok(Stay { session: stay.session, run: stay.run }),
+            Err(fault) => Err(match fault.downcast::<toolgate_journal::JournalError>() {
+                Ok(fault) => fault.into(),
+                Err(fault) => ToolError::new(ErrorCode::IoError, format!("The session can't begin: {fault:#}.")),
+            }),
+        }
+    }
+
+    fn finish(&self) {
+        self.finish();
+    }
+}

@@ -1,0 +1,155 @@
+//! `toolgate work`: takes tasks from the inbox and does them, one at a time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use toolgate_agent::model::Model;
+use toolgate_agent::{Agent, Controls};
+use toolgate_contract::{BoxFuture, CancellationToken};
+use toolgate_journal::{Inbox, State};
+
+use super::call::cancel_on_interrupt;
+use super::run::ModelChoice;
+use super::{Setting, block_on};
+use crate::exit::Exit;
+use crate::terminal::{TerminalSink, YELLOW, paint, plain};
+use crate::wiring::{Desk, RunChoice};
+use crate::work::{Finished, Job, Supervisor, Telegram, Worker, commander};
+
+/// How often a worker that has nothing to do looks for a task.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Take tasks from the inbox and do them, one at a time.
+///
+/// A worker holds a task by a lease. When it is killed, the lease runs out and the next worker goes on with the task; it
+/// is told what was done already. Answers go back to where each task says, and are kept until they are delivered.
+///
+/// With --telegram-chat, messages from these chats become tasks, and approvals are asked there, with buttons.
+///
+/// Examples:
+///   toolgate work --model anthropic:claude-sonnet-4-5
+///   toolgate work --once --model ollama:qwen3             do what is there, then end
+///   TOOLGATE_TELEGRAM_TOKEN=… toolgate work --model openai:gpt-5 --telegram-chat 123456
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Work {
+    /// End when no task is left.
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    model: ModelChoice,
+    /// Turns at the most, for each task.
+    #[arg(long, value_name = "N", default_value_t = Controls::default().turns)]
+    max_turns: u64,
+    /// Seconds without a sign of life after which another worker takes the task.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    lease_seconds: u64,
+    /// A Telegram chat whose messages are tasks; can be given more than once.
+    #[arg(long, value_name = "ID", help_heading = "Telegram", allow_hyphen_values = true)]
+    telegram_chat: Vec<i64>,
+    /// A file with the bot's token. Otherwise: TOOLGATE_TELEGRAM_TOKEN.
+    #[arg(long, value_name = "FILE", help_heading = "Telegram")]
+    telegram_token_file: Option<PathBuf>,
+    /// Another server that speaks the Bot API.
+    #[arg(long, value_name = "URL", default_value = "https://api.telegram.org", help_heading = "Telegram")]
+    telegram_url: String,
+}
+
+impl Work {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let (model, key) = self.model.open()?;
+        let token = self.telegram_token()?;
+        let mut secrets: Vec<(String, String)> = Vec::new();
+        secrets.extend(key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned())));
+        secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
+        let desk = Desk::open_with(&setting.place, toolgate_agent::tools(), secrets)?;
+        let (state, inbox) = (setting.place.state()?, setting.place.state()?.inbox()?);
+        let controls = Controls { turns: self.max_turns, ..Controls::default() };
+        let worker = AgentWorker { desk, model, controls };
+        block_on(self.serve(&state, Arc::new(inbox), &worker, token))??;
+        worker.desk.finish();
+        Ok(Exit::Ok)
+    }
+
+    async fn serve(
+        &self,
+        state: &State,
+        inbox: Arc<dyn Inbox>,
+        worker: &AgentWorker,
+        token: Option<String>,
+    ) -> Result<()> {
+        let cancel = CancellationToken::new();
+        let _on_interrupt = cancel_on_interrupt(cancel.clone());
+        let telegram = self.telegram(token)?;
+        if let Some(telegram) = telegram.clone() {
+            let inbox = Arc::clone(&inbox);
+            tokio::spawn(async move { telegram.listen(|task| Ok(inbox.add(&task)?)).await });
+        }
+        let lease = Duration::from_secs(self.lease_seconds);
+        let supervisor = Supervisor { inbox, state, worker, clock: Arc::clone(&worker.desk.clock), lease };
+        while !cancel.is_cancelled() {
+            let commander_of = |task: &toolgate_journal::Task| commander(&task.reply_to, telegram.as_ref());
+            match supervisor.next(&commander_of, &cancel).await {
+                Ok(true) => {}
+                Ok(false) if self.once => break,
+                Ok(false) => {
+                    tokio::select! { () = cancel.cancelled() => {}, () = tokio::time::sleep(PAUSE) => {} }
+                }
+                Err(error) => {
+                    // One task's trouble isn't the next one's; its lease runs out and it is tried again.
+                    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&format!("{error:#}")));
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn telegram(&self, token: Option<String>) -> Result<Option<Arc<Telegram>>> {
+        if self.telegram_chat.is_empty() {
+            return Ok(None);
+        }
+        let token = token.context("Telegram needs a bot's token: TOOLGATE_TELEGRAM_TOKEN or --telegram-token-file.")?;
+        Ok(Some(Arc::new(Telegram::new(&self.telegram_url, &token, self.telegram_chat.iter().copied())?)))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "reads the file that the user named on the command line")]
+    fn telegram_token(&self) -> Result<Option<String>> {
+        let text = match &self.telegram_token_file {
+            Some(file) => {
+                Some(std::fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?)
+            }
+            None => std::env::var("TOOLGATE_TELEGRAM_TOKEN").ok(),
+        };
+        Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    }
+}
+
+/// A model at work behind the gate, a run for each task.
+struct AgentWorker {
+    desk: Desk,
+    model: Arc<dyn Model>,
+    controls: Controls,
+}
+
+impl Worker for AgentWorker {
+    fn work<'a>(&'a self, job: Job<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>> {
+        Box::pin(async move {
+            let choice = RunChoice { run: None, session: "inbox".into(), front_end: "inbox" };
+            let stay = self.desk.begin_as(&job.run, &choice)?;
+            let session = stay
+                .session
+                .approved_by(job.commander.approver())
+                .answered_by(job.commander.respondent())
+                .watched_by(Arc::new(TerminalSink));
+            let agent =
+                Agent::new(Arc::clone(&self.model), Arc::clone(&self.desk.gate), session, self.controls.clone());
+            let outcome = agent.work(&job.objective, cancel).await;
+            stay.run.end().context("the end of the run couldn't be recorded")?;
+            Ok(Finished { outcome: outcome.finish.to_string(), answer: outcome.summary })
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! One event as one line, for whoever follows a run.
+
+use jiff::Timestamp;
+use toolgate_contract::{Event, Happening};
+
+use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
+
+/// An event on one line: when, in which turn, what.
+pub(crate) fn event_line(event: &Event) -> String {
+    let turn = event.turn.map(|turn| paint(DIM, format!("turn {turn} "))).unwrap_or_default();
+    format!("{} {turn}{}", paint(DIM, time(event.time)), first_line(&what(event)))
+}
+
+fn time(time: Timestamp) -> String {
+    time.strftime("%H:%M:%S%.3f").to_string()
+}
+
+fn what(event: &Event) -> String {
+    match &event.happening {
+        Happening::RunStarted(facts) => {
+            format!(
+                "{} {}",
+                paint(BOLD, "run began"),
+                paint(DIM, format!("({}, preset {})", facts.front_end, facts.preset))
+            )
+        }
+        Happening::RunEnded => paint(BOLD, "run ended"),
+        Happening::CallStarted { tool, effects, verdict, .. } => {
+            let decided =
+                verdict.as_ref().map(|verdict| format!("{} ", decision(verdict.decision))).unwrap_or_default();
+            let effects: Vec<String> = effects.iter().map(ToString::to_string).collect();
+            format!("{} {decided}{}", paint(BOLD, plain(tool)), paint(DIM, plain(&effects.join(", "))))
+        }
+        Happening::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(event, ending.duration_ms)),
+        Happening::CallFailed { error, ending, .. } => {
+            let failure = paint(RED, format!("✗ {}", error.code));
+            format!("{failure} {} {}", ended(event, ending.duration_ms), plain(&error.message))
+        }
+        Happening::FilesChanging { changes } => {
+            let paths: Vec<String> = changes.iter().map(|change| plain(&change.path)).collect();
+            format!("{} {}", paint(BLUE, "changes"), paths.join(", "))
+        }
+        Happening::ApprovalRequired { tool, reason, .. } => {
+            format!("{} {} {}", paint(YELLOW, "asks"), paint(BOLD, plain(tool)), plain(reason))
+        }
+        Happening::ApprovalGranted { by, .. } => format!("{} by {}", paint(GREEN, "approved"), plain(by)),
+        Happening::ApprovalDenied { by, .. } => format!("{} by {}", paint(RED, "refused"), plain(by)),
+        Happening::Display(message) => {
+            let (mark, style) = level(message.level);
+            format!("{} {}", paint(style, mark), plain(&message.content))
+        }
+        Happening::QuestionAsked(inquiry) => format!("{} {}", paint(BLUE, "?"), plain(&inquiry.question)),
+        Happening::QuestionAnswered { by } => format!("{} by {}", paint(GREEN, "answered"), plain(by)),
+        other => kind(other),
+    }
+}
+
+fn ended(event: &Event, duration_ms: u64) -> String {
+    paint(DIM, format!("{} {duration_ms} ms", plain(event.tool_call_id.as_deref().unwrap_or_default())))
+}
+
+/// What happened in the record's own word.
+fn kind(happening: &Happening) -> String {
+    let json = serde_json::to_value(happening).unwrap_or_default();
+    json.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn first_line(text: &str) -> String {
+    text.replace('\n', " ")
+}

@@ -1,0 +1,214 @@
+//! Tells a person what an agent does, as it happens: line by line into a file, word by word on a terminal, or with a live
+//! view beneath.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use toolgate_agent::{Listener, Outcome, Speaker};
+use toolgate_contract::{Answered, BoxFuture, Event, Finish, Inquiry};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Respondent};
+
+use super::live::{Board, cut};
+use super::transcript::Transcript;
+use super::{DIM, GREEN, RED, paint, plain};
+
+/// How it is told.
+pub(crate) enum Manner {
+    /// Whole lines.
+    Lines,
+    /// The model's words as they come.
+    Streaming,
+    /// The same, with a view of how things stand beneath.
+    Live(Box<Board>),
+}
+
+/// Tells what happens, on standard error.
+pub(crate) struct Reporter(Mutex<State>);
+
+struct State {
+    manner: Manner,
+    transcript: Transcript,
+    /// Whether the last word left the line open.
+    is_mid_line: bool,
+    /// Lines of the view that stand there now.
+    drawn: usize,
+    /// Somebody else has the terminal.
+    is_paused: bool,
+}
+
+impl Reporter {
+    pub(crate) fn new(manner: Manner) -> Self {
+        let transcript = Transcript::default();
+        Self(Mutex::new(State { manner, transcript, is_mid_line: false, drawn: 0, is_paused: false }))
+    }
+
+    /// Keeps the clock of the live view going.
+    pub(crate) fn tick(self: Arc<Self>) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                self.state().redraw();
+            }
+        })
+    }
+
+    /// Says how it ended.
+    pub(crate) fn end(&self, outcome: &Outcome, run: &str) {
+        let mut state = self.state();
+        let (tokens, seconds) = (outcome.tokens.total(), outcome.duration.as_secs_f64());
+        let used = paint(DIM, format!("{} turns, {tokens} tokens, {seconds:.1} s · {run}", outcome.turns));
+        let line = match outcome.finish {
+            Finish::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
+            finish => format!("{} {}\n{used}", paint(RED, format!("✗ {finish}:")), plain(&outcome.summary)),
+        };
+        state.print(&[line]);
+        state.erase();
+        state.is_paused = true;
+    }
+
+    fn pause(&self, is_paused: bool) {
+        let mut state = self.state();
+        state.erase();
+        state.end_line();
+        state.is_paused = is_paused;
+        state.redraw();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn print(&mut self, lines: &[String]) {
+        self.erase();
+        self.end_line();
+        lines.iter().for_each(|line| anstream::eprintln!("{line}"));
+        self.redraw();
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.is_mid_line) {
+            anstream::eprintln!();
+        }
+    }
+
+    fn say(&mut self, words: &str) {
+        self.erase();
+        anstream::eprint!("{}", plain(words));
+        let _ = anstream::stderr().flush();
+        self.is_mid_line = !words.ends_with('\n');
+    }
+
+    /// Takes the view away, so that something else can be written.
+    fn erase(&mut self) {
+        match std::mem::take(&mut self.drawn) {
+            0 => {}
+            lines => anstream::eprint!("\u{1b}[{lines}A\u{1b}[J"),
+        }
+    }
+
+    fn redraw(&mut self) {
+        // A view in the middle of a sentence would break it.
+        if self.is_paused || self.is_mid_line {
+            return;
+        }
+        let Manner::Live(board) = &self.manner else { return };
+        let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+        let lines = board.lines(self.transcript.running());
+        self.erase();
+        lines.iter().for_each(|line| anstream::eprintln!("{}", cut(line, width.saturating_sub(1))));
+        self.drawn = lines.len();
+    }
+}
+
+impl EventSink for Reporter {
+    fn event(&self, event: &Event) {
+        let mut state = self.state();
+        let were_heard = !matches!(state.manner, Manner::Lines);
+        let lines = state.transcript.lines(event, were_heard);
+        let is_for_the_board = match &mut state.manner {
+            Manner::Live(board) => board.take(event),
+            Manner::Lines | Manner::Streaming => false,
+        };
+        if is_for_the_board || lines.is_empty() {
+            state.redraw();
+        } else {
+            state.print(&lines);
+        }
+    }
+}
+
+impl Listener for Reporter {
+    fn hear(&self, speaker: &Speaker<'_>, words: &str) {
+        let mut state = self.state();
+        if speaker.is_first && !matches!(state.manner, Manner::Lines) {
+            state.say(words);
+        }
+    }
+}
+
+/// Asks one thing at a time, with the terminal to itself.
+pub(crate) struct Waiting<A> {
+    inner: A,
+    reporter: Arc<Reporter>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl<A> Waiting<A> {
+    pub(crate) fn new(inner: A, reporter: Arc<Reporter>) -> Self {
+        Self { inner, reporter, turn: tokio::sync::Mutex::new(()) }
+    }
+}
+
+impl<A: Approver> Approver for Waiting<A> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let _paused = Paused::begin(&self.reporter);
+            self.inner.ask(request).await
+        })
+    }
+}
+
+impl<R: Respondent> Respondent for Waiting<R> {
+    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let _paused = Paused::begin(&self.reporter);
+            self.inner.answer(inquiry).await
+        })
+    }
+}
+
+/// The reporter is silent as long as this lives, whether the question is answered or the call is stopped.
+struct Paused<'a>(&'a Reporter);
+
+impl<'a> Paused<'a> {
+    fn begin(reporter: &'a Reporter) -> Self {
+        reporter.pause(true);
+        Self(reporter)
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.pause(false);
+    }
+}
+
+/// Prints every event as a line of JSON.
+pub(crate) struct JsonReporter;
+
+impl EventSink for JsonReporter {
+    fn event(&self, event: &Event) {
+        if let Ok(line) = serde_json::to_string(event) {
+            anstream::println!("{line}");
+        }
+    }
+}
+
+impl Listener for JsonReporter {
+    fn hear(&self, _speaker: &Speaker<'_>, _words: &str) {}
+}

@@ -1,0 +1,141 @@
+//! What happens in a run, as lines for a person: turns, what the model says, calls with how they ended.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use toolgate_contract::{Event, Finish, Happening, ToolError};
+
+use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
+
+/// How many characters of a call's arguments fit on its line.
+const BRIEF: usize = 90;
+/// How many lines of what a call brought are shown.
+const GLIMPSE: usize = 4;
+
+/// Turns events into lines. It remembers what a later event needs to be understood.
+#[derive(Default)]
+pub(crate) struct Transcript {
+    /// How deep each agent stands, by its trace.
+    depths: HashMap<String, usize>,
+    /// How deep whoever made a call stands.
+    callers: HashMap<String, usize>,
+    /// Calls that run: the tool and what it is about.
+    calls: HashMap<String, String>,
+}
+
+impl Transcript {
+    /// The lines for an event. Words of the first agent are left out where they were heard as they came.
+    pub(crate) fn lines(&mut self, event: &Event, words_were_heard: bool) -> Vec<String> {
+        let depth = event.trace_id.as_ref().and_then(|trace| self.depths.get(trace)).copied().unwrap_or_default();
+        let indent = "  ".repeat(depth);
+        let lines = match &event.happening {
+            Happening::AgentStarted { agent, objective, parent, .. } => {
+                let above = parent.as_ref().and_then(|call| self.callers.get(call)).copied().unwrap_or_default();
+                let depth = if parent.is_some() { above + 1 } else { 0 };
+                self.depths.extend(event.trace_id.iter().map(|trace| (trace.clone(), depth)));
+                let started = format!("{} {}", paint(BLUE, format!("▸ {agent}")), short(objective));
+                if parent.is_some() { vec![started] } else { Vec::new() }
+            }
+            Happening::AgentEnded { finish, summary, .. } if depth > 0 => vec![ending(*finish, summary)],
+            Happening::TurnStarted => {
+                vec![paint(DIM, format!("── turn {} ──", event.turn.unwrap_or_default()))]
+            }
+            Happening::ModelSaid { text } if depth > 0 || !words_were_heard => {
+                plain(text).lines().map(str::to_owned).collect()
+            }
+            Happening::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
+            Happening::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
+            Happening::ContextMasked { results, bytes } => {
+                vec![paint(DIM, format!("{results} old results ({bytes} bytes) made room; they are kept as artifacts"))]
+            }
+            Happening::Display(message) => {
+                let (mark, style) = level(message.level);
+                let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));
+                vec![format!("{} {}{}", paint(style, mark), title.unwrap_or_default(), plain(&message.content))]
+            }
+            _ => self.of_call(event, depth),
+        };
+        lines.into_iter().map(|line| format!("{indent}{line}")).collect()
+    }
+
+    /// The calls that run.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &String> {
+        self.calls.values()
+    }
+
+    fn of_call(&mut self, event: &Event, depth: usize) -> Vec<String> {
+        let Some(id) = &event.tool_call_id else { return Vec::new() };
+        match &event.happening {
+            Happening::CallStarted { tool, args, .. } => {
+                self.callers.insert(id.clone(), depth);
+                self.calls.insert(id.clone(), format!("{} {}", paint(BOLD, plain(tool)), brief(args)));
+                Vec::new()
+            }
+            Happening::CallCompleted(ending) => {
+                let call = self.calls.remove(id).unwrap_or_default();
+                let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(" exit code {code}"));
+                let mark = if code.is_some() { paint(YELLOW, "✓") } else { paint(GREEN, "✓") };
+                let time = paint(DIM, format!("{} ms{}", ending.duration_ms, code.unwrap_or_default()));
+                let head = format!("{mark} {call}  {time}");
+                [head].into_iter().chain(ending.payload.iter().flat_map(glimpse)).collect()
+            }
+            Happening::CallFailed { error, .. } => {
+                let call = self.calls.remove(id).unwrap_or_default();
+                vec![format!("{} {call}  {}", paint(RED, "✗"), refusal(error))]
+            }
+            Happening::ApprovalGranted { by, .. } => vec![format!("{} {}", paint(GREEN, "approved by"), plain(by))],
+            Happening::ApprovalDenied { by, .. } => vec![format!("{} {}", paint(RED, "refused by"), plain(by))],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A few lines of what a call brought: the end of a command's output, or the changed lines.
+fn glimpse(payload: &Value) -> Vec<String> {
+    let text = |field: &str| payload.get(field).and_then(Value::as_str).unwrap_or_default();
+    let changed = text("diff").lines().filter(|line| line.starts_with(['+', '-']) && !is_heading(line));
+    let changed = changed.take(GLIMPSE).map(diff_line);
+    let output: Vec<&str> = text("stdout").lines().chain(text("stderr").lines()).collect();
+    let output = output[output.len().saturating_sub(GLIMPSE)..].iter().map(|line| paint(DIM, short(line)));
+    changed.chain(output).map(|line| format!("  {line}")).collect()
+}
+
+fn is_heading(line: &str) -> bool {
+    line.starts_with("+++ ") || line.starts_with("--- ")
+}
+
+fn refusal(error: &ToolError) -> String {
+    format!("{} {}", paint(RED, error.code), paint(DIM, short(&error.message)))
+}
+
+fn failure(reason: &str, retry_in_ms: Option<u64>) -> String {
+    let next = match retry_in_ms {
+        Some(wait) => format!("; again in {wait} ms"),
+        None => String::new(),
+    };
+    format!("{} {}{}", paint(YELLOW, "model:"), short(reason), paint(DIM, next))
+}
+
+/// How an agent ended, in a line.
+pub(super) fn ending(finish: Finish, summary: &str) -> String {
+    match finish {
+        Finish::Answered => format!("{} {}", paint(GREEN, "◂"), short(summary)),
+        other => format!("{} {}", paint(RED, format!("◂ {other}:")), short(summary)),
+    }
+}
+
+/// What a call is about, in a few words.
+pub(super) fn brief(args: &Value) -> String {
+    let telling =
+        ["command", "path", "pattern", "query", "from", "objective", "action", "url", "title", "content", "id"];
+    let said = telling.iter().find_map(|name| args.get(*name)?.as_str());
+    short(said.unwrap_or(&args.to_string()))
+}
+
+fn short(text: &str) -> String {
+    let line = plain(text).replace('\n', " ");
+    match line.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

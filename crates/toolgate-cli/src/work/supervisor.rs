@@ -1,0 +1,188 @@
+//! Takes tasks from the inbox one at a time, holds on to each by its lease while a worker does it, keeps the answer, and
+//! sees it delivered. Whatever happens to this process, the next one finds the task as far as it came.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use toolgate_contract::{BoxFuture, CancellationToken, Clock};
+use toolgate_journal::{Inbox, Lease, State, Task};
+
+use super::commander::{Answer, Commander};
+use super::notice::Earlier;
+
+/// Attempts at one task; whatever ends that many workers would end the next one too.
+const MOST_ATTEMPTS: u64 = 5;
+
+/// A task for a worker.
+pub(crate) struct Job<'a> {
+    /// What is to be done, and what is known of earlier attempts.
+    pub(crate) objective: String,
+    /// The run in which it is done; it begins under this id.
+    pub(crate) run: String,
+    /// Whoever wants it.
+    pub(crate) commander: &'a dyn Commander,
+    /// The task itself.
+    pub(crate) task: &'a Task,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    /// In one word.
+    pub(crate) outcome: String,
+    /// The answer, or why there is none.
+    pub(crate) answer: String,
+}
+
+/// Whoever does the work.
+pub(crate) trait Worker {
+    /// Works on a task until there is an answer, or somebody stops it.
+    fn work<'a>(&'a self, job: Job<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>>;
+}
+
+/// Works through the inbox.
+pub(crate) struct Supervisor<'a> {
+    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) state: &'a State,
+    pub(crate) worker: &'a dyn Worker,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// How long a task is held without a sign of life.
+    pub(crate) lease: Duration,
+}
+
+impl Supervisor<'_> {
+    /// Takes the next task and brings it to its end. False when none is there.
+    pub(crate) async fn next(
+        &self,
+        commander_of: &(dyn Fn(&Task) -> Result<Arc<dyn Commander>> + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<bool> {
+        let lease = self.fresh_lease()?;
+        let now = self.clock.now();
+        let Some(task) = self
+            .ask({
+                let lease = lease.clone();
+                move |inbox| inbox.take(&lease, now)
+            })
+            .await?
+        else {
+            return Ok(false);
+        };
+        let commander = commander_of(&task);
+        let answered = match (task.answer.clone(), task.outcome.clone()) {
+            (Some(answer), Some(outcome)) => Some(Finished { outcome, answer }),
+            _ => self.answer(&task, &lease, commander.as_deref().map_err(|error| format!("{error:#}")), cancel).await?,
+        };
+        if let (Some(finished), Ok(commander)) = (answered, &commander) {
+            self.deliver(&task, &lease, &finished, commander.as_ref()).await?;
+        }
+        Ok(true)
+    }
+
+    /// Finds the answer and keeps it. None when the lease was lost, or the work is to be gone on with later.
+    async fn answer(
+        &self,
+        task: &Task,
+        lease: &Lease,
+        commander: Result<&dyn Commander, String>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Finished>> {
+        let earlier = Earlier::read(self.state, &task.runs)?;
+        let failed = |outcome: &str, answer: String| Finished { outcome: outcome.into(), answer };
+        let finished = match (&earlier.answer, commander) {
+            _ if task.is_unwanted => failed("cancelled", "The task was cancelled.".into()),
+            (Some(answer), _) => failed("answered", answer.clone()),
+            _ if task.attempts > MOST_ATTEMPTS => {
+                failed("failed", format!("The worker was gone {MOST_ATTEMPTS} times before there was an answer."))
+            }
+            (_, Err(error)) => failed("failed", error),
+            (None, Ok(commander)) => match self.work(task, lease, &earlier, commander, cancel).await? {
+                Some(finished) => finished,
+                None => return Ok(None),
+            },
+        };
+        let (id, held, kept, now) = (task.id.clone(), lease.clone(), finished.clone(), self.clock.now());
+        let is_kept = self.ask(move |inbox| inbox.answer(&id, &held, &kept.outcome, &kept.answer, now)).await?;
+        Ok(is_kept.then_some(finished))
+    }
+
+    /// Lets the worker work while the lease is renewed beside it.
+    async fn work(
+        &self,
+        task: &Task,
+        lease: &Lease,
+        earlier: &Earlier,
+        commander: &dyn Commander,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Finished>> {
+        let run = format!("run_{}", self.clock.id().simple());
+        let runs: Vec<String> = task.runs.iter().cloned().chain([run.clone()]).collect();
+        let (id, held) = (task.id.clone(), lease.clone());
+        if !self.ask(move |inbox| inbox.begin(&id, &held, &runs)).await? {
+            return Ok(None);
+        }
+        let stop = cancel.child_token();
+        let job = Job { objective: earlier.with(&task.task), run, commander, task };
+        let working = self.worker.work(job, stop.clone());
+        tokio::pin!(working);
+        let mut is_held = true;
+        loop {
+            tokio::select! {
+                finished = &mut working => {
+                    // Somebody who stops this worker doesn't want the task stopped: the next one goes on with it.
+                    if cancel.is_cancelled() {
+                        self.let_go(task, lease).await?;
+                    }
+                    let is_given_up = !is_held || cancel.is_cancelled();
+                    return Ok(Some(finished?).filter(|_| !is_given_up));
+                }
+                () = tokio::time::sleep(self.lease / 4), if !stop.is_cancelled() => {
+                    match self.renewed(task, lease).await {
+                        Ok(Some(task)) if !task.is_unwanted => {}
+                        Ok(Some(_)) => stop.cancel(),
+                        // Without the lease nobody may go on; without the store nobody knows.
+                        Ok(None) | Err(_) => {
+                            is_held = false;
+                            stop.cancel();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn renewed(&self, task: &Task, lease: &Lease) -> Result<Option<Task>> {
+        let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.fresh_lease()?.until });
+        self.ask(move |inbox| inbox.renew(&id, &lease)).await
+    }
+
+    /// Leaves the task to others at once.
+    async fn let_go(&self, task: &Task, lease: &Lease) -> Result<()> {
+        let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.clock.now() });
+        self.ask(move |inbox| inbox.renew(&id, &lease)).await.map(drop)
+    }
+
+    /// Brings the answer to whoever wants it. If that can't be done now, the lease runs out and it is tried again.
+    async fn deliver(&self, task: &Task, lease: &Lease, finished: &Finished, commander: &dyn Commander) -> Result<()> {
+        let answer = Answer { task, outcome: &finished.outcome, answer: &finished.answer };
+        commander.deliver(&answer).await.with_context(|| format!("The answer of {} wasn't delivered", task.id))?;
+        let (id, lease) = (task.id.clone(), lease.clone());
+        self.ask(move |inbox| inbox.done(&id, &lease)).await?;
+        Ok(())
+    }
+
+    fn fresh_lease(&self) -> Result<Lease> {
+        let until = self.clock.now() + jiff::SignedDuration::try_from(self.lease)?;
+        Ok(Lease { token: self.clock.id().simple().to_string(), until })
+    }
+
+    /// Asks the inbox on a thread that may wait for it.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&dyn Inbox) -> Result<T, toolgate_journal::JournalError> + Send + 'static,
+    ) -> Result<T> {
+        let inbox = Arc::clone(&self.inbox);
+        Ok(tokio::task::spawn_blocking(move || question(inbox.as_ref())).await??)
+    }
+}

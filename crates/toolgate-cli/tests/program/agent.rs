@@ -1,0 +1,165 @@
+//! `toolgate run` and `toolgate demo`, with models that follow a script.
+
+use serde_json::Value;
+
+use crate::world::{Said, World};
+
+const LOOKS: &str = r#"
+[[turns]]
+text = "Let me look."
+calls = [{ tool = "read", args = { path = "hello.txt" } }]
+
+[[turns]]
+expect = ["world"]
+text = "It says hello to the world."
+"#;
+
+fn run(world: &World, more: &[&str]) -> Said {
+    let base = ["run", "What does it say?", "--model", "scripted:script.toml"];
+    world.run(&[&base, more].concat())
+}
+
+fn events(said: &Said) -> Vec<Value> {
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
+}
+
+#[test]
+fn the_answer_goes_to_standard_output_and_the_rest_beside() {
+    let world = World::new().file("script.toml", LOOKS);
+    let said = run(&world, &[]);
+    assert_eq!((said.code, said.out.as_str()), (0, "It says hello to the world.\n"), "{said:?}");
+    for words in ["turn 1", "Let me look.", "✓ read hello.txt", "✓ answered 2 turns"] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    let tree = world.run(&["runs", "tree"]).out;
+    assert!(tree.contains("agent main ✓") && tree.contains("turn 2") && tree.contains("read ✓"), "{tree}");
+    let verified = world.run(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+#[test]
+fn programs_get_every_event_as_a_line() {
+    let world = World::new().file("script.toml", LOOKS);
+    let said = run(&world, &["--json"]);
+    let events = events(&said);
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.first(), Some(&"agent.started"));
+    assert_eq!(kinds.last(), Some(&"agent.ended"));
+    assert!(kinds.contains(&"tool_call.completed") && kinds.contains(&"turn.ended"), "{kinds:?}");
+    assert_eq!(events.last().unwrap()["finish"], "answered");
+}
+
+#[test]
+fn every_end_has_its_own_code() {
+    let again = "[[turns]]\ncalls = [{ tool = \"list\" }]\n".repeat(9);
+    let table = [
+        (again.as_str(), vec!["--max-turns", "2"], 10, "turn_limit"),
+        (again.as_str(), vec![], 14, "no_progress"),
+        ("turns = [{}, {}, {}]", vec![], 15, "invalid_answers"),
+        ("turns = []", vec![], 16, "model_failed"),
+        (LOOKS, vec!["--context-tokens", "9"], 13, "context_limit"),
+        (
+            "[[turns]]\ntokens = { input = 9, output = 9 }\ncalls = [{ tool = \"list\" }]",
+            vec!["--max-tokens", "5"],
+            12,
+            "token_limit",
+        ),
+        ("[[turns]]\npause_ms = 60000", vec!["--max-minutes", "0.005"], 11, "time_limit"),
+    ];
+    for (script, flags, code, words) in table {
+        let world = World::new().file("script.toml", script);
+        let said = run(&world, &flags);
+        assert_eq!(said.code, code, "{words}: {said:?}");
+        assert!(said.err.contains(words) && said.out.is_empty(), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_before_anything_runs() {
+    let world = World::new();
+    for (args, words) in [
+        (vec!["run", "task"], "--model"),
+        (vec!["run", "task", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
+        (vec!["run", "task", "--model", "what"], "provider:name"),
+        (vec!["run", " ", "--model", "ollama:x"], "The task is empty"),
+    ] {
+        let said = world.run(&args);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains(words), "{said:?}");
+    }
+    assert!(!world.workspace().join(".toolgate/runs").exists(), "nothing was recorded, since nothing happened");
+}
+
+/// A key that is in a file of the workspace, in the environment, and asked for by a command, is seen nowhere.
+#[test]
+fn the_models_key_is_seen_nowhere() {
+    let key = "sk-0123456789-abcdefgh-ZYXWVUT";
+    let script = r#"
+[[turns]]
+calls = [{ tool = "read", args = { path = "leak.txt" } }, { tool = "shell", args = { command = "env" } }]
+
+[[turns]]
+expect = ["leak: ***REDACTED***"]
+text = "It is hidden."
+"#;
+    let world = World::new().file("script.toml", script).file("leak.txt", format!("leak: {key}\n"));
+    world.put(&world.home().join("key"), key);
+    let file = world.home().join("key");
+    let said = run(&world, &["--key-file", file.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let record = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(!format!("{said:?}{record}").contains(key));
+    let from_environment = world
+        .command(crate::world::PROGRAM)
+        .env("TOOLGATE_MODEL_KEY", key)
+        .args(["--json", "run", "x", "--model", "scripted:script.toml"])
+        .output()
+        .unwrap();
+    let said = Said::from(from_environment);
+    assert!(said.code == 0 && !format!("{said:?}").contains(key), "{said:?}");
+}
+
+#[test]
+fn a_workspaces_own_instructions_count_once_it_is_trusted() {
+    let world =
+        World::new().file("script.toml", "turns = [{ text = 'ok' }, { text = 'ok' }]").file("AGENTS.md", "Be kind.\n");
+    let reads = |said: Said| events(&said).iter().filter(|event| event["tool"] == "read").count();
+    assert_eq!(reads(run(&world, &["--json"])), 0);
+    assert_eq!(world.run(&["init"]).code, 0);
+    assert_eq!(reads(run(&world, &["--json"])), 1, "it is read through the gate, on record");
+}
+
+#[test]
+fn an_approval_that_nobody_can_give_is_a_refusal_and_the_work_goes_on() {
+    let script = r#"
+[[turns]]
+calls = [{ tool = "delete", args = { path = "hello.txt" } }]
+
+[[turns]]
+expect = ["error[approval_required]"]
+text = "I may not."
+"#;
+    let world = World::new().file("script.toml", script);
+    assert_eq!(run(&world, &[]).code, 0);
+    assert_eq!(world.read("hello.txt"), "hello\nworld\n");
+}
+
+#[test]
+fn the_demo_shows_what_it_promises() {
+    let said = World::new().run(&["demo"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let shown = format!("{}\n{}", said.err, said.out);
+    for words in [
+        "expected hello-world, got Hello-World",
+        "✓ edit slug.sh",
+        "ok: 2 tests",
+        "sensitive_path",
+        "policy_denied",
+        "Nobody is here, so the demo says yes",
+        "✓ delete slug.sh.orig",
+        "agent main ✓",
+        "\"undone\"",
+    ] {
+        assert!(shown.contains(words), "{words} isn't in:\n{shown}");
+    }
+}

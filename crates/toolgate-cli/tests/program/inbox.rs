@@ -1,0 +1,161 @@
+//! The inbox as a user meets it, and workers that are killed at every moment.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::bot::Bot;
+use crate::world::{PROGRAM, World};
+
+const SCRIPT: &str = r#"
+[[turns]]
+text = "First I write it down."
+calls = [{ tool = "shell", args = { command = "echo once >> log.txt; sleep 0.3" } }]
+
+[[turns]]
+text = "All done."
+"#;
+
+fn add(world: &World, task: &str) -> String {
+    world.run(&["--json", "inbox", "add", task]).json()["id"].as_str().unwrap().to_owned()
+}
+
+fn task(world: &World, id: &str) -> Value {
+    world.run(&["--json", "inbox", "show", id]).json()
+}
+
+fn worker(world: &World, more: &[&str]) -> Child {
+    let script = world.workspace().join("script.toml");
+    let mut command = world.command(PROGRAM);
+    command.args(["work", "--lease-seconds", "1", "--model", &format!("scripted:{}", script.display())]).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_task_is_added_done_and_answered() {
+    let world = World::new().file("script.toml", SCRIPT);
+    let id = add(&world, "write it down");
+    let other = add(&world, "never mind");
+    assert_eq!(world.run(&["inbox", "cancel", &other]).code, 0);
+    let list = world.run(&["inbox", "list"]);
+    assert!(list.out.contains(&id) && list.out.contains("waiting") && !list.out.contains(&other), "{list:?}");
+    let said = worker(&world, &["--once"]).wait_with_output().unwrap();
+    let out = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(out.contains(&id) && out.contains("All done."), "{said:?}");
+    let done = task(&world, &id);
+    assert_eq!((&done["state"], &done["outcome"], &done["attempts"]), (&json!("done"), &json!("answered"), &json!(1)));
+    assert_eq!(world.read("log.txt"), "once\n");
+    assert_eq!(world.run(&["inbox", "cancel", &id]).code, 2, "what has ended can't be cancelled");
+    assert_eq!(world.run(&["inbox", "show", "task_nothing"]).code, 2);
+    assert_eq!(world.run(&["inbox", "add", "x", "--reply-to", "pigeon"]).code, 2);
+}
+
+#[test]
+fn a_worker_killed_at_any_moment_leaves_the_task_to_the_next_which_is_told() {
+    let (mut killed, mut told) = (0, 0);
+    for attempt in 0..12u64 {
+        let world = World::new().file("script.toml", SCRIPT);
+        let id = add(&world, "write it down");
+        let mut child = worker(&world, &["--once"]);
+        // Later and later, so that every moment of the work is hit by some attempt.
+        std::thread::sleep(Duration::from_millis(60 * (attempt + 1)));
+        killed += i32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        let mut said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        while task(&world, &id)["state"] != "done" {
+            said += &String::from_utf8(worker(&world, &["--once"]).wait_with_output().unwrap().stdout).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(task(&world, &id)["answer"], "All done.");
+        assert!(said.contains("All done."), "the answer was delivered: {said}");
+        told += check_notices(&world, &task(&world, &id));
+    }
+    assert!(killed > 0, "no worker was early enough to be killed");
+    assert!(told > 0, "no worker was killed between a call and the answer");
+}
+
+/// Whenever a call may be carried out again, whoever makes it was told of the first one. Counts how often that was.
+fn check_notices(world: &World, task: &Value) -> i32 {
+    let (mut had_calls, mut told) = (false, 0);
+    for run in task["runs"].as_array().unwrap() {
+        let folder = world.workspace().join(".toolgate/runs").join(run.as_str().unwrap());
+        let lines = std::fs::read_to_string(folder.join("events.jsonl")).unwrap_or_default();
+        let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let objective = events.iter().find_map(|event| event["objective"].as_str()).unwrap_or_default().to_owned();
+        let begins = events.iter().any(|event| event["kind"] == "tool_call.started");
+        if had_calls && begins {
+            assert!(objective.contains("An earlier attempt") && objective.contains("echo once"), "{objective}");
+            told += 1;
+        }
+        had_calls |= begins;
+    }
+    told
+}
+
+#[test]
+fn two_workers_never_take_the_same_task() {
+    let turns = "[[turns]]\ntext = \"done\"\n".repeat(8);
+    let world = World::new().file("script.toml", turns);
+    let ids: Vec<String> = (0..8).map(|number| add(&world, &format!("task {number}"))).collect();
+    let workers = [worker(&world, &["--once"]), worker(&world, &["--once"])];
+    let said: String =
+        workers.into_iter().map(|one| String::from_utf8(one.wait_with_output().unwrap().stdout).unwrap()).collect();
+    for id in ids {
+        let task = task(&world, &id);
+        assert_eq!((&task["state"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
+        assert_eq!((task["runs"].as_array().unwrap().len(), said.matches(&id).count()), (1, 1), "{said}");
+    }
+}
+
+#[test]
+fn an_answer_waits_until_whoever_wants_it_is_there() {
+    let world = World::new().file("script.toml", SCRIPT);
+    let mut bot = Bot::start();
+    let id = world
+        .run(&["--json", "inbox", "add", "write it down", "--reply-to", &format!("{}/answers", bot.url)])
+        .json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    bot.refuse_next();
+    worker(&world, &["--once"]).wait_with_output().unwrap();
+    assert_eq!(task(&world, &id)["state"], "answered");
+    while task(&world, &id)["state"] != "done" {
+        worker(&world, &["--once"]).wait_with_output().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(world.read("log.txt"), "once\n", "only the delivery was repeated");
+    let posted = bot.posted("/answers");
+    assert_eq!((&posted["id"], &posted["answer"]), (&json!(id), &json!("All done.")));
+}
+
+#[test]
+fn a_chat_on_the_list_gives_tasks_approves_with_a_button_and_gets_the_answer() {
+    let script =
+        "[[turns]]\ncalls = [{ tool = \"delete\", args = { path = \"hello.txt\" } }]\n\n[[turns]]\ntext = \"Gone.\"\n";
+    let world = World::new().file("script.toml", script);
+    world.put(&world.home().join("token"), "12345:secret-token\n");
+    let mut bot = Bot::start();
+    bot.message(66, "delete everything");
+    bot.message(42, "delete the greeting");
+    let token = world.home().join("token");
+    let mut child = worker(
+        &world,
+        &["--telegram-url", &bot.url, "--telegram-chat", "42", "--telegram-token-file", token.to_str().unwrap()],
+    );
+    let asked = bot.sent(|message| message.get("reply_markup").is_some());
+    assert_eq!(asked["chat_id"], 42);
+    assert!(asked["text"].as_str().unwrap().contains("delete hello.txt"), "{asked}");
+    let yes = asked["reply_markup"]["inline_keyboard"][0][0]["callback_data"].as_str().unwrap().to_owned();
+    bot.press(66, &yes);
+    bot.press(42, &yes);
+    let answer = bot.sent(|message| message["text"].as_str().is_some_and(|text| text.contains("Gone.")));
+    assert_eq!(answer["chat_id"], 42);
+    child.kill().unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&said.stderr).contains("secret-token"), "{said:?}");
+    assert!(!world.workspace().join("hello.txt").exists());
+    let tasks = world.run(&["--json", "inbox", "list", "--all"]).json();
+    assert_eq!(tasks.as_array().unwrap().len(), 1, "a chat that isn't on the list is not heard: {tasks}");
+}

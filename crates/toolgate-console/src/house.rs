@@ -1,0 +1,33 @@
+//! What the program lends to the server: the gate and everything that belongs to it.
+
+use std::sync::Arc;
+
+use toolgate_contract::{Clock, ToolError};
+use toolgate_journal::{Run, State};
+use toolgate_runtime::{Desk, Gate, Session};
+
+/// The gate, the record and the desk of one workspace.
+pub trait House: Send + Sync + 'static {
+    /// The gate that every call walks.
+    fn gate(&self) -> &Gate;
+    /// The workspace's record.
+    fn state(&self) -> &State;
+    /// The desk on which asks wait; none where answers couldn't be told from forgeries.
+    fn desk(&self) -> Option<&Desk>;
+    /// Where times and ids come from.
+    fn clock(&self) -> &dyn Clock;
+    /// Who holds the owner's token, for the record.
+    fn owner(&self) -> String;
+    /// Begins a run for a session.
+    fn begin(&self, session: &str) -> Result<Stay, ToolError>;
+    /// Waits until the store has what was recorded.
+    fn finish(&self);
+}
+
+/// A client's stay: its session and the run that is recorded.
+pub struct Stay {
+    /// The session.
+    pub session: Session,
+    /// Its run.
+    pub run: Arc<Run>,
+}

@@ -1,0 +1,95 @@
+//! Numbers for Prometheus: calls by tool and outcome, how long they took, what the door turned away, what waits.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use toolgate_contract::Reply;
+
+/// What is counted.
+pub(crate) struct Metrics {
+    registry: Registry,
+    calls: Family<Outcome, Counter>,
+    seconds: Family<Tool, Histogram>,
+    refused: Family<Reason, Counter>,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
+    running: Gauge,
+    sessions: Gauge,
+    waiting: Gauge,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Outcome {
+    tool: String,
+    /// `ok`, or the error's code.
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Tool {
+    tool: String,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reason {
+    code: &'static str,
+}
+
+/// What the server holds at this moment.
+pub(crate) struct Present {
+    pub(crate) running: usize,
+    pub(crate) sessions: usize,
+    pub(crate) waiting: usize,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("toolgate");
+        let calls = Family::default();
+        registry.register("calls", "Calls that ended, by tool and outcome", calls.clone());
+        // From a millisecond to about a quarter of an hour.
+        let buckets = || Histogram::new(exponential_buckets(0.001, 4.0, 11));
+        let seconds = Family::new_with_constructor(buckets as fn() -> Histogram);
+        registry.register("call_duration_seconds", "How long calls took", seconds.clone());
+        let refused = Family::default();
+        registry.register("requests_refused", "Requests that the door turned away, by reason", refused.clone());
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let connections = gauge("connections", "Connections that are open");
+        let running = gauge("calls_running", "Calls that are running");
+        let sessions = gauge("sessions", "Sessions that are open");
+        let waiting = gauge("approvals_waiting", "Calls that wait for an approval");
+        Self { registry, calls, seconds, refused, connections, running, sessions, waiting }
+    }
+
+    /// A call has ended.
+    pub(crate) fn call(&self, tool: String, reply: &Reply) {
+        let outcome = reply.error.as_ref().map_or("ok", |error| error.code.as_str());
+        self.seconds.get_or_create(&Tool { tool: tool.clone() }).observe(reply.duration_ms as f64 / 1000.0);
+        self.calls.get_or_create(&Outcome { tool, outcome }).inc();
+    }
+
+    /// A request was turned away.
+    pub(crate) fn refused(&self, code: &'static str) {
+        self.refused.get_or_create(&Reason { code }).inc();
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn text(&self, present: &Present) -> String {
+        let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.running.set(whole(present.running));
+        self.sessions.set(whole(present.sessions));
+        self.waiting.set(whole(present.waiting));
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,190 @@
+//! The routes, one file each. This list is the table of contents; `/openapi.json` describes the same.
+
+mod approvals;
+mod artifacts;
+mod calls;
+mod changes;
+mod events;
+mod plain;
+mod runs;
+mod sessions;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::routing::{delete, get, post};
+
+use crate::client::{Caller, Client};
+use crate::door;
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+/// The shapes that requests and answers have, for the description.
+pub(crate) mod shapes {
+    pub(crate) use super::approvals::{Approval, Approvals, Given};
+    pub(crate) use super::artifacts::Whose;
+    pub(crate) use super::calls::{Accepted, Waiting};
+    pub(crate) use super::changes::Which as WhichChanges;
+    pub(crate) use super::events::Which as WhichEvents;
+    pub(crate) use super::runs::Which as WhichRuns;
+    pub(crate) use super::sessions::{NewSession, SessionView, Sessions};
+}
+
+/// Every route.
+pub(crate) fn all() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/health", get(plain::health))
+        .route("/metrics", get(plain::metrics))
+        .route("/openapi.json", get(plain::openapi))
+        .route("/v1/tools", get(plain::tools))
+        .route("/v1/sessions", get(sessions::list).post(sessions::begin))
+        .route("/v1/sessions/{id}", delete(sessions::end))
+        .route("/v1/calls", post(calls::make))
+        .route("/v1/calls/{id}", delete(calls::cancel))
+        .route("/v1/undo", post(calls::undo))
+        .route("/v1/runs", get(runs::list))
+        .route("/v1/runs/{id}", get(runs::show))
+        .route("/v1/runs/{id}/tree", get(runs::draw))
+        .route("/v1/runs/{id}/events", get(events::show))
+        .route("/v1/approvals", get(approvals::list))
+        .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer))
+        .route("/v1/artifacts/{id}", get(artifacts::show))
+        .route("/v1/changes", get(changes::list))
+}
+
+/// Routes of another front end, which bring their own state.
+pub(crate) fn foreign(routes: Router) -> Router<Arc<Shared>> {
+    routes.with_state(())
+}
+
+/// Puts the door before everything, unknown routes included.
+pub(crate) fn behind_the_door(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router {
+    router
+        .fallback(|| async { Problem::not_found("such route") })
+        .method_not_allowed_fallback(|| async {
+            let hint = "`/openapi.json` lists the methods of each route.";
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "This route has no such method.", hint)
+        })
+        .layer(from_fn_with_state(Arc::clone(shared), door::pass))
+        .with_state(Arc::clone(shared))
+}
+
+/// Who sent the request; the door has seen to it that there is somebody.
+impl FromRequestParts<Arc<Shared>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<Shared>) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| Problem::internal("A request came past the door."))
+    }
+}
+
+/// Only the owner.
+pub(crate) struct Owner;
+
+impl FromRequestParts<Arc<Shared>> for Owner {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        match Caller::from_request_parts(parts, shared).await? {
+            Caller::Owner => Ok(Self),
+            Caller::Session(_) => Err(Problem::owners_only()),
+        }
+    }
+}
+
+/// The session in which a request acts: the token's own, or for the owner the one of `X-Toolgate-Session`.
+pub(crate) struct Acting(pub(crate) Arc<Client>);
+
+impl FromRequestParts<Arc<Shared>> for Acting {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, shared).await?;
+        let named = parts.headers.get("x-toolgate-session").map(|value| value.to_str().unwrap_or_default());
+        shared.acting(&caller, named).map(Self)
+    }
+}
+
+/// A body of JSON, not yet read: of a bounded size, and sent within a bounded time.
+pub(crate) struct Body(pub(crate) Bytes);
+
+impl FromRequest<Arc<Shared>> for Body {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let kind =
+            request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let hint = "Send JSON, with `Content-Type: application/json`.";
+            let message = "The body is of a kind that isn't taken here.";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message, hint));
+        }
+        let most = shared.limits.body_bytes;
+        let too_large = || {
+            let hint = "Send less in one request.";
+            let message = format!("The body is larger than {most} bytes.");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message, hint)
+        };
+        let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: u64| length > most as u64) {
+            return Err(too_large());
+        }
+        let read = axum::body::to_bytes(request.into_body(), most);
+        match tokio::time::timeout(shared.limits.body_time, read).await {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(_)) => Err(too_large()),
+            Err(_) => {
+                let hint = "Send the body right behind the head.";
+                let message = "The body didn't come in time.";
+                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message, hint))
+            }
+        }
+    }
+}
+
+/// Reads a body strictly: no unknown fields, no field twice.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let value = toolgate_contract::strict_json::parse(bytes)?;
+    serde_json::from_value(value).map_err(|fault| Problem::invalid(format!("The body is not well formed: {fault}.")))
+}
+
+/// A query, read strictly, with a fault in our own shape.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<Shared>> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<Shared>) -> Result<Self, Problem> {
+        match axum::extract::Query::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(query)) => Ok(Self(query)),
+            Err(fault) => Err(Problem::invalid(format!("The query is not well formed: {}.", fault.body_text()))),
+        }
+    }
+}
+
+/// One part of the path, with a fault in our own shape.
+pub(crate) struct Id(pub(crate) String);
+
+impl FromRequestParts<Arc<Shared>> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        match axum::extract::Path::<String>::from_request_parts(parts, shared).await {
+            Ok(axum::extract::Path(id)) => Ok(Self(id)),
+            Err(_) => Err(Problem::not_found("such thing")),
+        }
+    }
+}
+
+/// Work that waits for the disk, beside the threads that serve.
+pub(crate) async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|fault| Err(Problem::internal(fault.to_string())))
+}

@@ -1,0 +1,102 @@
+//! Runs: what happened, from the store and from the files.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_contract::{ToolError, schemars};
+use toolgate_journal::{RunFilter, Store, catch_up, list_runs, read_events, tree};
+
+use super::{Id, Query, on_disk};
+use crate::client::Caller;
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+/// How many runs are listed at most.
+const MOST: usize = 1000;
+
+/// Which runs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    /// Only those of this session.
+    #[serde(default)]
+    session: Option<String>,
+    /// At most so many, newest first; 100 if missing.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
+}
+
+pub(super) async fn list(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Query(which): Query<Which>,
+) -> Result<Json<Value>, Problem> {
+    let limit = which.limit.unwrap_or(100);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
+    }
+    let session = match (&caller, which.session) {
+        (Caller::Owner, session) => session,
+        (Caller::Session(client), None) => Some(client.id.clone()),
+        (Caller::Session(client), Some(session)) if session == client.id => Some(session),
+        (Caller::Session(_), Some(_)) => return Ok(Json(json!({ "runs": [] }))),
+    };
+    on_disk(move || {
+        shared.refresh()?;
+        let runs = shared.store.runs(&RunFilter { session, limit, ..RunFilter::default() })?;
+        Ok(Json(json!({ "runs": runs })))
+    })
+    .await
+}
+
+pub(super) async fn show(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Id(run): Id,
+) -> Result<Json<Value>, Problem> {
+    on_disk(move || {
+        shared.may_see(&caller, &run)?;
+        shared.house.finish();
+        catch_up(shared.house.state().path(), &run, &shared.store)?;
+        let row = shared.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
+        Ok(Json(json!({ "run": row, "calls": shared.store.calls(&run)? })))
+    })
+    .await
+}
+
+/// The run as a tree: turns, calls, decisions, messages.
+pub(super) async fn draw(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Id(run): Id,
+) -> Result<Json<Value>, Problem> {
+    on_disk(move || {
+        shared.may_see(&caller, &run)?;
+        let unreadable = |error: std::io::Error| ToolError::io("The record can't be read", &error);
+        let mut events = Vec::new();
+        for recorded in read_events(&shared.house.state().run_dir(&run)?)? {
+            events.push(recorded.map_err(unreadable)?.event);
+        }
+        Ok(Json(json!(tree(&events))))
+    })
+    .await
+}
+
+impl Shared {
+    /// Brings into the store what other processes recorded. A run that has ended changes no more.
+    fn refresh(&self) -> Result<(), Problem> {
+        self.house.finish();
+        let state = self.house.state().path();
+        for run in list_runs(state)? {
+            if self.store.run(&run)?.is_none_or(|row| row.ended.is_none()) {
+                catch_up(state, &run, &self.store)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Sessions: the owner begins and ends them. Each has a run, grants, a set of tools and a token of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::schemars;
+
+use super::{Body, Id, Owner, read_json};
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::shared::{Shared, Wanted};
+
+/// What the owner wants of a new session. An empty object will do.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewSession {
+    /// Its id; made if missing. One that was used before brings back what was granted for it.
+    #[serde(default)]
+    id: Option<String>,
+    /// The only tools it may use; all that policy offers if missing.
+    #[serde(default)]
+    tools: Option<Vec<String>>,
+    /// Seconds that its calls wait for an approval before they are refused; as configured if missing.
+    #[serde(default)]
+    #[schemars(range(max = 86_400))]
+    wait_seconds: Option<u64>,
+    /// Whether it may answer its own calls' approvals.
+    #[serde(default)]
+    may_answer: bool,
+}
+
+/// The longest that a call may wait for an approval: a day.
+const LONGEST_WAIT: u64 = 86_400;
+
+/// A session as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionView {
+    /// Its id.
+    id: String,
+    /// Its run.
+    run: String,
+    /// Since when.
+    #[schemars(with = "String")]
+    since: jiff::Timestamp,
+    /// Whether it may answer its own calls' approvals.
+    may_answer: bool,
+    /// How many of its calls run.
+    running: usize,
+    /// Its token, told once when it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+/// All sessions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Sessions {
+    sessions: Vec<SessionView>,
+}
+
+pub(super) async fn begin(
+    State(shared): State<Arc<Shared>>,
+    _owner: Owner,
+    Body(body): Body,
+) -> Result<(StatusCode, Json<SessionView>), Problem> {
+    let NewSession { id, tools, wait_seconds, may_answer } = read_json(&body)?;
+    if wait_seconds.is_some_and(|seconds| seconds > LONGEST_WAIT) {
+        return Err(Problem::invalid(format!("`wait_seconds` is at most {LONGEST_WAIT}.")));
+    }
+    let wanted = Wanted { id, tools, wait: wait_seconds.map(Duration::from_secs), may_answer };
+    let (client, token) = shared.admit(wanted)?;
+    let view = SessionView { token: Some(token.expose().to_owned()), ..shown(&client) };
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+pub(super) async fn list(State(shared): State<Arc<Shared>>, _owner: Owner) -> Json<Sessions> {
+    Json(Sessions { sessions: shared.clients.all().iter().map(|client| shown(client)).collect() })
+}
+
+/// Cancels what the session does, and ends its run once that is on record.
+pub(super) async fn end(State(shared): State<Arc<Shared>>, _owner: Owner, Id(id): Id) -> Result<StatusCode, Problem> {
+    let client = shared.clients.dismiss(&id).ok_or_else(|| Problem::not_found("such session"))?;
+    client.stop.cancel();
+    while client.running() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    client.run.end()?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn shown(client: &Client) -> SessionView {
+    SessionView {
+        id: client.id.clone(),
+        run: client.run.id.clone(),
+        since: client.since,
+        may_answer: client.may_answer,
+        running: client.running(),
+        token: None,
+    }
+}

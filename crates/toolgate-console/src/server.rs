@@ -1,0 +1,178 @@
+//! The server itself: takes connections, as many as it can carry; gives none of them for ever; and stops in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+use toolgate_contract::{CancellationToken, ToolError};
+
+use crate::door::{Doors, Peer};
+use crate::house::House;
+use crate::patience::Patient;
+use crate::routes;
+use crate::shared::Shared;
+use crate::token::Token;
+
+/// How much a server carries.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Calls at a time.
+    pub calls: usize,
+    /// Calls at a time of one session.
+    pub calls_per_session: usize,
+    /// Bytes of a request's head.
+    pub head_bytes: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// How long a client may take to send a head, and between two requests.
+    pub head_time: Duration,
+    /// How long a client may take to send a body.
+    pub body_time: Duration,
+    /// How long a client may take nothing of what it asked for.
+    pub write_time: Duration,
+    /// How long connections get to finish when the server stops.
+    pub stop_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            sessions: 1000,
+            calls: 256,
+            calls_per_session: 64,
+            head_bytes: 64 * 1024,
+            body_bytes: 16 * 1024 * 1024,
+            head_time: Duration::from_secs(15),
+            body_time: Duration::from_secs(60),
+            write_time: Duration::from_secs(60),
+            stop_time: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who may call it, and as what.
+    pub doors: Doors,
+    /// How much it carries.
+    pub limits: Limits,
+}
+
+/// The HTTP front end of one house.
+pub struct Server {
+    shared: Arc<Shared>,
+    router: Router<Arc<Shared>>,
+}
+
+impl Server {
+    /// A server for this house. Its own run has begun when this returns.
+    pub fn new(house: Arc<dyn House>, token: &Token, options: Options) -> Result<Self, ToolError> {
+        let shared = Arc::new(Shared::open(house, token, options.doors, options.limits)?);
+        Ok(Self { router: routes::all(), shared })
+    }
+
+    /// Adds routes of another front end, behind the same door.
+    #[must_use]
+    pub fn with_routes(mut self, routes: Router) -> Self {
+        self.router = self.router.merge(routes::foreign(routes));
+        self
+    }
+
+    /// Serves until it is told to stop; then ends every call and its processes, finishes the record, and returns.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let Self { shared, router } = self;
+        let router = routes::behind_the_door(router, &shared);
+        let connections = TaskTracker::new();
+        let room = Arc::new(Semaphore::new(shared.limits.connections));
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            match (accepted, Arc::clone(&room).try_acquire_owned()) {
+                (Ok((stream, peer)), Ok(permit)) => {
+                    connections.spawn(attend(Arc::clone(&shared), router.clone(), stream, peer, permit));
+                }
+                (Ok((stream, _)), Err(_)) => drop(connections.spawn(send_away(Arc::clone(&shared), stream))),
+                // Out of descriptors, most likely: there is nothing to do but wait for some to come back.
+                (Err(_), _) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+        drop(listener);
+        shared.close().await;
+        connections.close();
+        let _ = tokio::time::timeout(shared.limits.stop_time, connections.wait()).await;
+    }
+}
+
+/// Serves one connection to its end. When the server stops, the request at hand is still answered.
+async fn attend(
+    shared: Arc<Shared>,
+    router: Router,
+    stream: TcpStream,
+    peer: SocketAddr,
+    _permit: OwnedSemaphorePermit,
+) {
+    let _ = stream.set_nodelay(true);
+    shared.metrics.connections.inc();
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        routes.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.limits.head_time)
+        .max_buf_size(shared.limits.head_bytes)
+        .serve_connection(TokioIo::new(Patient::new(stream, shared.limits.write_time)), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shared.stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    // A client that merely had nothing more to say isn't worth a note.
+    if ended.is_err_and(|fault| fault.is_parse()) {
+        let request = "(what can't be read as a request)".to_owned();
+        shared.metrics.refused("malformed");
+        shared.refusals.note(&shared.owner.session, "malformed", request, Some(peer.ip().to_string()));
+    }
+    shared.metrics.connections.dec();
+}
+
+/// Tells a client that there is no room, without taking its request.
+async fn send_away(shared: Arc<Shared>, mut stream: TcpStream) {
+    const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
+    shared.metrics.refused("too_many_connections");
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        BODY.len()
+    );
+    let said = async {
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(BODY.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    let _: Result<io::Result<()>, _> = tokio::time::timeout(Duration::from_secs(1), said).await;
+}

@@ -1,0 +1,120 @@
+//! The provider-neutral protocol for models without function calling (C-39): each answer is one JSON object,
+//! `{"tool_calls":[…],"final_answer":""}`.
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_contract::Declaration;
+
+use crate::asked::{Asked, Shape};
+
+/// What a model said in this protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Neutral {
+    /// It wants these.
+    Calls(Vec<Asked>),
+    /// It is done.
+    Final(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    #[serde(default)]
+    tool_calls: Vec<WireCall>,
+    #[serde(default)]
+    final_answer: Option<String>,
+    /// Models like to think aloud; it does no harm.
+    #[serde(default, rename = "thought")]
+    _thought: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCall {
+    #[serde(default)]
+    id: Option<String>,
+    name: String,
+    #[serde(default = "no_arguments", alias = "args")]
+    arguments: Value,
+}
+
+fn no_arguments() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+/// Reads an answer, or says in words for the model what is wrong with it.
+pub fn read_neutral(text: &str) -> Result<Neutral, String> {
+    let wire: Wire = serde_json::from_str(unfenced(text)).map_err(|fault| {
+        format!("Your answer is not an object of the form {FORM}: {fault}. Answer with that object alone.")
+    })?;
+    let answer = wire.final_answer.filter(|answer| !answer.trim().is_empty());
+    match (wire.tool_calls.is_empty(), answer) {
+        (false, _) => Ok(Neutral::Calls(wire.tool_calls.into_iter().enumerate().map(asked).collect())),
+        (true, Some(answer)) => Ok(Neutral::Final(answer)),
+        (true, None) => {
+            Err("Both `tool_calls` and `final_answer` are empty. Call a tool, or give your final answer.".into())
+        }
+    }
+}
+
+const FORM: &str = r#"{"tool_calls":[{"name":"…","arguments":{…}}],"final_answer":""}"#;
+
+fn asked((index, call): (usize, WireCall)) -> Asked {
+    let id = call.id.unwrap_or_else(|| format!("{}", index + 1));
+    Asked { id, name: call.name, args: Ok(call.arguments), shape: Shape::Function }
+}
+
+/// The text without a fence of backticks around it.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    inner.and_then(|inner| inner.strip_suffix("```")).unwrap_or(text).trim()
+}
+
+/// Explains the protocol and the tools to a model.
+pub fn neutral_instructions(tools: &[Declaration]) -> String {
+    let mut text = format!(
+        "Answer with one JSON object and nothing else: {FORM}\n\
+         Fill `tool_calls` to use tools; their results come with the next message. When you are done, leave it empty and \
+         put your answer into `final_answer`. Never leave both empty.\n\nThe tools:\n"
+    );
+    for tool in tools {
+        text.push_str(&format!("\n{}: {}\narguments: {}\n", tool.name, tool.description, tool.args_schema.as_value()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_then_an_answer() {
+        let text = r#"{"tool_calls":[{"name":"read","arguments":{"path":"internal/db/db.go"}}],"final_answer":""}"#;
+        let Ok(Neutral::Calls(calls)) = read_neutral(text) else { panic!("calls") };
+        assert_eq!(
+            (calls[0].name.as_str(), calls[0].args.clone().unwrap()),
+            ("read", json!({ "path": "internal/db/db.go" }))
+        );
+        let done = r#"{"tool_calls":[],"final_answer":"It works."}"#;
+        assert_eq!(read_neutral(done), Ok(Neutral::Final("It works.".into())));
+        assert_eq!(read_neutral(&format!("```json\n{done}\n```")), Ok(Neutral::Final("It works.".into())));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_to_the_model() {
+        let table = [
+            (r#"{"tool_calls":[],"final_answer":""}"#, "Both `tool_calls` and `final_answer` are empty"),
+            ("{}", "Both `tool_calls` and `final_answer` are empty"),
+            ("Sure, let me look.", "not an object of the form"),
+            (r#"{"tool_calls":[{"arguments":{}}]}"#, "missing field `name`"),
+            (r#"{"tools":[]}"#, "unknown field `tools`"),
+        ];
+        for (text, expected) in table {
+            let said = read_neutral(text).unwrap_err();
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A run as one value that needs nothing else: its events word for word, the end of its chain, its artifacts, its grants,
+//! and the contents that its changes took and left. Whoever has it can check the chain and see every file as it was.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
+use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, FileState, Happening, sha256};
+
+use crate::folder::Folder;
+use crate::{Durability, JournalError, Recorded, SealKey, State, Verification, head, read_events, verify};
+
+/// What the export is called, so that a reader knows it.
+const FORMAT: &str = "toolgate.run/1";
+
+/// Puts a run into one value. The contents of files are the user's own, and not redacted: without `contents` they are
+/// named by their hashes alone.
+pub fn export(state: &State, run: &str, key: Option<&SealKey>, contents: bool) -> Result<Value, JournalError> {
+    let folder = state.run_dir(run)?;
+    let mut recorded = Vec::new();
+    for event in read_events(&folder)? {
+        recorded.push(event.map_err(JournalError::io(format!("The journal of run `{run}` couldn't be read")))?);
+    }
+    let facts = recorded.iter().find_map(|Recorded { event, .. }| match &event.happening {
+        Happening::RunStarted(facts) => Some(facts.clone()),
+        _ => None,
+    });
+    let changes = changes(&recorded);
+    let bytes = if contents { file_contents(state, &changes)? } else { Map::new() };
+    let lines: Result<Vec<Value>, _> = recorded.iter().map(|event| serde_json::from_str(&event.line)).collect();
+    Ok(json!({
+        "format": FORMAT,
+        "run": run,
+        "facts": facts,
+        "chain": chain(&folder, &recorded, key)?,
+        "events": lines.map_err(JournalError::Encode)?,
+        "artifacts": artifacts(state, run, &recorded)?,
+        "grants": grants(&folder)?,
+        "changes": changes.iter().map(|(call, change)| json!({ "tool_call_id": call, "change": change })).collect::<Vec<_>>(),
+        "contents": bytes,
+    }))
+}
+
+/// Where the chain ends, by the lines themselves and by the head, and whether it is whole.
+fn chain(folder: &Path, recorded: &[Recorded], key: Option<&SealKey>) -> Result<Value, JournalError> {
+    let verification = match verify(folder, key)? {
+        Verification::Ok { events, sealed } => json!({ "ok": true, "events": events, "sealed": sealed }),
+        Verification::Bad { line, fault } => json!({ "ok": false, "line": line, "fault": fault.to_string() }),
+    };
+    let head: Option<Value> = text(&Folder::at(folder)?, head::NAME)?.and_then(|text| serde_json::from_str(&text).ok());
+    let last = recorded.last().map(|last| json!({ "seq": last.seq, "sha256": sha256(&last.line) }));
+    Ok(json!({ "last": last, "head": head, "verification": verification }))
+}
+
+fn changes(recorded: &[Recorded]) -> Vec<(Option<&str>, &Change)> {
+    recorded
+        .iter()
+        .filter_map(|Recorded { event, .. }| match &event.happening {
+            Happening::FilesChanging { changes } => Some((event.tool_call_id.as_deref(), changes)),
+            _ => None,
+        })
+        .flat_map(|(call, changes)| changes.iter().map(move |change| (call, change)))
+        .collect()
+}
+
+/// Every content that a change took or left, by its hash; one that was evicted is null.
+fn file_contents(state: &State, changes: &[(Option<&str>, &Change)]) -> Result<Map<String, Value>, JournalError> {
+    let store = state.contents(Durability::Os)?;
+    let states = changes.iter().flat_map(|(_, change)| [&change.before, &change.after]).flatten();
+    let hashes: BTreeSet<&str> = states.map(|FileState { sha256, .. }| sha256.as_str()).collect();
+    let content =
+        |hash: &str| Ok((hash.to_owned(), store.get(hash)?.map_or(Value::Null, |blob: Blob| readable(&blob))));
+    hashes.into_iter().map(content).collect()
+}
+
+fn artifacts(state: &State, run: &str, recorded: &[Recorded]) -> Result<Vec<Value>, JournalError> {
+    let refs = recorded.iter().filter_map(|Recorded { event, .. }| match &event.happening {
+        Happening::CallCompleted(ending) | Happening::CallFailed { ending, .. } => Some(&ending.refs),
+        _ => None,
+    });
+    let store = state.artifacts(run)?;
+    let mut known = BTreeSet::new();
+    let mut artifacts = Vec::new();
+    for artifact in refs.flatten().filter(|artifact| known.insert(artifact.id.clone())) {
+        let ArtifactRef { id, sha256, bytes, mime, .. } = artifact;
+        let mut content = Vec::new();
+        let read = store.open(id).ok().map(|(_, mut file)| file.read_to_end(&mut content));
+        let content = matches!(read, Some(Ok(_))).then(|| readable(&content));
+        artifacts.push(json!({ "id": id, "sha256": sha256, "bytes": bytes, "mime": mime, "content": content }));
+    }
+    Ok(artifacts)
+}
+
+fn grants(folder: &Path) -> Result<Vec<Value>, JournalError> {
+    let lines = text(&Folder::at(folder)?, "approvals.jsonl")?.unwrap_or_default();
+    Ok(lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+fn text(folder: &Folder, name: &str) -> Result<Option<String>, JournalError> {
+    let Some(mut file) = folder.existing(name)? else { return Ok(None) };
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|error| folder.error("couldn't be read", name, error))?;
+    Ok(Some(text))
+}
+
+/// Text as text, everything else as base64.
+fn readable(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!({ "text": text }),
+        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+    }
+}

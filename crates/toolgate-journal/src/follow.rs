@@ -1,0 +1,69 @@
+//! Follows a run's events as they come, whichever process writes them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::folder::Folder;
+use crate::journal::NAME;
+use crate::{JournalError, Recorded};
+
+/// How much is read at a time, unless a single line is longer.
+const PIECE: usize = 256 * 1024;
+
+/// A place in a run's journal, from which one reads on.
+pub struct Follower {
+    file: File,
+    /// Where the next line begins.
+    offset: u64,
+    /// Events up to this number are left out.
+    after: u64,
+}
+
+impl Follower {
+    /// Begins behind event number `after`; 0 is the beginning.
+    pub fn open(run_dir: &Path, after: u64) -> Result<Self, JournalError> {
+        let missing = || JournalError::NoSuchRun { run: run_dir.display().to_string() };
+        let folder = Folder::at(run_dir).map_err(|error| match error {
+            JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(),
+            other => other,
+        })?;
+        Ok(Self { file: folder.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
+    }
+
+    /// The events that have come since, some at a time; none when there is nothing new. A line that isn't finished yet
+    /// comes next time.
+    pub fn more(&mut self) -> io::Result<Vec<Recorded>> {
+        loop {
+            let lines = self.lines()?;
+            let Some(end) = last_newline(&lines) else { return Ok(Vec::new()) };
+            let whole = lines[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+            // A line that can't be read has no event; `verify` tells what is wrong with it.
+            let events = whole.filter_map(|line| Recorded::parse(line).ok()).filter(|event| event.seq > self.after);
+            let events: Vec<Recorded> = events.collect();
+            self.offset += end as u64 + 1;
+            if !events.is_empty() {
+                return Ok(events);
+            }
+        }
+    }
+
+    /// Bytes from here on, up to a whole line where there is one.
+    fn lines(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            let start = bytes.len();
+            bytes.resize(start + PIECE, 0);
+            let count = self.file.read_at(&mut bytes[start..], self.offset + start as u64)?;
+            bytes.truncate(start + count);
+            if count == 0 || bytes[start..].contains(&b'\n') {
+                return Ok(bytes);
+            }
+        }
+    }
+}
+
+fn last_newline(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|&byte| byte == b'\n')
+}

@@ -1,0 +1,38 @@
+//! Tokens: random words that let a client in. The owner's lies in a file of theirs, readable by nobody else.
+
+use std::io;
+use std::path::Path;
+
+use crate::hex;
+use crate::seal::{create_secret, random_bytes, read_secret};
+
+/// How every token begins, so that a person, and redaction, can tell it from other secrets.
+const PREFIX: &str = "tgt_";
+
+/// A token that nobody has had before.
+pub fn fresh_token() -> io::Result<String> {
+    Ok(format!("{PREFIX}{}", hex::string(&random_bytes()?)))
+}
+
+/// Reads the token at `path`, or makes one there. When several processes come at once, they all get the same one.
+pub fn token_at(path: &Path) -> io::Result<String> {
+    match read_token(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_secret(path, format!("{}\n", fresh_token()?).as_bytes())?;
+            read_token(path)
+        }
+        other => other,
+    }
+}
+
+fn read_token(path: &Path) -> io::Result<String> {
+    let refuse = || {
+        let why = format!("`{}` is not a token; remove it to get a new one", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    };
+    let bytes = read_secret(path, PREFIX.len() + hex::LENGTH + 1)?.ok_or_else(refuse)?;
+    let text = String::from_utf8(bytes).map_err(|_| refuse())?;
+    let token = text.strip_suffix('\n').ok_or_else(refuse)?;
+    let is_token = token.strip_prefix(PREFIX).is_some_and(|digits| hex::decode(digits.as_bytes()).is_some());
+    is_token.then(|| token.to_owned()).ok_or_else(refuse)
+}

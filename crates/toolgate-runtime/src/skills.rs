@@ -1,0 +1,142 @@
+//! Where skills lie, and what loading one does to a session (C-14): its list of tools becomes a ceiling, or, for the
+//! user's own skills and where configuration says so, an approval given beforehand.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolgate_contract::{
+    Access, AllowedTools, EntryKind, ErrorCode, Files, Place, Shelf, SkillFolder, Skills, ToolError, Veil,
+};
+use toolgate_policy::{Ceiling, Settings};
+
+/// The longest `SKILL.md`, in bytes.
+const MOST_BYTES: u64 = 256 * 1024;
+/// Files of a skill that are named.
+const MOST_FILES: usize = 200;
+/// Skills on one shelf.
+const MOST_SKILLS: usize = 500;
+
+/// A folder of skills.
+#[derive(Clone)]
+pub struct SkillShelf {
+    /// Whose it is.
+    pub shelf: Shelf,
+    /// Reaches it.
+    pub files: Arc<dyn Files>,
+    /// Where it is beneath those.
+    pub place: Place,
+    /// Where it is, as a person would look for it.
+    pub path: String,
+    /// Whether policy says what may be seen of it. Of our own state folder it says that of everything.
+    pub is_veiled: bool,
+}
+
+/// What the skills that a session has loaded do to it.
+#[derive(Default)]
+pub(crate) struct ActiveSkills {
+    ceilings: Mutex<Vec<Ceiling>>,
+    approved: Mutex<Vec<String>>,
+}
+
+impl ActiveSkills {
+    pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
+        self.ceilings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a skill has approved every call of this tool.
+    pub(crate) fn approves(&self, tool: &str) -> bool {
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|name| name == tool)
+    }
+}
+
+/// Skills for one call.
+pub(crate) struct Librarian {
+    pub(crate) shelves: Arc<[SkillShelf]>,
+    pub(crate) veil: Arc<dyn Veil>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) active: Arc<ActiveSkills>,
+}
+
+impl Skills for Librarian {
+    fn folders(&self) -> Result<Vec<SkillFolder>, ToolError> {
+        let mut folders: Vec<SkillFolder> = Vec::new();
+        for shelf in self.shelves.iter() {
+            for folder in self.on(shelf)? {
+                if folders.iter().all(|known| known.name != folder.name) {
+                    folders.push(folder);
+                }
+            }
+        }
+        Ok(folders)
+    }
+
+    fn activate(&self, folder: &SkillFolder, tools: Vec<String>) -> AllowedTools {
+        if folder.shelf == Shelf::User && self.settings.allowed_tools == AllowedTools::Approval {
+            self.active.approved.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
+            return AllowedTools::Approval;
+        }
+        let ceiling = Ceiling { source: format!("skill {}", folder.name), tools };
+        let mut ceilings = self.active.ceilings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !ceilings.contains(&ceiling) {
+            ceilings.push(ceiling);
+        }
+        AllowedTools::Ceiling
+    }
+}
+
+impl Librarian {
+    fn on(&self, shelf: &SkillShelf) -> Result<Vec<SkillFolder>, ToolError> {
+        let entries = match shelf.files.entries(&shelf.place) {
+            Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let folders = entries.into_iter().filter(|entry| {
+            entry.kind == EntryKind::Folder
+                && !self.settings.denied_skills.contains(&entry.name)
+                && !self.hides(shelf, &entry.place)
+        });
+        Ok(folders.take(MOST_SKILLS).filter_map(|entry| self.folder(shelf, entry.name, &entry.place)).collect())
+    }
+
+    /// A folder with a `SKILL.md` in it; what else is wrong with it is for the tool to say.
+    fn folder(&self, shelf: &SkillShelf, name: String, place: &Place) -> Option<SkillFolder> {
+        let file = beneath(place, "SKILL.md");
+        let text = match shelf.files.content(&file, MOST_BYTES) {
+            _ if self.hides(shelf, &file) => return None,
+            Ok(None) => return None,
+            Ok(Some(content)) if content.is_link() => Err(unusable(&name, "its SKILL.md is a link")),
+            Ok(Some(content)) => {
+                String::from_utf8(content.bytes.to_vec()).map_err(|_| unusable(&name, "its SKILL.md is not UTF-8 text"))
+            }
+            Err(error) => Err(error),
+        };
+        let mut files = Vec::new();
+        self.list(shelf, place, "", &mut files);
+        Some(SkillFolder { path: format!("{}/{name}", shelf.path), name, shelf: shelf.shelf, text, files })
+    }
+
+    /// The other files of a skill. What can't be listed is left out: it can't be used either.
+    fn list(&self, shelf: &SkillShelf, place: &Place, within: &str, files: &mut Vec<String>) {
+        for entry in shelf.files.entries(place).unwrap_or_default() {
+            let path = if within.is_empty() { entry.name } else { format!("{within}/{}", entry.name) };
+            match entry.kind {
+                _ if files.len() == MOST_FILES || self.hides(shelf, &entry.place) => {}
+                EntryKind::Folder if path.split('/').count() < 4 => self.list(shelf, &entry.place, &path, files),
+                EntryKind::File if path != "SKILL.md" => files.push(path),
+                _ => {}
+            }
+        }
+    }
+
+    fn hides(&self, shelf: &SkillShelf, place: &Place) -> bool {
+        shelf.is_veiled && self.veil.hides(Access::Read, place)
+    }
+}
+
+fn beneath(place: &Place, name: &str) -> Place {
+    let path = if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) };
+    Place { root: place.root, path }
+}
+
+fn unusable(name: &str, why: &str) -> ToolError {
+    ToolError::new(ErrorCode::IoError, format!("The skill `{name}` can't be used: {why}."))
+}

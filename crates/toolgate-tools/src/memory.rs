@@ -1,0 +1,179 @@
+//! `memory`: keeps what is worth remembering beyond this run (C-57). It belongs to the workspace; entries have ids, and
+//! there is an end to how many there are, so that what is kept stays worth reading.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{Access, Book, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError};
+
+/// How many entries there may be.
+const MOST_ENTRIES: usize = 200;
+/// Entries in one answer, unless the caller asks for fewer.
+const USUAL_LIMIT: usize = 20;
+
+/// Keeps what is worth remembering.
+pub struct Memory;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// Keep something new: `content`, and a `title` if it helps.
+    Create,
+    /// Replace what entry `id` says.
+    Update,
+    /// Forget entry `id`.
+    Delete,
+    /// Find entries that hold the words of `query`; all of them without one.
+    Search,
+}
+
+/// What to keep, change, forget or find.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// What to do.
+    action: Action,
+    /// The entry, for `update` and `delete`.
+    #[serde(default)]
+    id: Option<String>,
+    /// A heading, for `create` and `update`.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    title: Option<String>,
+    /// What to remember, for `create` and `update`.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 4000))]
+    content: Option<String>,
+    /// Words to look for, for `search`.
+    #[serde(default)]
+    query: Option<String>,
+    /// Entries in the answer at the most, for `search`.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<usize>,
+}
+
+/// One thing that is remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Remembered {
+    /// Its id.
+    id: String,
+    /// Its heading.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    title: Option<String>,
+    /// What it says.
+    content: String,
+}
+
+/// The entries in question.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// What was kept, changed, forgotten or found; the best matches first, and the newest of those.
+    memories: Vec<Remembered>,
+    /// How many are kept altogether.
+    total: usize,
+}
+
+/// The book: the entries, oldest first, and the number of the last one that was made. No id is used twice.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Entries {
+    last: u64,
+    entries: Vec<Remembered>,
+}
+
+impl Tool for Memory {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "memory",
+        version: "1.0.0",
+        description: "Remember facts about this workspace and the person's wishes beyond this run: create, update, \
+                      delete or search entries. Search before you create. Keep no secrets; they are replaced.",
+        risk: Risk::Low,
+        permissions: &[Permission::Agent],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        let access = if args.action == Action::Search { Access::Read } else { Access::Write };
+        vec![Effect::Note { book: Book::Memory, access }]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        match args.action {
+            Action::Search => Ok(hands.notes::<Entries>(Book::Memory)?.search(&args)),
+            Action::Create => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.create(&args)),
+            Action::Update => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.update(&args)),
+            Action::Delete => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.delete(&args)),
+        }
+    }
+}
+
+impl Entries {
+    fn create(&mut self, args: &Args) -> Result<Output, ToolError> {
+        let content = given(args.content.as_ref(), "content", "create")?;
+        if let Some(same) = self.entries.iter().find(|entry| entry.content == *content) {
+            return Ok(Output { memories: vec![same.clone()], total: self.entries.len() });
+        }
+        if self.entries.len() >= MOST_ENTRIES {
+            let message = format!("{MOST_ENTRIES} entries are kept, and that is as many as there can be.");
+            return Err(ToolError::new(ErrorCode::LimitReached, message)
+                .with_hint("Search for entries that are out of date or say the same, and delete or update them."));
+        }
+        self.last += 1;
+        let new = Remembered { id: format!("mem_{}", self.last), title: args.title.clone(), content: content.clone() };
+        self.entries.push(new.clone());
+        Ok(Output { memories: vec![new], total: self.entries.len() })
+    }
+
+    fn update(&mut self, args: &Args) -> Result<Output, ToolError> {
+        let content = given(args.content.as_ref(), "content", "update")?;
+        let at = self.find(given(args.id.as_ref(), "id", "update")?)?;
+        // What was just changed is what was last known to be so.
+        let mut entry = self.entries.remove(at);
+        entry.content.clone_from(content);
+        entry.title = args.title.clone().or(entry.title);
+        self.entries.push(entry.clone());
+        Ok(Output { memories: vec![entry], total: self.entries.len() })
+    }
+
+    fn delete(&mut self, args: &Args) -> Result<Output, ToolError> {
+        let at = self.find(given(args.id.as_ref(), "id", "delete")?)?;
+        let gone = self.entries.remove(at);
+        Ok(Output { memories: vec![gone], total: self.entries.len() })
+    }
+
+    /// Entries by how many of the words they hold; those that hold none are left out.
+    fn search(self, args: &Args) -> Output {
+        let words: Vec<String> = args.query.iter().flat_map(|query| query.split_whitespace()).map(lowered).collect();
+        let rank = |entry: &Remembered| {
+            let text =
+                lowered(&format!("{} {} {}", entry.id, entry.title.as_deref().unwrap_or_default(), entry.content));
+            words.iter().filter(|word| text.contains(*word)).count()
+        };
+        let total = self.entries.len();
+        let mut found: Vec<(usize, Remembered)> =
+            self.entries.into_iter().rev().map(|entry| (rank(&entry), entry)).collect();
+        found.retain(|(rank, _)| *rank > 0 || words.is_empty());
+        found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        found.truncate(args.limit.unwrap_or(USUAL_LIMIT));
+        Output { memories: found.into_iter().map(|(_, entry)| entry).collect(), total }
+    }
+
+    fn find(&self, id: &str) -> Result<usize, ToolError> {
+        self.entries.iter().position(|entry| entry.id == id).ok_or_else(|| {
+            ToolError::new(ErrorCode::NotFound, format!("There is no memory `{id}`."))
+                .with_hint("Use `search` to see the ids of those there are.")
+        })
+    }
+}
+
+fn lowered(text: &str) -> String {
+    text.to_lowercase()
+}
+
+fn given<'a>(value: Option<&'a String>, field: &str, action: &str) -> Result<&'a String, ToolError> {
+    value.ok_or_else(|| ToolError::invalid_args(format!("`{action}` needs `{field}`.")))
+}

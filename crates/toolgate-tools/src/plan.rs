@@ -1,0 +1,79 @@
+//! `plan`: keeps the plan of the work, and shows it (C-55).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, Spec, Tool, ToolError};
+
+use crate::todo::Status;
+
+/// Keeps the plan.
+pub struct Plan;
+
+/// One step.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlanStep {
+    /// What is done in it.
+    #[schemars(length(min = 1, max = 2000))]
+    step: String,
+    /// How far it is.
+    status: Status,
+}
+
+/// The new plan.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Every step, in order; the old plan is replaced. Left out, the plan stays as it is and is shown.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 100))]
+    steps: Option<Vec<PlanStep>>,
+    /// Why the plan is so, or why it changes.
+    #[serde(default)]
+    #[schemars(length(max = 4000))]
+    explanation: Option<String>,
+}
+
+/// The plan as it stands.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Output {
+    /// Every step, in order.
+    steps: Vec<PlanStep>,
+    /// Why it is so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    explanation: Option<String>,
+}
+
+impl Tool for Plan {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "plan",
+        version: "1.0.0",
+        description: "Keep a plan of the work for the person to follow: its steps, how far each is, and why it is so. \
+                      Send all steps whenever one changes.",
+        risk: Risk::Low,
+        permissions: &[Permission::Agent],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        let access = if args.steps.is_some() { Access::Write } else { Access::Read };
+        vec![Effect::Note { book: Book::Plan, access }]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        let Args { steps: Some(steps), explanation } = args else { return hands.notes(Book::Plan) };
+        let busy = steps.iter().filter(|step| step.status == Status::InProgress).count();
+        if busy > 1 {
+            return Err(ToolError::invalid_args(format!("{busy} steps are in progress; at most one can be."))
+                .with_hint("Leave one of them in progress and send all steps again; nothing was kept."));
+        }
+        hands.rewrite(Book::Plan, |plan: &mut Output| {
+            *plan = Output { steps: steps.clone(), explanation: explanation.clone() };
+            Ok(plan.clone())
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! `skill`: lists skills and loads one (C-56): a folder with instructions for a kind of work, in `SKILL.md`. A skill that
+//! lists the tools it works with holds the session to them once it is loaded (C-14).
+
+mod front_matter;
+mod tool_names;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{
+    AllowedTools, Effect, ErrorCode, Hands, Permission, Risk, Shelf, SkillFolder, Spec, Tool, ToolError,
+};
+
+use self::front_matter::FrontMatter;
+
+/// Lists and loads skills.
+pub struct Skill;
+
+/// Which skill.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// The skill to load; left out, all of them are listed.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// What is known of a skill without loading it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Summary {
+    /// Its name.
+    name: String,
+    /// What it does and when to use it.
+    description: String,
+    /// Whose it is.
+    shelf: Shelf,
+}
+
+/// A folder that isn't a proper skill.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Unusable {
+    /// Where it is.
+    path: String,
+    /// What is wrong with it.
+    reason: String,
+}
+
+/// The skills there are, or the one that was loaded.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// The skills there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skills: Vec<Summary>,
+    /// Folders that aren't proper skills, for the person to mend.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unusable: Vec<Unusable>,
+    /// The loaded skill's instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    /// The loaded skill's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The other files in it, relative to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    /// The tools that the skill lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<String>>,
+    /// What that list means here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_tools: Option<AllowedTools>,
+}
+
+impl Tool for Skill {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "skill",
+        version: "1.0.0",
+        description: "List the skills there are, or load one by name: instructions for a kind of work. Load the one that \
+                      fits before you begin such work.",
+        risk: Risk::Low,
+        permissions: &[Permission::Agent],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        vec![Effect::Skill { name: args.name.clone() }]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        let folders = hands.blocking(Hands::skills).await?;
+        match args.name {
+            None => Ok(list(&folders)),
+            Some(name) => load(&name, &folders, hands),
+        }
+    }
+}
+
+fn list(folders: &[SkillFolder]) -> Output {
+    let mut output = Output::default();
+    for folder in folders {
+        match read(folder) {
+            Ok((facts, _)) => {
+                output.skills.push(Summary { name: facts.name, description: facts.description, shelf: folder.shelf })
+            }
+            Err(error) => output.unusable.push(Unusable { path: folder.path.clone(), reason: error.message }),
+        }
+    }
+    output
+}
+
+fn load(name: &str, folders: &[SkillFolder], hands: &Hands) -> Result<Output, ToolError> {
+    let folder = folders.iter().find(|folder| folder.name == name).ok_or_else(|| {
+        let known: Vec<&str> = folders.iter().map(|folder| folder.name.as_str()).collect();
+        let hint = match known[..] {
+            [] => "There are no skills here. Project skills count once the person has run `toolgate trust`.".into(),
+            _ => format!("The skills here are: {}.", known.join(", ")),
+        };
+        ToolError::new(ErrorCode::NotFound, format!("There is no skill `{name}`.")).with_hint(hint)
+    })?;
+    let (facts, body) = read(folder)?;
+    let tools = facts.allowed_tools.as_deref().map(tool_names::ours);
+    let allowed_tools = tools.clone().map(|tools| hands.activate(folder, tool_names::with_own(tools))).transpose()?;
+    Ok(Output {
+        content: Some(body.to_owned()),
+        path: Some(folder.path.clone()),
+        files: folder.files.clone(),
+        tools,
+        allowed_tools,
+        ..Output::default()
+    })
+}
+
+/// A skill's front matter, checked, and its instructions.
+fn read(folder: &SkillFolder) -> Result<(FrontMatter, &str), ToolError> {
+    let text = folder.text.as_ref().map_err(Clone::clone)?;
+    front_matter::read(text, &folder.name).map_err(|fault| {
+        ToolError::new(ErrorCode::IoError, format!("The skill `{}` can't be used: {fault}", folder.name))
+            .with_hint(format!("Ask the person to mend `{}/SKILL.md`, or work without it.", folder.path))
+    })
+}

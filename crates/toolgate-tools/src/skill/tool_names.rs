@@ -1,0 +1,85 @@
+//! The tools that skills list, in the words of the client they were written for, and what they are called here.
+
+/// What other clients call our tools.
+const KNOWN: &[(&str, &str)] = &[
+    ("applypatch", "patch"),
+    ("askuserquestion", "ask"),
+    ("bash", "shell"),
+    ("glob", "find"),
+    ("ls", "list"),
+    ("multiedit", "edit"),
+    ("runterminalcmd", "shell"),
+    ("todoread", "todo_read"),
+    ("todowrite", "todo_write"),
+    ("updateplan", "plan"),
+    ("viewimage", "image"),
+    ("webfetch", "fetch"),
+];
+
+/// Tools that touch nothing but the agent itself: no skill can do without them, and none gains by them.
+const OWN: &[&str] = &["artifact", "ask", "display", "plan", "skill", "todo_read", "todo_write"];
+
+/// A list as it stands in the front matter, in our own names: `Read Bash(git log:*)` is `read`, `shell(git log)`.
+pub(super) fn ours(listed: &str) -> Vec<String> {
+    split(listed).iter().map(|entry| our(entry)).collect()
+}
+
+/// Those, and the tools that every agent needs.
+pub(super) fn with_own(mut tools: Vec<String>) -> Vec<String> {
+    tools.extend(OWN.iter().map(|name| (*name).to_owned()));
+    tools
+}
+
+fn our(entry: &str) -> String {
+    let (name, words) = match entry.strip_suffix(')').and_then(|entry| entry.split_once('(')) {
+        Some((name, words)) => (name, Some(words)),
+        None => (entry, None),
+    };
+    let plain: String = name.chars().filter(|letter| !matches!(letter, '_' | '-')).collect::<String>().to_lowercase();
+    let name = match KNOWN.iter().find(|(theirs, _)| *theirs == plain) {
+        Some((_, ours)) => (*ours).to_owned(),
+        None => name.to_lowercase(),
+    };
+    match words.map(|words| words.trim_end_matches('*').trim_end_matches(':').trim()) {
+        None | Some("") => name,
+        Some(words) => format!("{name}({words})"),
+    }
+}
+
+/// Entries are separated by spaces or commas, but not inside brackets.
+fn split(listed: &str) -> Vec<String> {
+    let (mut entries, mut depth) = (vec![String::new()], 0_usize);
+    for letter in listed.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match letter {
+            ' ' | ',' | '\t' | '\n' if depth == 0 => entries.push(String::new()),
+            _ => entries.last_mut().expect("there is always one").push(letter),
+        }
+    }
+    entries.retain(|entry| !entry.is_empty());
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_clients_become_ours() {
+        for (listed, expected) in [
+            ("read grep", &["read", "grep"][..]),
+            ("Read, Write, Glob", &["read", "write", "find"]),
+            ("Bash(git log:*) Bash(npm run test)", &["shell(git log)", "shell(npm run test)"]),
+            ("Bash(*)", &["shell"]),
+            ("TodoWrite todo_read", &["todo_write", "todo_read"]),
+            ("mcp__github__list", &["mcp__github__list"]),
+            ("", &[]),
+        ] {
+            assert_eq!(ours(listed), expected, "{listed}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `todo_write`: replaces the whole list of things to do (C-55). A list that is replaced whole can't drift apart from
+//! what the model believes is on it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, Spec, Tool, ToolError};
+
+use crate::todo::{List, Status, Todo};
+
+/// Replaces the list of things to do.
+pub struct TodoWrite;
+
+/// The new list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Everything to do, in order; what isn't on it is forgotten. At most one may be in progress.
+    #[schemars(length(max = 200))]
+    todos: Vec<Todo>,
+}
+
+impl Tool for TodoWrite {
+    type Args = Args;
+    type Output = List;
+
+    const SPEC: Spec = Spec {
+        name: "todo_write",
+        version: "1.0.0",
+        description: "Replace the list of things to do. Use it for work of several steps: mark one as in progress \
+                      before you begin it, and as completed as soon as it is done.",
+        risk: Risk::Low,
+        permissions: &[Permission::Agent],
+        side_effects: &[],
+        parallel: true,
+    };
+
+    fn effects(&self, _args: &Args) -> Vec<Effect> {
+        vec![Effect::Note { book: Book::Todo, access: Access::Write }]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<List, ToolError> {
+        let busy = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == Status::InProgress);
+        let busy: Vec<String> = busy.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();
+        if busy.len() > 1 {
+            let message = format!("{} things are in progress: numbers {}.", busy.len(), busy.join(", "));
+            return Err(ToolError::invalid_args(message)
+                .with_hint("Leave one of them in progress and send the whole list again; nothing was kept."));
+        }
+        hands.rewrite(Book::Todo, |todos: &mut Vec<Todo>| {
+            todos.clone_from(&args.todos);
+            Ok(())
+        })?;
+        Ok(args.todos.into())
+    }
+}

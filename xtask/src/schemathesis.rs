@@ -1,0 +1,91 @@
+//! `cargo xtask test --only http`: the HTTP server against its own description. Schemathesis makes requests out of
+//! the description, right and wrong ones, and none of them may be answered with a server error.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command_line::{CommandLine, repository_root};
+use crate::step::Outcome;
+
+/// The version that is known to read OpenAPI 3.1 as we write it.
+const VERSION: &str = "4.32.5";
+
+/// Requests for each operation.
+const EXAMPLES: &str = "60";
+
+pub(crate) fn run() -> Result<Outcome> {
+    let program = install()?;
+    CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
+    let server = Server::start(&target_folder().join("debug/toolgate"))?;
+    CommandLine::new(&program.display().to_string())
+        .words(["run", &format!("{}/openapi.json", server.address)])
+        .words(["--header", &format!("Authorization: Bearer {}", server.token)])
+        .words(["--checks", "not_a_server_error", "--max-examples", EXAMPLES, "--generation-deterministic"])
+        .words(["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--no-color"])
+        .run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Puts schemathesis into an environment of its own beneath the build folder, and says where it is.
+fn install() -> Result<PathBuf> {
+    let folder = target_folder().join(format!("python/schemathesis-{VERSION}"));
+    let program = folder.join("bin/schemathesis");
+    if !program.is_file() {
+        let text = folder.display().to_string();
+        CommandLine::new("python3 -m venv").words([&text]).run()?;
+        let pip = folder.join("bin/pip").display().to_string();
+        CommandLine::new(&pip).words(["install", "--quiet", &format!("schemathesis=={VERSION}")]).run()?;
+    }
+    Ok(program)
+}
+
+fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository_root().join("target"), PathBuf::from)
+}
+
+/// A server in a workspace and a home of its own; both go away with it.
+struct Server {
+    child: Child,
+    folder: PathBuf,
+    address: String,
+    token: String,
+}
+
+impl Server {
+    fn start(program: &Path) -> Result<Self> {
+        let folder = target_folder().join(format!("schemathesis-{}", std::process::id()));
+        let workspace = folder.join("workspace");
+        std::fs::create_dir_all(&workspace)?;
+        let mut child = Command::new(program)
+            .args(["--json", "serve", "--listen", "127.0.0.1:0"])
+            .current_dir(&workspace)
+            .env("HOME", &folder)
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("a pipe")?).read_line(&mut line)?;
+        let mut server = Self { child, folder, address: String::new(), token: String::new() };
+        let Some(address) = line.split('"').find(|word| word.starts_with("http://")) else {
+            bail!("the server didn't say where it listens: {line}");
+        };
+        address.clone_into(&mut server.address);
+        let token = std::fs::read_to_string(server.folder.join(".local/state/toolgate/http.token"))?;
+        token.trim().clone_into(&mut server.token);
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
