@@ -69,6 +69,13 @@ const BENCHES: &[Bench] = &[
         measures: "starting a confined command, prepared and from nothing, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
     },
+    Bench {
+        name: "mcp",
+        package: "toolgate-cli",
+        targets: &["mcp"],
+        measures: "starting the MCP server, reading 4 KiB, and memory after 10,000 calls",
+        peer: "rust-mcp-filesystem and server-filesystem, as far as they are installed",
+    },
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {

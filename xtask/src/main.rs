@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod bench;
+mod clients;
 mod command_line;
 mod fuzz;
 mod schemathesis;

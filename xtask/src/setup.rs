@@ -26,6 +26,8 @@ const PACKAGES: &[Package] = &[
     Package { command: "python3", apt: "python3-venv", why: "schemathesis tries the HTTP server" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
+    Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },
+    Package { command: "python3", apt: "python3-venv", why: "tests talk to real clients of MCP" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use crate::clients;
 use crate::command_line::CommandLine;
 use crate::schemathesis;
 use crate::setup;
@@ -37,6 +38,7 @@ fn steps(full: bool) -> Vec<Step> {
             run_tests("--package toolgate-journal --features postgres --test postgres", "")
         }),
         Step::new("http", "no request breaks the HTTP server", schemathesis::run),
+        Step::new("clients", "real clients of MCP, and the public conformance suite", clients::run),
         Step::command(
             "doctest",
             "the examples in the documentation",

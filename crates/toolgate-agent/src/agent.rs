@@ -94,8 +94,7 @@ impl Agent {
     /// Works on a task until there is an answer, or a limit is reached, or somebody stops it. Its time begins now.
     pub async fn work(mut self, task: &str, cancel: CancellationToken) -> Outcome {
         self.house.budget = Budget::begin(&self.house.controls);
-        let kind =
-            Definition { name: FIRST.into(), description: String::new(), instructions: String::new(), tools: None };
+        let kind = Definition { name: FIRST.into(), ..Definition::default() };
         let post = Post { kind, parent: None, depth: 0 };
         Worker::new(Arc::new(self.house), self.session, post, cancel).work(task).await
     }

@@ -17,7 +17,9 @@ const FREED: f64 = 0.4;
 /// A conversation and how much of it the model can take.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    pub(crate) entries: Vec<Entry>,
+    entries: Vec<Entry>,
+    /// Bytes of all entries.
+    bytes: usize,
     /// Tokens that fit.
     room: u64,
     /// Tokens that everything else takes: the instructions and the tools.
@@ -36,7 +38,7 @@ pub(crate) struct Masked {
 impl Conversation {
     pub(crate) fn new(room: u64, fixed_bytes: usize) -> Self {
         let rate = 0.25;
-        Self { entries: Vec::new(), room, fixed: (fixed_bytes as f64 * rate) as u64, rate }
+        Self { entries: Vec::new(), bytes: 0, room, fixed: (fixed_bytes as f64 * rate) as u64, rate }
     }
 
     /// Learns from what the provider counted for what it was last shown.
@@ -46,13 +48,24 @@ impl Conversation {
         }
     }
 
+    /// Adds what was said or observed.
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.bytes += size(&entry);
+        self.entries.push(entry);
+    }
+
+    /// All of it.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// Bytes of the conversation.
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.iter().map(size).sum()
+        self.bytes
     }
 
     fn tokens(&self) -> u64 {
-        self.fixed + (self.bytes() as f64 * self.rate) as u64
+        self.fixed + (self.bytes as f64 * self.rate) as u64
     }
 
     /// Whether the model can't take it all.
@@ -68,23 +81,22 @@ impl Conversation {
             return Ok(masked);
         }
         let aim = (self.room as f64 * (1.0 - FREED)) as u64;
-        let old = self.old_results();
-        let before = old.last().copied().unwrap_or_default();
-        for index in old {
-            if self.tokens() <= aim {
-                return Ok(masked);
-            }
-            if let Entry::Observed(observations) = &mut self.entries[index] {
-                observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
-            }
-        }
-        for index in 0..before {
+        let results = self.old_results();
+        let calls = 0..results.last().copied().unwrap_or_default();
+        for index in results.into_iter().chain(calls) {
             if self.tokens() <= aim {
                 break;
             }
-            if let Entry::Answered(answer) = &mut self.entries[index] {
-                mask_arguments(answer, artifacts, &mut masked)?;
+            let entry = &mut self.entries[index];
+            let before = size(entry);
+            match entry {
+                Entry::Observed(observations) => {
+                    observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
+                }
+                Entry::Answered(answer) => mask_arguments(answer, artifacts, &mut masked)?,
+                Entry::Told(_) => {}
             }
+            self.bytes = self.bytes - before + size(entry);
         }
         Ok(masked)
     }

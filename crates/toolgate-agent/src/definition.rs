@@ -1,17 +1,22 @@
 //! The kinds of agents that can be set to work: what each is told, and the tools that it can't go beyond.
 
+use serde::Deserialize;
 use toolgate_policy::Ceiling;
 
 /// A kind of agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Its name.
+    #[serde(skip)]
     pub name: String,
     /// What it is good for, for the model that may send it.
     pub description: String,
     /// What it is told beside its task.
+    #[serde(default)]
     pub instructions: String,
     /// The tools that it can't go beyond; none for the tools of whoever sends it.
+    #[serde(default)]
     pub tools: Option<Vec<String>>,
 }
 
@@ -35,6 +40,23 @@ impl Definition {
                 tools: Some(reading.map(str::to_owned).to_vec()),
             },
         ]
+    }
+
+    /// Reads a kind of this name from TOML.
+    ///
+    /// ```
+    /// let text = r#"
+    ///     description = "Reviews a change and reports what is wrong with it."
+    ///     instructions = "Look for mistakes, not for style."
+    ///     tools = ["read", "grep", "list"]
+    /// "#;
+    /// let reviewer = toolgate_agent::Definition::parse("reviewer", text).unwrap();
+    /// assert_eq!((reviewer.name.as_str(), reviewer.tools.unwrap().len()), ("reviewer", 3));
+    /// assert!(toolgate_agent::Definition::parse("x", "tools = []").unwrap_err().contains("description"));
+    /// ```
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let kind: Self = toml::from_str(text).map_err(|fault| format!("The agent `{name}` can't be read: {fault}"))?;
+        Ok(Self { name: name.to_owned(), ..kind })
     }
 
     /// What its session can't go beyond.

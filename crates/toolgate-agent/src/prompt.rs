@@ -19,11 +19,20 @@ const SENT: &str = "\
 Another agent sent you. It sees only your final answer, so put everything it needs into that. Nobody will answer \
 questions.";
 
-/// The instructions for an agent of this kind.
-pub(crate) fn instructions(kind: &Definition, is_sent: bool, workspace_says: Option<&str>) -> String {
+/// The instructions for an agent of this kind, which can send those.
+pub(crate) fn instructions(
+    kind: &Definition,
+    is_sent: bool,
+    others: &[Definition],
+    workspace_says: Option<&str>,
+) -> String {
     let mut parts = vec![EVERY_AGENT.to_owned()];
     if is_sent {
         parts.push(SENT.to_owned());
+    }
+    if !others.is_empty() {
+        let lines: Vec<String> = others.iter().map(|kind| format!("- {}: {}", kind.name, kind.description)).collect();
+        parts.push(format!("With `task` and `agents` you can send these agents:\n{}", lines.join("\n")));
     }
     if !kind.instructions.is_empty() {
         parts.push(kind.instructions.clone());
@@ -32,4 +41,22 @@ pub(crate) fn instructions(kind: &Definition, is_sent: bool, workspace_says: Opt
         parts.push(format!("The workspace's own instructions (AGENTS.md):\n\n{words}"));
     }
     parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_told_what_it_is_whom_it_can_send_and_what_the_workspace_wants() {
+        let kinds = Definition::built_in();
+        let explorer = kinds.iter().find(|kind| kind.name == "explore").unwrap();
+        let text = instructions(explorer, true, &kinds, Some("Be kind."));
+        for words in ["Another agent sent you", "You only look", "- general: ", "(AGENTS.md):\n\nBe kind."] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let first = Definition { name: "main".into(), ..Definition::default() };
+        let text = instructions(&first, false, &[], None);
+        assert!(!text.contains("sent you") && !text.contains("you can send") && !text.contains("AGENTS.md"), "{text}");
+    }
 }

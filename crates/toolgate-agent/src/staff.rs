@@ -70,18 +70,21 @@ impl Staff {
 
     /// Whether one more may be sent.
     fn check_limits(&self) -> Result<(), ToolError> {
-        let limit = |message: String| Err(ToolError::new(ErrorCode::LimitReached, message));
+        let reached =
+            |message: String, next: &str| Err(ToolError::new(ErrorCode::LimitReached, message).with_hint(next));
         let controls = &self.house.controls;
         if self.depth >= controls.depth {
-            return limit(format!("Agents can send others {} deep, and no deeper.", controls.depth))
-                .map_err(|error: ToolError| error.with_hint("Do this yourself."));
+            return reached(
+                format!("Agents can send others {} deep, and no deeper.", controls.depth),
+                "Do it yourself.",
+            );
         }
         let working = self.members().values().filter(|member| member.is_working()).count();
         if working >= controls.agents_at_once as usize {
-            return limit(format!("{working} agents are at work already. Wait for one of them."));
+            return reached(format!("{working} agents are at work already."), "Wait for one of them with `agents`.");
         }
         if self.house.sent.fetch_add(1, Ordering::Relaxed) >= controls.agents {
-            return limit(format!("This task may send {} agents, and has.", controls.agents));
+            return reached(format!("This task may send {} agents, and has.", controls.agents), "Do it yourself.");
         }
         Ok(())
     }
@@ -109,7 +112,7 @@ impl Agents for Staff {
         self.check_limits()?;
         let cancel = errand.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
         let post = Post { kind, parent: Some(errand.tool_call_id), depth: self.depth + 1 };
-        let worker = Worker::new(Arc::clone(&self.house), self.session.clone(), post, cancel.clone());
+        let worker = Worker::new(Arc::clone(&self.house), self.session.for_another_agent(), post, cancel.clone());
         let (id, inbox) = (worker.id().to_owned(), worker.inbox());
         let (tell, outcome) = watch::channel(None);
         self.members().insert(id.clone(), Member { agent: errand.agent, inbox, cancel, outcome });

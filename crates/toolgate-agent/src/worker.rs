@@ -28,6 +28,9 @@ use crate::staff::Staff;
 /// From here on the model is told that it goes in circles.
 const WORTH_A_WORD: u32 = 3;
 
+/// Calls that one turn may hold.
+const MOST_CALLS: usize = 64;
+
 /// One agent at work.
 pub(crate) struct Worker {
     house: Arc<House>,
@@ -71,9 +74,11 @@ impl Worker {
         session.agents = None;
         let staff = Arc::new(Staff::new(Arc::clone(&house), session.clone(), post.depth, cancel.clone()));
         session.agents = Some(Arc::clone(&staff) as _);
-        let tools: Vec<Declaration> = house.gate.offered(&session.ceilings).cloned().collect();
+        let tools: Vec<Declaration> = house.gate.offered(&session.ceilings()).cloned().collect();
         let is_sent = post.parent.is_some();
-        let system = prompt::instructions(&post.kind, is_sent, house.workspace_says.as_deref());
+        let can_send = post.depth < house.controls.depth && tools.iter().any(|tool| tool.name == "task");
+        let others = if can_send { house.kinds.as_slice() } else { &[] };
+        let system = prompt::instructions(&post.kind, is_sent, others, house.workspace_says.as_deref());
         let fixed = system.len() + tools.iter().map(length).sum::<usize>();
         Self {
             id: format!("agent_{}", house.gate.clock().id().simple()),
@@ -153,7 +158,7 @@ impl Worker {
     }
 
     fn begin(&mut self, task: &str) -> Result<(), Stopped> {
-        self.conversation.entries.push(Entry::Told(task.to_owned()));
+        self.conversation.push(Entry::Told(task.to_owned()));
         self.record(Happening::AgentStarted {
             agent: self.post.kind.name.clone(),
             model: self.house.model.name().to_owned(),
@@ -176,11 +181,12 @@ impl Worker {
     }
 
     fn read_messages(&mut self) {
-        let messages = self.inbox.take().into_iter();
-        self.conversation.entries.extend(messages.map(Entry::Told));
+        for message in self.inbox.take() {
+            self.conversation.push(Entry::Told(message));
+        }
         if self.turn > 1 && self.turn == self.house.controls.turns {
             let last = "This is your last turn. Give your final answer now, with what you have.";
-            self.conversation.entries.push(Entry::Told(last.into()));
+            self.conversation.push(Entry::Told(last.into()));
         }
     }
 
@@ -215,8 +221,8 @@ impl Worker {
             let why = format!("{} answers in a row couldn't be understood. The last: {reason}", self.misunderstood);
             return Err(Stopped::new(Finish::InvalidAnswers, self.clean(&why)));
         }
-        self.conversation.entries.push(Entry::Answered(answer));
-        self.conversation.entries.push(Entry::Told(reason));
+        self.conversation.push(Entry::Answered(answer));
+        self.conversation.push(Entry::Told(reason));
         Ok(())
     }
 
@@ -226,15 +232,15 @@ impl Worker {
         let observed = answer.calls.iter().zip(replies).map(|(call, reply)| observation(call, reply)).collect();
         let names: Vec<&str> = answer.calls.iter().map(|call| call.name.as_str()).collect();
         let names = names.join(", ");
-        self.conversation.entries.push(Entry::Answered(answer));
-        self.conversation.entries.push(Entry::Observed(observed));
+        self.conversation.push(Entry::Answered(answer));
+        self.conversation.push(Entry::Observed(observed));
         if times >= self.house.controls.repetitions {
             let why = format!("The same calls ({names}) brought the same results {times} times.");
             return Err(Stopped::new(Finish::NoProgress, why));
         }
         if times >= WORTH_A_WORD {
             let word = format!("These calls brought the same results {times} times. Try another way, or finish.");
-            self.conversation.entries.push(Entry::Told(word));
+            self.conversation.push(Entry::Told(word));
         }
         Ok(())
     }
@@ -286,6 +292,11 @@ fn understand(answer: Answer) -> Step {
         () if answer.fault.is_some() => {
             let reason = answer.fault.clone().unwrap_or_default();
             Step::Fault(answer, reason)
+        }
+        () if answer.calls.len() > MOST_CALLS => {
+            let reason = format!("You asked for {} calls at once; {MOST_CALLS} are the most.", answer.calls.len());
+            // A call that stays in the conversation wants a reply.
+            Step::Fault(Answer { calls: Vec::new(), raw: Vec::new(), ..answer }, reason)
         }
         () if !answer.calls.is_empty() => Step::Calls(answer),
         () if answer.cut => Step::Fault(answer, "Your answer was cut off, because it was too long. Be shorter.".into()),

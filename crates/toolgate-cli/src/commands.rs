@@ -52,6 +52,7 @@ Examples:
   toolgate run \"make the tests pass\" --model anthropic:claude-sonnet-4-5
   toolgate init                                    write a policy file for this folder
   toolgate call list                               what is in this folder
+  toolgate serve --stdio                           be the hands of an agent, by MCP
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
   toolgate serve                                   serve the tools over HTTP, on loopback
@@ -84,10 +85,10 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Serve(serve::Serve),
     Run(run::Run),
     Demo(demo::Demo),
     Call(call::Call),
+    Serve(serve::Serve),
     Tools(tools::Tools),
     Policy(policy::Policy),
     Approvals(approvals::Approvals),
@@ -132,10 +133,10 @@ impl Program {
             Ok(Setting { place, json: self.common.json })
         };
         match self.verb {
-            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Run(verb) => verb.run(&setting()?),
             Verb::Demo(verb) => verb.run(),
             Verb::Call(verb) => verb.run(&setting()?),
+            Verb::Serve(verb) => verb.run(&setting()?),
             Verb::Tools(verb) => verb.run(&setting()?),
             Verb::Policy(verb) => verb.run(&setting()?),
             Verb::Approvals(verb) => verb.run(&setting()?),

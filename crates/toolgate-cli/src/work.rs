@@ -1,6 +1,7 @@
 //! Working through the inbox (C-40): a supervisor takes one task at a time, a worker does it, and a commander brings the
 //! answer back and the person's words in.
 
+mod chat;
 mod commander;
 mod notice;
 mod supervisor;

@@ -39,7 +39,7 @@ impl Asked {
             ..=MOST_ARGUMENT_BYTES => strict_json::parse(text.as_bytes()).map_err(|error| unreadable(error, text)),
             length => Err(too_long(length)),
         };
-        Self { id: id.into(), name: name.into(), args, shape: Shape::Function }
+        Self { id: bounded(id), name: bounded(name), args, shape: Shape::Function }
     }
 
     /// A custom tool call: the arguments are one text, as it is.
@@ -48,7 +48,7 @@ impl Asked {
             ..=MOST_ARGUMENT_BYTES => Ok(Value::from(input)),
             length => Err(too_long(length)),
         };
-        Self { id: id.into(), name: name.into(), args, shape: Shape::Custom }
+        Self { id: bounded(id), name: bounded(name), args, shape: Shape::Custom }
     }
 
     /// A local shell call: words, folder, time and variables become one `shell` call.
@@ -60,6 +60,13 @@ impl Asked {
     pub fn shown_arguments(&self) -> Value {
         self.args.clone().unwrap_or_else(|_| json!({}))
     }
+}
+
+/// A name or an id that goes on and on isn't one, and stands in every event.
+fn bounded(text: impl Into<String>) -> String {
+    let mut text = text.into();
+    text.truncate(text.floor_char_boundary(200));
+    text
 }
 
 fn unreadable(error: ToolError, text: &str) -> ToolError {

@@ -53,7 +53,7 @@ pub struct AgentNode {
     pub turns: Vec<Turn>,
     /// The call that set it to work.
     #[serde(skip)]
-    parent: Option<String>,
+    pub parent: Option<String>,
 }
 
 /// One round of model and tools.

@@ -24,6 +24,31 @@ pub struct Question<'a> {
     pub effects: &'a [Located],
     /// The sets of tools that whoever made the call is held to.
     pub ceilings: &'a [Ceiling],
+    /// The places that whoever made the call is held to, if any.
+    pub bounds: Option<&'a Bounds>,
+}
+
+/// The places that a call is held to: what a client has open (C-14). They can only narrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// Whose they are, such as `the client's roots`.
+    pub source: String,
+    /// The places; each covers what is beneath it.
+    pub places: Vec<Place>,
+}
+
+impl Bounds {
+    /// Whether an effect stays within. A command can go anywhere in the workspace, so it doesn't.
+    fn hold(&self, located: &Located) -> bool {
+        match (&located.effect, &located.written, &located.real) {
+            (Effect::Run { .. }, _, _) => false,
+            (_, Some(written), Some(real)) => {
+                let is_covered = |place: &Place| self.places.iter().any(|bound| bound.covers(place));
+                is_covered(written) && is_covered(real)
+            }
+            (effect, ..) => effect.path().is_none(),
+        }
+    }
 }
 
 impl Policy {
@@ -36,6 +61,10 @@ impl Policy {
         self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
         for (index, located) in effects.iter().enumerate() {
             self.on_effect(index, located, &mut opinions);
+            if question.bounds.is_some_and(|bounds| !bounds.hold(located)) {
+                let (decision, layer, effect) = (Decision::Deny, Layer::Builtin, Some(index));
+                opinions.push(Opinion { decision, layer, effect, topic: Topic::Call, voice: Voice::OutOfBounds });
+            }
         }
         for command in &case.commands {
             self.on_command(command, &mut opinions);
@@ -239,7 +268,7 @@ fn places(located: &Located) -> Option<(&Place, Option<&Place>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{compiled, connect, judge, judge_tool, layer, policy, run, tool};
+    use crate::testing::{compiled, connect, judge, judge_tool, layer, located, policy, run, tool};
     use Decision::{Allow, Ask, Deny};
     use toolgate_contract::{ErrorCode, Risk};
 
@@ -393,7 +422,7 @@ mod tests {
         let decide = |text: &str, written: &str, real: &str| {
             let place = |path| Some(Place::in_workspace(path));
             let effects = [Located { effect: Effect::delete(written), written: place(written), real: place(real) }];
-            policy(text).judge(&Question { tool: &probe, effects: &effects, ceilings: &[] }).decision
+            policy(text).judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
         };
         let deny = "preset = 'full'\nrules = [{ decision = 'deny', path = 'secret' }]";
         let allow = "rules = [{ decision = 'allow', path = 'tmp' }]";
@@ -420,7 +449,7 @@ mod tests {
             let path = effect.path().unwrap().1.to_owned();
             let place = |root| Some(Place { root, path: path.clone() });
             let effects = [Located { effect, written: place(written), real: place(real) }];
-            policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[] }).decision
+            policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
         };
         for (written, real, reads, writes) in [
             (0, 0, Allow, Allow),
@@ -440,7 +469,8 @@ mod tests {
     fn a_path_that_nobody_located_is_refused() {
         let effects = [Located::nowhere(Effect::read("a"))];
         let probe = tool("probe", Risk::Low, &[]);
-        let verdict = policy("preset = 'full'").judge(&Question { tool: &probe, effects: &effects, ceilings: &[] });
+        let verdict =
+            policy("preset = 'full'").judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None });
         assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace));
     }
 
@@ -480,6 +510,31 @@ mod tests {
         assert_eq!(decide("preset = 'autonomous'", &writes(MANY_FILES + 1)), Deny);
         assert_eq!(decide("rules = [{ decision = 'allow', tool = 'probe' }]", &writes(MANY_FILES + 1)), Allow);
         assert_eq!(decide("rules = [{ decision = 'allow', path = '**' }]", &writes(MANY_FILES + 1)), Ask);
+    }
+
+    #[test]
+    fn a_call_that_is_held_to_places_stays_in_them() {
+        let bounds = Bounds { source: "the client's roots".into(), places: vec![Place::in_workspace("src")] };
+        let probe = tool("probe", Risk::Low, &[]);
+        let led = |effect: Effect, real: &str| Located { real: Some(Place::in_workspace(real)), ..located(effect) };
+        for (effect, expected) in [
+            (located(Effect::read("src/a.rs")), Allow),
+            (located(Effect::write("src")), Allow),
+            (located(Effect::Speak), Allow),
+            (located(Effect::read("")), Deny),
+            (located(Effect::read("srcs/a.rs")), Deny),
+            (led(Effect::read("src/link"), "other/a.rs"), Deny),
+            (led(Effect::read("link"), "src/a.rs"), Deny),
+            (located(run("ls src")), Deny),
+        ] {
+            let effects = [effect];
+            let question = Question { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+            assert_eq!(policy("preset = 'full'").judge(&question).decision, expected, "{effects:?}");
+        }
+        let effects = [located(Effect::read("other"))];
+        let question = Question { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+        let verdict = policy("rules = [{ decision = 'allow', path = '**' }]").judge(&question);
+        assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace), "no rule lifts it");
     }
 
     #[test]

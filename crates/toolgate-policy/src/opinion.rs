@@ -60,6 +60,8 @@ pub(crate) enum Voice {
     ToolSet(usize),
     /// A ceiling of this call, by its number.
     Ceiling(usize),
+    /// It goes beyond the places that the call is held to.
+    OutOfBounds,
     /// A change in a root that is only for reading.
     ReadOnlyRoot,
     /// Nobody looked where this path leads.

@@ -97,7 +97,7 @@ fn input(layer: Layer, trusted: bool, config: Config) -> LayerInput {
 
 fn decide(layers: Vec<LayerInput>, (risk, permissions, effects): &Call) -> Decision {
     let probe = tool("probe", *risk, permissions);
-    compiled(layers).policy.judge(&Question { tool: &probe, effects, ceilings: &[] }).decision
+    compiled(layers).policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None }).decision
 }
 
 fn layers() -> impl Strategy<Value = Vec<LayerInput>> {
@@ -137,7 +137,7 @@ proptest! {
         let (risk, permissions, effects) = &call;
         let probe = tool("probe", *risk, permissions);
         let policy = compiled(layers).policy;
-        let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[] });
+        let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None });
         prop_assert_eq!(verdict.decision, verdict.decided_by.decision);
         prop_assert_eq!(verdict.decided_by.code.is_some(), verdict.decision == Decision::Deny);
         prop_assert_eq!(verdict.asks.contains(&verdict.decided_by), verdict.decision == Decision::Ask);
@@ -150,7 +150,7 @@ proptest! {
         let probe = tool("probe", Risk::Low, &[]);
         if let (Some((access, _)), Some(real)) = (located.effect.path(), &located.real) && policy.hides(access, real) {
             let effects = std::slice::from_ref(&located);
-            let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[] });
+            let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None });
             prop_assert_eq!(verdict.decision, Decision::Deny);
         }
     }
@@ -167,7 +167,7 @@ proptest! {
             Located::nowhere(run(&text)),
             Located { effect: Effect::write(text.clone()), written: place.clone(), real: place },
         ];
-        let verdict = policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[] });
+        let verdict = policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None });
         prop_assert!(verdict.decision >= Decision::Ask, "the network is never silently open");
     }
 }

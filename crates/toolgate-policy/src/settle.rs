@@ -125,6 +125,11 @@ impl Policy {
                 };
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
             }
+            Voice::OutOfBounds => {
+                let source = question.bounds.map_or("the session", |bounds| bounds.source.as_str());
+                let reason = format!("It goes beyond {source}, which this session is held to.");
+                (name(format!("places of {source}")), reason, ErrorCode::PathOutsideWorkspace)
+            }
             Voice::ReadOnlyRoot => {
                 let reason = "The path lies in a root that is only for reading.".to_owned();
                 (name("deny changes in read-only roots".into()), reason, ErrorCode::PolicyDenied)

@@ -67,5 +67,5 @@ pub(crate) fn judge(policy: &Policy, effects: &[Effect]) -> Verdict {
 
 pub(crate) fn judge_tool(policy: &Policy, tool: &Declaration, effects: &[Effect], ceilings: &[Ceiling]) -> Verdict {
     let effects: Vec<_> = effects.iter().cloned().map(located).collect();
-    policy.judge(&Question { tool, effects: &effects, ceilings })
+    policy.judge(&Question { tool, effects: &effects, ceilings, bounds: None })
 }

@@ -172,14 +172,17 @@ impl Gate {
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let tool = self.registry.find(&call.name)?;
         let effects = self.locate(tool.prepare(call)?.effects())?;
-        let verdict = self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings });
+        let verdict =
+            self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings, bounds: None });
         Ok(Judgement { effects, verdict })
     }
 
     /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
     pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
         let tool = self.registry.find(tool).ok()?.declaration();
-        let judge = |effects: Vec<Located>| self.policy.judge(&Question { tool, effects: &effects, ceilings: &[] });
+        let judge = |effects: Vec<Located>| {
+            self.policy.judge(&Question { tool, effects: &effects, ceilings: &[], bounds: None })
+        };
         Some(self.locate(effects).map(judge))
     }
 

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
-use toolgate_policy::Ceiling;
+use toolgate_policy::{Bounds, Ceiling};
 
 use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
-use crate::approval::{Approver, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
 use crate::skills::ActiveSkills;
 
@@ -70,6 +69,7 @@ pub struct Session {
     pub agents: Option<Arc<dyn Agents>>,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
+    bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
 }
 
 impl Session {
@@ -94,6 +94,7 @@ impl Session {
             agents: None,
             skills: Arc::default(),
             grants: Arc::default(),
+            bounds: Arc::default(),
         }
     }
 
@@ -137,12 +138,28 @@ impl Session {
         [self.ceilings.clone(), self.skills.ceilings()].concat()
     }
 
+    /// A session for an agent that this one's sends: the same run and grants, and no more rights. The skills that it
+    /// loads itself hold it alone.
+    #[must_use]
+    pub fn for_another_agent(&self) -> Self {
+        Self { skills: Arc::new(self.skills.copied()), ..self.clone() }
+    }
+
     /// Asks in the front end's own way and at the desk; whoever answers first has answered.
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
         match &self.desk {
             None => self.approver.ask(request).await,
             Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
         }
+    }
+
+    /// From the next call on, the session is held to these places, or to none in particular.
+    pub fn hold_to(&self, bounds: Option<Bounds>) {
+        *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
+    }
+
+    pub(crate) fn bounds(&self) -> Option<Arc<Bounds>> {
+        self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Writes events down, then shows them.

@@ -42,6 +42,12 @@ impl ActiveSkills {
         self.ceilings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The same skills, for a session that goes its own way from here.
+    pub(crate) fn copied(&self) -> Self {
+        let approved = self.approved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { ceilings: Mutex::new(self.ceilings()), approved: Mutex::new(approved) }
+    }
+
     /// Whether a skill has approved every call of this tool.
     pub(crate) fn approves(&self, tool: &str) -> bool {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|name| name == tool)

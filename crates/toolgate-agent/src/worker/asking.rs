@@ -32,7 +32,7 @@ impl Worker {
         let request = Request {
             agent: &self.post.kind.name,
             system: &self.system,
-            entries: &self.conversation.entries,
+            entries: self.conversation.entries(),
             tools: &self.tools,
         };
         let mut voice = Voice::new(self.house.listener.as_ref(), self.speaker(), self.house.gate.redactor());

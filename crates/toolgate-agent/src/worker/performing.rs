@@ -2,14 +2,12 @@
 
 use futures_util::future::join_all;
 use tokio::time::sleep_until;
-use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
+use toolgate_contract::{Call, CancellationToken, Reply};
 use toolgate_dialects::Asked;
 
 use super::Worker;
 use crate::model::Answer;
 
-/// Calls of one turn that are carried out.
-const MOST_CALLS: usize = 64;
 /// How much of the model's words a person is shown as the reason for a call.
 const JUSTIFICATION: usize = 500;
 
@@ -26,24 +24,22 @@ impl Worker {
     }
 
     async fn perform_all(&self, answer: &Answer, stop: &CancellationToken) -> Vec<Reply> {
-        let numbered: Vec<(usize, &Asked)> = answer.calls.iter().enumerate().collect();
-        let mut replies = Vec::with_capacity(numbered.len());
-        for group in numbered.chunk_by(|(_, one), (_, next)| self.is_parallel(one) && self.is_parallel(next)) {
-            let together = group.iter().map(|(index, call)| self.perform_one(*index, call, &answer.text, stop));
+        let mut replies = Vec::with_capacity(answer.calls.len());
+        for group in answer.calls.chunk_by(|one, next| self.is_parallel(one) && self.is_parallel(next)) {
+            let together = group.iter().map(|call| self.perform_one(call, &answer.text, stop));
             replies.extend(join_all(together).await);
         }
         replies
     }
 
     /// One call. What couldn't be read is refused by the gate too, so that it is on record.
-    async fn perform_one(&self, index: usize, asked: &Asked, words: &str, stop: &CancellationToken) -> Reply {
+    async fn perform_one(&self, asked: &Asked, words: &str, stop: &CancellationToken) -> Reply {
         let gate = &self.house.gate;
         let mut call = Call::new(&asked.name, asked.shown_arguments(), gate.clock().as_ref());
         call.trace_id.clone_from(&self.id);
         let words: String = words.trim().chars().take(JUSTIFICATION).collect();
         call.justification = Some(words).filter(|words| !words.is_empty());
         match &asked.args {
-            _ if index >= MOST_CALLS => gate.refuse(call, &self.session, too_many()),
             Err(unreadable) => gate.refuse(call, &self.session, unreadable.clone()),
             Ok(_) => gate.perform(call, &self.session, stop.clone()).await,
         }
@@ -52,9 +48,4 @@ impl Worker {
     fn is_parallel(&self, asked: &Asked) -> bool {
         self.tools.iter().any(|tool| tool.name == asked.name && tool.parallel)
     }
-}
-
-fn too_many() -> ToolError {
-    let message = format!("One turn may hold {MOST_CALLS} calls; this one is beyond that.");
-    ToolError::new(ErrorCode::LimitReached, message).with_hint("Make it again in the next turn, if it is still needed.")
 }

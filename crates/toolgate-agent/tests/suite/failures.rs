@@ -202,3 +202,17 @@ async fn an_answer_without_end_is_given_up() {
     assert_eq!(outcome.finish, Finish::ModelFailed);
     assert!(outcome.summary.contains("has no end"), "{}", outcome.summary);
 }
+
+#[tokio::test]
+async fn more_calls_than_a_turn_may_hold_are_not_carried_out() {
+    let world = world();
+    let call = |index: u32| {
+        let function = json!({ "name": "list", "arguments": "{}" });
+        json!({ "tool_calls": [{ "index": index, "id": index.to_string(), "type": "function", "function": function }] })
+    };
+    let many: Vec<_> = (0..65).map(call).collect();
+    let server = ModelServer::start([Play::events(chat(&many, "tool_calls")), Play::says("Fewer, then.")]).await;
+    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, Finish::Answered);
+    assert_eq!(trail(&world), ["agent.started", "model.misunderstood", "model.said", "agent.ended"]);
+    assert!(told(&server.seen()[1].body).contains("65 calls at once"));
+}

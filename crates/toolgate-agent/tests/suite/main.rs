@@ -6,6 +6,7 @@ mod improvising;
 mod limits;
 mod rooms;
 mod server;
+mod side_by_side;
 mod staff;
 mod wire;
 mod world;

@@ -1,5 +1,6 @@
 //! `toolgate run`: gives a task to a model, which works on it through the gate.
 
+mod kinds;
 mod model;
 
 use std::io::{IsTerminal, Read};
@@ -32,6 +33,9 @@ use crate::wiring::{Desk, RunChoice, person_name};
 ///   toolgate run "what does this project do?" --model openai:gpt-5 --preset read-only
 ///   toolgate run - --model ollama:qwen3 --live < task.txt
 ///   toolgate --json run "tidy up" --model chat:gpt-oss --base-url http://127.0.0.1:8080/v1
+///
+/// Kinds of agents that the model can send stand in ~/.config/toolgate/agents/NAME.toml: description, instructions and
+/// the tools that it can't go beyond.
 ///
 /// Models: openai:NAME, anthropic:NAME, chat:NAME (any server that speaks chat completions), ollama:NAME,
 /// scripted:FILE. Put json+ before a model that can't call functions.
@@ -73,6 +77,7 @@ impl Run {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let (task, controls) = (self.task()?, self.controls()?);
         let (model, key) = self.model.open()?;
+        let kinds = kinds::of_the_user(&setting.place.sources)?;
         let secrets = key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned()));
         let desk = Desk::open_with(&setting.place, toolgate_agent::tools(), secrets.into_iter().collect())?;
         let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };
@@ -86,7 +91,7 @@ impl Run {
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_words(&desk, &session, setting).await;
             let agent = Agent::new(model, Arc::clone(&desk.gate), session, controls);
-            agent.heard_by(watching.listener).told(words).work(&task, cancel).await
+            agent.heard_by(watching.listener).with_kinds(kinds).told(words).work(&task, cancel).await
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();

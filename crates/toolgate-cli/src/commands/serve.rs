@@ -1,6 +1,10 @@
 //! `toolgate serve`: the gate for other programs.
 
+mod budget;
+mod host;
 mod http;
+mod loopback;
+mod mcp;
 
 use anyhow::Result;
 use clap::Args;
@@ -10,12 +14,18 @@ use crate::exit::Exit;
 
 /// Serve this workspace's tools to other programs.
 ///
-/// Listens on loopback, for HTTP. Every request needs the token from the file that is named when the server starts;
-/// `GET /openapi.json` describes what can be asked. Ctrl-C or SIGTERM ends every call and its processes, finishes the
-/// record and stops; a second one leaves at once.
+/// With `--stdio` it speaks MCP to the client that started it, in both eras of the protocol (2025-11-25 and 2026-07-28).
+/// Each client has its own session and run; questions are asked through the client if it can show them. It ends when the
+/// client hangs up, with everything that the client had started.
+///
+/// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
+/// starts; `GET /openapi.json` describes what can be asked. Ctrl-C or SIGTERM ends every call and its processes, finishes
+/// the record and stops; a second one leaves at once.
 ///
 /// Examples:
-///   toolgate serve
+///   toolgate serve --stdio
+///   toolgate serve --stdio --tools read,edit,shell
+///   claude mcp add toolgate -- toolgate serve --stdio
 ///   toolgate serve --listen 127.0.0.1:9000
 ///   curl -H "Authorization: Bearer $(cat ~/.local/state/toolgate/http.token)" \
 ///        -H 'Content-Type: application/json' -d '{"name":"list"}' http://127.0.0.1:8731/v1/calls
@@ -23,11 +33,16 @@ use crate::exit::Exit;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Serve {
     #[command(flatten)]
+    mcp: mcp::Mcp,
+    #[command(flatten)]
     http: http::Http,
 }
 
 impl Serve {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        self.http.run(setting)
+        match self.mcp.is_alone() {
+            true => self.mcp.run(setting),
+            false => self.http.run(setting),
+        }
     }
 }

@@ -86,7 +86,7 @@ impl Work {
         let telegram = self.telegram(token)?;
         if let Some(telegram) = telegram.clone() {
             let inbox = Arc::clone(&inbox);
-            tokio::spawn(async move { telegram.listen(|task| Ok(inbox.add(&task)?)).await });
+            tokio::spawn(async move { telegram.listen(inbox).await });
         }
         let lease = Duration::from_secs(self.lease_seconds);
         let supervisor = Supervisor { inbox, state, worker, clock: Arc::clone(&worker.desk.clock), lease };

@@ -9,7 +9,8 @@ use toolgate_contract::BoxFuture;
 use toolgate_journal::Task;
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
-use super::telegram::{Chat, Telegram};
+use super::chat::Chat;
+use super::telegram::Telegram;
 use super::web::Web;
 use crate::terminal::{BOLD, DIM, TerminalApprover, TerminalRespondent, paint, plain};
 use crate::wiring::person_name;

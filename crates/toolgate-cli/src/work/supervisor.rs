@@ -22,8 +22,6 @@ pub(crate) struct Job<'a> {
     pub(crate) run: String,
     /// Whoever wants it.
     pub(crate) commander: &'a dyn Commander,
-    /// The task itself.
-    pub(crate) task: &'a Task,
 }
 
 /// How a task ended.
@@ -123,7 +121,7 @@ impl Supervisor<'_> {
             return Ok(None);
         }
         let stop = cancel.child_token();
-        let job = Job { objective: earlier.with(&task.task), run, commander, task };
+        let job = Job { objective: earlier.with(&task.task), run, commander };
         let working = self.worker.work(job, stop.clone());
         tokio::pin!(working);
         let mut is_held = true;

@@ -1,5 +1,5 @@
-//! Telegram as a commander, by its Bot API: messages from chats on a list become tasks, answers go back to their chat,
-//! and where policy asks, the chat gets buttons. What comes from any other chat is as if it had never been sent.
+//! A Telegram bot, by the Bot API: it hears the chats on its list, and messages there become tasks; it says things, and
+//! asks with buttons. What comes from any other chat is as if it had never been sent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,9 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolgate_contract::{Answered, BoxFuture, Choice, Clock, Inquiry, Scope, SystemClock};
-use toolgate_journal::NewTask;
-use toolgate_runtime::{Answer as Approval, ApprovalRequest, Approver, Respondent};
+use toolgate_contract::{Clock, SystemClock};
+use toolgate_journal::{Inbox, NewTask};
 
-use super::commander::{Answer, Commander};
 use super::web::Web;
 
 /// How long the server may wait for something to tell, in seconds.
@@ -21,7 +19,7 @@ const POLL_SECONDS: u64 = 25;
 /// How long to wait after a failure.
 const REST: Duration = Duration::from_secs(3);
 /// The longest message, in characters.
-const MOST_CHARS: usize = 4000;
+pub(super) const MOST_CHARS: usize = 4000;
 
 /// A bot.
 pub(crate) struct Telegram {
@@ -51,7 +49,7 @@ struct Update {
 #[derive(Deserialize)]
 struct Message {
     chat: ChatId,
-    from: Option<From>,
+    from: Option<Author>,
     text: Option<String>,
 }
 
@@ -61,7 +59,7 @@ struct ChatId {
 }
 
 #[derive(Deserialize)]
-struct From {
+struct Author {
     id: i64,
     username: Option<String>,
 }
@@ -70,12 +68,12 @@ struct From {
 #[derive(Deserialize)]
 struct Pressed {
     id: String,
-    from: From,
+    from: Author,
     message: Option<Message>,
     data: Option<String>,
 }
 
-impl From {
+impl Author {
     fn name(&self) -> String {
         let name = self.username.clone().unwrap_or_else(|| self.id.to_string());
         format!("{name} (Telegram)")
@@ -91,14 +89,14 @@ impl Telegram {
 
     /// Listens for ever. A message becomes a task before the server is told that it was heard, so none gets lost; and it
     /// has the same id whenever it comes, so none comes twice.
-    pub(crate) async fn listen(&self, add: impl Fn(NewTask) -> Result<()>) {
+    pub(crate) async fn listen(&self, inbox: Arc<dyn Inbox>) {
         let mut heard = 0;
         loop {
             match self.updates(heard).await {
                 Ok(updates) => {
                     for update in updates {
                         let number = update.update_id;
-                        if self.take(update, &add).await.is_err() {
+                        if self.take(update, &inbox).await.is_err() {
                             break;
                         }
                         heard = heard.max(number + 1);
@@ -117,10 +115,10 @@ impl Telegram {
         Ok(updates.iter().filter_map(|update| serde_json::from_value(update.clone()).ok()).collect())
     }
 
-    async fn take(&self, update: Update, add: &impl Fn(NewTask) -> Result<()>) -> Result<()> {
+    async fn take(&self, update: Update, inbox: &Arc<dyn Inbox>) -> Result<()> {
         match update {
             Update { update_id, message: Some(message), .. } if self.chats.contains(&message.chat.id) => {
-                self.hear(update_id, message, add).await
+                self.hear(update_id, message, inbox).await
             }
             Update { callback_query: Some(pressed), .. } => {
                 self.press(pressed).await;
@@ -130,17 +128,19 @@ impl Telegram {
         }
     }
 
-    async fn hear(&self, number: i64, message: Message, add: &impl Fn(NewTask) -> Result<()>) -> Result<()> {
+    async fn hear(&self, number: i64, message: Message, inbox: &Arc<dyn Inbox>) -> Result<()> {
         let Message { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
         let waiting = self.open().words.remove(&chat);
         if let Some(waiting) = waiting {
-            let by = from.map_or_else(|| "Telegram".to_owned(), |from| from.name());
+            let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
             // Whoever asked may be gone; then the words were for nobody.
             let _ = waiting.send((text, by));
             return Ok(());
         }
         let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
-        add(NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() })?;
+        let (task, inbox) =
+            (NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() }, Arc::clone(inbox));
+        tokio::task::spawn_blocking(move || inbox.add(&task)).await??;
         // It waits in the inbox, whether or not this arrives.
         let _ = self.say(chat, &format!("Taken up as {id}."), None).await;
         Ok(())
@@ -167,7 +167,7 @@ impl Telegram {
     }
 
     /// Asks with buttons, and waits for one to be pressed: its number, and who pressed it.
-    async fn choose(&self, chat: i64, text: &str, labels: &[String]) -> Option<(usize, String)> {
+    pub(super) async fn choose(&self, chat: i64, text: &str, labels: &[String]) -> Option<(usize, String)> {
         let (sender, pressed) = oneshot::channel();
         let token = {
             let mut open = self.open();
@@ -187,13 +187,21 @@ impl Telegram {
         pressed.await.ok()
     }
 
-    async fn say(&self, chat: i64, text: &str, buttons: Option<Value>) -> Result<()> {
+    pub(super) async fn say(&self, chat: i64, text: &str, buttons: Option<Value>) -> Result<()> {
         let text: String = text.chars().take(MOST_CHARS).collect();
         let mut body = json!({ "chat_id": chat, "text": if text.is_empty() { "(nothing)".into() } else { text } });
         if let Some(buttons) = buttons {
             body["reply_markup"] = buttons;
         }
         self.ask("sendMessage", &body).await.map(drop)
+    }
+
+    /// Says something, and waits for the chat's next words: those, and whose they are.
+    pub(super) async fn hear_back(&self, chat: i64, text: &str) -> Option<(String, String)> {
+        let (sender, words) = oneshot::channel();
+        self.open().words.insert(chat, sender);
+        self.say(chat, text, None).await.ok()?;
+        words.await.ok()
     }
 
     async fn ask(&self, method: &str, body: &Value) -> Result<Value> {
@@ -214,86 +222,5 @@ struct Withdraw<'a> {
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
         self.telegram.open().buttons.remove(&self.token);
-    }
-}
-
-/// One chat as a commander.
-#[derive(Clone)]
-pub(crate) struct Chat {
-    telegram: Arc<Telegram>,
-    chat: i64,
-}
-
-impl Chat {
-    pub(crate) fn new(telegram: Arc<Telegram>, chat: i64) -> Self {
-        Self { telegram, chat }
-    }
-}
-
-impl Commander for Chat {
-    fn deliver<'a>(&'a self, answer: &'a Answer<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let Answer { task, outcome, answer } = answer;
-            let mut text = format!("{} {outcome}\n\n{answer}", task.id);
-            // Long answers come in pieces.
-            while !text.is_empty() {
-                let at = text.char_indices().nth(MOST_CHARS).map_or(text.len(), |(at, _)| at);
-                let rest = text.split_off(at);
-                self.telegram.say(self.chat, &text, None).await?;
-                text = rest;
-            }
-            Ok(())
-        })
-    }
-
-    fn approver(&self) -> Arc<dyn Approver> {
-        Arc::new(self.clone())
-    }
-
-    fn respondent(&self) -> Arc<dyn Respondent> {
-        Arc::new(self.clone())
-    }
-}
-
-impl Approver for Chat {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        Box::pin(async move {
-            // "Always" writes to the user's configuration; that is for whoever sits at the machine.
-            let offers: Vec<_> = request.scopes.iter().filter(|offer| offer.scope != Scope::Always).collect();
-            let labels: Vec<String> = offers
-                .iter()
-                .map(|offer| format!("Approve: {}", offer.grants))
-                .chain(["Deny".to_owned()])
-                .map(|label| label.chars().take(60).collect())
-                .collect();
-            let effects: Vec<String> = request.effects.iter().map(ToString::to_string).collect();
-            let preview = request.preview.as_deref().unwrap_or_default();
-            let text = format!("{} wants to: {}\n{}\n\n{preview}", request.tool, effects.join(", "), request.reason);
-            match self.telegram.choose(self.chat, &text, &labels).await {
-                Some((index, by)) => match offers.get(index) {
-                    Some(offer) => Approval::Granted { scope: offer.scope, by },
-                    None => Approval::Denied { by, reason: None },
-                },
-                None => Approval::Nobody,
-            }
-        })
-    }
-}
-
-impl Respondent for Chat {
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
-        Box::pin(async move {
-            if inquiry.choices.is_empty() {
-                let (sender, words) = oneshot::channel();
-                self.telegram.open().words.insert(self.chat, sender);
-                self.telegram.say(self.chat, &inquiry.question, None).await.ok()?;
-                let (answer, by) = words.await.ok()?;
-                return Some(Answered { answer, choice: None, by });
-            }
-            let labels: Vec<String> = inquiry.choices.iter().map(|choice: &Choice| choice.label.clone()).collect();
-            let (index, by) = self.telegram.choose(self.chat, &inquiry.question, &labels).await?;
-            let choice = inquiry.choices.get(index)?;
-            Some(Answered { answer: choice.label.clone(), choice: Some(index), by })
-        })
     }
 }

@@ -145,6 +145,62 @@ text = "I may not."
 }
 
 #[test]
+fn a_kind_of_agent_that_the_user_wrote_down_can_be_sent() {
+    let script = r#"
+[[turns]]
+calls = [{ tool = "task", args = { agent = "reviewer", objective = "Look at hello.txt." } }]
+
+[[turns]]
+agent = "reviewer"
+calls = [{ tool = "write", args = { path = "new.txt", content = "x" } }]
+
+[[turns]]
+agent = "reviewer"
+expect = ["error[tool_not_allowed]"]
+text = "I only look."
+
+[[turns]]
+expect = ["summary: I only look."]
+text = "Reviewed."
+"#;
+    let world = World::new().file("script.toml", script);
+    let kind = world.user_config().with_file_name("agents").join("reviewer.toml");
+    world.put(&kind, "description = 'Reviews.'\ntools = ['read']\n");
+    let said = run(&world, &[]);
+    assert_eq!((said.code, said.out.as_str()), (0, "Reviewed.\n"), "{said:?}");
+    let tree = world.run(&["runs", "tree"]).out;
+    assert!(tree.contains("agent reviewer ✓") && tree.contains("write ✗ tool_not_allowed"), "{tree}");
+    world.put(&kind, "tools = ['read']");
+    assert_eq!(run(&world, &[]).code, 2, "a kind that can't be read is said before anything runs");
+}
+
+/// Ctrl-C while a command runs: the command is stopped, the end is on record, and the program says so.
+#[test]
+fn an_interrupt_ends_the_work_cleanly() {
+    let script = "[[turns]]\ncalls = [{ tool = 'shell', args = { command = 'echo begun > begun; sleep 600' } }]\n";
+    let world = World::new().file("script.toml", script);
+    let child = world
+        .command(crate::world::PROGRAM)
+        .args(["--json", "run", "wait", "--model", "scripted:script.toml"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !world.workspace().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(world.command("sh").args(["-c", &interrupt]).status().unwrap().success());
+    let said = Said::from(child.wait_with_output().unwrap());
+    let kinds: Vec<Value> = events(&said).iter().map(|event| event["kind"].clone()).collect();
+    assert_eq!(
+        (said.code, kinds[kinds.len() - 3..].to_vec()),
+        (130, vec!["tool_call.failed".into(), "turn.ended".into(), "agent.ended".into()]),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn the_demo_shows_what_it_promises() {
     let said = World::new().run(&["demo"]);
     assert_eq!(said.code, 0, "{said:?}");

@@ -1,6 +1,6 @@
 //! A stand-in for commanders, over real HTTP: it speaks as much of the Bot API as a bot needs, and takes posted answers.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;

@@ -10,6 +10,7 @@ mod http;
 mod inbox;
 mod init;
 mod killed;
+mod mcp;
 mod overlay;
 mod policy;
 mod quarantine;

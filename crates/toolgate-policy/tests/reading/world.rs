@@ -75,7 +75,7 @@ fn shell() -> Declaration {
 
 pub(crate) fn judge(policy: &Policy, command: &str) -> Verdict {
     let effects = [Located::nowhere(Effect::Run { command: command.into(), workdir: ".".into() })];
-    policy.judge(&Question { tool: &shell(), effects: &effects, ceilings: &[] })
+    policy.judge(&Question { tool: &shell(), effects: &effects, ceilings: &[], bounds: None })
 }
 
 /// The verdict as the program prints it.

@@ -97,7 +97,8 @@ impl<'a> Walk<'a> {
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
-        let question = Question { tool, effects: &self.effects, ceilings: &self.session.ceilings() };
+        let (ceilings, bounds) = (self.session.ceilings(), self.session.bounds());
+        let question = Question { tool, effects: &self.effects, ceilings: &ceilings, bounds: bounds.as_deref() };
         self.gate.policy.judge(&question)
     }
 

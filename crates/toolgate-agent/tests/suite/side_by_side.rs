@@ -1,0 +1,86 @@
+//! Calls of one turn: those that only read run side by side, the others in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::{Barrier, Mutex};
+use toolgate_agent::Controls;
+use toolgate_agent::model::{Script, Scripted};
+use toolgate_contract::schemars::{self, JsonSchema};
+use toolgate_contract::{Effect, Finish, Hands, Risk, Spec, Tool, ToolError, erase};
+use toolgate_testkit::World;
+
+use crate::world::{controls, work};
+
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
+const fn spec(name: &'static str, parallel: bool) -> Spec {
+    let (version, description) = ("1.0.0", "For tests.");
+    Spec { name, version, description, risk: Risk::Low, permissions: &[], side_effects: &[], parallel }
+}
+
+/// Comes to an end only when two of it are at work at the same time.
+struct Meets(Arc<Barrier>);
+
+impl Tool for Meets {
+    type Args = NoArgs;
+    type Output = ();
+    const SPEC: Spec = spec("meets", true);
+
+    fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
+        vec![]
+    }
+
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<(), ToolError> {
+        self.0.wait().await;
+        Ok(())
+    }
+}
+
+/// Fails when another of it is at work.
+struct Alone(Arc<Mutex<()>>);
+
+impl Tool for Alone {
+    type Args = NoArgs;
+    type Output = ();
+    const SPEC: Spec = spec("alone", false);
+
+    fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
+        vec![]
+    }
+
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<(), ToolError> {
+        let _held = self.0.try_lock().map_err(|_| ToolError::internal("not alone"))?;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        Ok(())
+    }
+}
+
+async fn twice(tool: &str) -> (Finish, World) {
+    let tools = [erase(Meets(Arc::new(Barrier::new(2)))), erase(Alone(Arc::default()))];
+    let world = World::new(tools, "");
+    let calls = json!([{ "tool": tool }, { "tool": tool }]);
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    let script: Script = serde_json::from_value(script).unwrap();
+    let limits = Controls { time: Duration::from_secs(20), ..controls() };
+    let outcome = work(&world, Arc::new(Scripted::new(script)), limits).await;
+    (outcome.finish, world)
+}
+
+#[tokio::test]
+async fn calls_that_only_read_run_side_by_side() {
+    let (finish, _) = twice("meets").await;
+    assert_eq!(finish, Finish::Answered, "one after the other they would wait for each other until the time is up");
+}
+
+#[tokio::test]
+async fn other_calls_run_in_order() {
+    let (finish, world) = twice("alone").await;
+    assert_eq!(finish, Finish::Answered);
+    let ends = world.trail().into_iter().filter(|kind| kind.starts_with("tool_call."));
+    let in_order = ["tool_call.started", "tool_call.completed", "tool_call.started", "tool_call.completed"];
+    assert_eq!(ends.collect::<Vec<_>>(), in_order);
+}

@@ -1,0 +1,37 @@
+//! Which tools are offered: a long list costs a model's attention, so it can be narrowed by name or by set.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use toolgate_contract::Declaration;
+use toolgate_policy::Ceiling;
+
+/// Sets that have a name. `all` narrows nothing.
+const SETS: &[(&str, &[&str])] = &[
+    ("reading", &["artifact", "find", "grep", "image", "list", "read"]),
+    (
+        "files",
+        &["artifact", "delete", "edit", "find", "grep", "image", "list", "move", "patch", "read", "undo", "write"],
+    ),
+];
+
+/// What the words of `--tools` come to.
+pub(super) fn ceilings<'a>(words: &[String], known: impl Iterator<Item = &'a Declaration>) -> Result<Vec<Ceiling>> {
+    if words.is_empty() || words.iter().any(|word| word == "all") {
+        return Ok(Vec::new());
+    }
+    let known: BTreeSet<&str> = known.map(|tool| tool.name.as_str()).collect();
+    let mut tools = BTreeSet::new();
+    for word in words {
+        match SETS.iter().find(|(name, _)| name == word) {
+            Some((_, set)) => tools.extend(set.iter().map(|name| (*name).to_owned())),
+            None if known.contains(word.as_str()) => drop(tools.insert(word.clone())),
+            None => {
+                let sets: Vec<&str> = SETS.iter().map(|(name, _)| *name).chain(["all"]).collect();
+                let known: Vec<&str> = known.into_iter().collect();
+                bail!("there is no tool `{word}`; there are {}, and the sets {}", known.join(", "), sets.join(", "));
+            }
+        }
+    }
+    Ok(vec![Ceiling { source: "`--tools`".into(), tools: tools.into_iter().collect() }])
+}

@@ -1,0 +1,76 @@
+//! The MCP half of `toolgate serve`: one client on standard input and output, or the conformance suite on loopback.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use toolgate_mcp::{Options, Server};
+
+use super::host::McpHost;
+use super::{budget, loopback};
+use crate::commands::Setting;
+use crate::exit::Exit;
+use crate::wiring::Desk;
+
+/// Options of the MCP server.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Speak MCP on standard input and output, in place of HTTP.
+    #[arg(long)]
+    stdio: bool,
+    /// Offer only these tools over MCP, by name or by set: `reading`, `files`, `all`.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    tools: Vec<String>,
+    /// Offer what the conformance suite asks for, on a free port of loopback and without a token.
+    #[arg(long, hide = true, conflicts_with = "stdio")]
+    conformance: bool,
+}
+
+impl Mcp {
+    /// Whether MCP alone is wanted, and not the HTTP server.
+    pub(super) fn is_alone(&self) -> bool {
+        self.stdio || self.conformance
+    }
+
+    pub(super) fn run(self, setting: &Setting) -> Result<Exit> {
+        let fixtures = if self.conformance { toolgate_mcp::conformance_tools() } else { Vec::new() };
+        let desk = Desk::open_with(&setting.place, fixtures, Vec::new())?;
+        let ceilings = budget::ceilings(&self.tools, desk.gate.declarations())?;
+        let host = Arc::new(McpHost { desk, ceilings, workspace: setting.place.workspace.clone() });
+        let options = Options { conformance: self.conformance, ..Options::default() };
+        let server = Server::new(Arc::clone(&host) as _, options)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let served = runtime.block_on(async {
+            stop_on_signal(&server)?;
+            match self.stdio {
+                true => toolgate_mcp::serve_stdio(&server).await,
+                false => loopback::serve(&server).await?,
+            }
+            anyhow::Ok(())
+        });
+        // A thread may still wait for input that nobody wants.
+        runtime.shutdown_background();
+        host.desk.finish();
+        served.map(|()| Exit::Ok)
+    }
+}
+
+/// The first signal ends every call and then the server; a second one ends the program at once.
+fn stop_on_signal(server: &Arc<Server>) -> Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let server = Arc::clone(server);
+    tokio::spawn(async move {
+        for is_second in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if is_second {
+                std::process::exit(130);
+            }
+            server.stop();
+        }
+    });
+    Ok(())
+}

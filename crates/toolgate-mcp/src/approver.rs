@@ -1,0 +1,196 @@
+//! Asks the person who sits at the client (C-19), with what the terminal shows as well: what the call would do, its
+//! diff, and what each answer would grant. Dropping the question withdraws it, so that it can be raced with others.
+
+use std::fmt::Write;
+use std::sync::Weak;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolgate_contract::{BoxFuture, Scope};
+use toolgate_runtime::{Answer, ApprovalRequest, Approver, Offer};
+
+use crate::client::Client;
+use crate::pending::PATIENCE;
+
+/// Asks through the client that made the call.
+pub(crate) struct Elicitor(pub(crate) Weak<Client>);
+
+impl Approver for Elicitor {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let Some(client) = self.0.upgrade() else { return Answer::Nobody };
+            let Some(link) = client.link(&request.tool_call_id) else { return Answer::Nobody };
+            if !link.manner.can_show_forms() {
+                return Answer::Nobody;
+            }
+            let params = form(request, link.manner.is_modern());
+            let answered = async {
+                match link.manner.is_modern() {
+                    true => link.put(params).await.ok(),
+                    false => client.ask(&link.outlet(), "elicitation/create", params).await?.ok(),
+                }
+            };
+            let patience = Duration::try_from(PATIENCE).unwrap_or_default();
+            let answer = tokio::time::timeout(patience, answered).await.ok().flatten();
+            let by = format!("person at {}", name_of(&link.manner.client));
+            answer.map_or(Answer::Nobody, |answer| read(&answer, request, by))
+        })
+    }
+}
+
+fn name_of(client: &str) -> String {
+    if client.is_empty() { "the client".to_owned() } else { visible(client) }
+}
+
+/// The question as a form. Newer clients show a title for each answer by a standard of its own.
+fn form(request: &ApprovalRequest, is_modern: bool) -> Value {
+    let mut answers: Vec<(&str, String)> =
+        request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
+    answers.push(("no", "No".to_owned()));
+    let mut answer = json!({ "type": "string", "title": "May this run?" });
+    if is_modern {
+        let choices = answers.iter().map(|(word, title)| json!({ "const": word, "title": title }));
+        answer["oneOf"] = choices.collect();
+    } else {
+        answer["enum"] = answers.iter().map(|(word, _)| *word).collect();
+        answer["enumNames"] = answers.iter().map(|(_, title)| title.as_str()).collect();
+    }
+    json!({
+        "message": words(request),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "answer": answer,
+                "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
+            },
+            "required": ["answer"],
+        },
+    })
+}
+
+fn first_line(offer: &Offer) -> String {
+    match offer.scope {
+        Scope::Always => "always, by a rule in your configuration (see above)".to_owned(),
+        _ => visible(&offer.grants),
+    }
+}
+
+/// Everything that the person needs to decide.
+fn words(request: &ApprovalRequest) -> String {
+    let mut text = format!("May this run? {}\n", visible(&request.tool));
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<10} {}", visible(value).replace('\n', "\\n"));
+    };
+    line("risk", json!(request.risk).as_str().unwrap_or_default());
+    line("why asked", &request.reason);
+    if let Some(words) = &request.justification {
+        line("model says", words);
+    }
+    line("arguments", &request.args.to_string());
+    for effect in &request.effects {
+        line("will", &effect.to_string());
+    }
+    if let Some(diff) = &request.preview {
+        let _ = write!(text, "\n{}", visible(diff));
+    }
+    text.push('\n');
+    for offer in &request.scopes {
+        let grants = visible(&offer.grants).trim().replace('\n', "\n             ");
+        let _ = writeln!(text, "  {:<10} {grants}", word(offer.scope));
+    }
+    text
+}
+
+fn word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Call => "yes",
+        Scope::Run => "run",
+        Scope::Session => "session",
+        Scope::Always => "always",
+    }
+}
+
+/// Text from a model or a file, with what a screen would obey made visible.
+fn visible(text: &str) -> String {
+    let is_tricky = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_tricky(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() }).collect()
+}
+
+/// What came back. Only what was offered is a yes; a form that was put away is no answer.
+fn read(answer: &Value, request: &ApprovalRequest, by: String) -> Answer {
+    let none = Map::new();
+    let content = answer.get("content").and_then(Value::as_object).unwrap_or(&none);
+    let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    let denied = |by| {
+        let reason = Some(text("reason").to_owned()).filter(|words| !words.is_empty());
+        Answer::Denied { by, reason }
+    };
+    match answer.get("action").and_then(Value::as_str) {
+        Some("decline") => denied(by),
+        Some("accept") if text("answer") == "no" => denied(by),
+        Some("accept") => {
+            let granted = request.scopes.iter().find(|offer| word(offer.scope) == text("answer"));
+            granted.map_or(Answer::Nobody, |offer| Answer::Granted { scope: offer.scope, by })
+        }
+        _ => Answer::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_contract::{Effect, Risk};
+
+    use super::*;
+
+    fn request() -> ApprovalRequest {
+        ApprovalRequest {
+            tool_call_id: "call_1".into(),
+            tool: "delete".into(),
+            risk: Risk::High,
+            reason: "The preset asks before deleting.".into(),
+            justification: Some("It is old.\u{1b}[2J".into()),
+            args: json!({ "path": "a.txt" }),
+            effects: vec![Effect::delete("a.txt")],
+            preview: Some("--- a/a.txt\n+++ /dev/null\n-hello\n".into()),
+            scopes: vec![
+                Offer { scope: Scope::Call, grants: "this one call".into() },
+                Offer { scope: Scope::Run, grants: "`delete` may delete a.txt, until this run ends".into() },
+            ],
+            replay: "toolgate call --approve delete".into(),
+        }
+    }
+
+    #[test]
+    fn the_person_sees_effects_diff_and_what_each_answer_grants() {
+        let message = words(&request());
+        for part in ["delete a.txt", "-hello", "this one call", "until this run ends", "high", "It is old.\\u{1b}[2J"] {
+            assert!(message.contains(part), "{part} is missing in {message}");
+        }
+        assert!(!message.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn only_what_was_offered_is_a_yes() {
+        let says = |action: &str, answer: &str| {
+            read(&json!({ "action": action, "content": { "answer": answer, "reason": "" } }), &request(), "ada".into())
+        };
+        let granted = |scope| Answer::Granted { scope, by: "ada".into() };
+        let denied = Answer::Denied { by: "ada".into(), reason: None };
+        for (action, answer, expected) in [
+            ("accept", "yes", granted(Scope::Call)),
+            ("accept", "run", granted(Scope::Run)),
+            ("accept", "always", Answer::Nobody),
+            ("accept", "", Answer::Nobody),
+            ("accept", "no", denied.clone()),
+            ("decline", "yes", denied),
+            ("cancel", "yes", Answer::Nobody),
+            ("", "yes", Answer::Nobody),
+        ] {
+            assert_eq!(says(action, answer), expected, "{action} {answer}");
+        }
+        assert_eq!(read(&json!({ "action": "accept" }), &request(), "ada".into()), Answer::Nobody);
+    }
+}

@@ -1,0 +1,244 @@
+//! One client: what it said of itself, its stay, the calls that it has under way, and the questions that were put to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use toolgate_contract::{ArtifactRef, CancellationToken};
+
+use crate::approver::Elicitor;
+use crate::era::Manner;
+use crate::fault::Fault;
+use crate::host::{Guest, Visitor};
+use crate::link::Link;
+use crate::message::{self, Id};
+use crate::outlet::{Outlet, SharedOutlet};
+use crate::pending::Pending;
+use crate::roots::Roots;
+use crate::server::Server;
+use crate::watch::Watch;
+
+/// The most artifacts that a client's list of resources remembers.
+const MOST_KEPT: usize = 1_000;
+
+/// One client of a server.
+pub(crate) struct Client {
+    pub(crate) server: Arc<Server>,
+    pub(crate) visitor: Visitor,
+    /// What a handshake settled on; requests of the newer kind bring their own.
+    pub(crate) settled: OnceLock<Manner>,
+    /// The least severe log message that it asked for.
+    pub(crate) log_level: Mutex<Option<String>>,
+    /// Where messages go that belong to no request.
+    pub(crate) aside: Mutex<Option<SharedOutlet>>,
+    /// Calls that wait for an answer between two requests.
+    pub(crate) pending: Pending,
+    pub(crate) roots: Roots,
+    guest: Mutex<Option<Arc<Guest>>>,
+    links: Mutex<HashMap<String, Arc<Link>>>,
+    running: Mutex<HashMap<Id, CancellationToken>>,
+    asked: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
+    next: AtomicU64,
+    kept: Mutex<Vec<ArtifactRef>>,
+    work: watch::Sender<usize>,
+    /// Ends with the client; every call of it ends with this.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Client {
+    pub(crate) fn new(server: Arc<Server>, visitor: Visitor) -> Arc<Self> {
+        let stop = server.stop.child_token();
+        Arc::new(Self {
+            server,
+            visitor,
+            settled: OnceLock::new(),
+            log_level: Mutex::default(),
+            aside: Mutex::default(),
+            pending: Pending::default(),
+            roots: Roots::default(),
+            guest: Mutex::default(),
+            links: Mutex::default(),
+            running: Mutex::default(),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+            kept: Mutex::default(),
+            work: watch::Sender::new(0),
+            stop,
+        })
+    }
+
+    /// The client's stay, begun with its first call: a client that only looks leaves no run behind.
+    pub(crate) fn guest(self: &Arc<Self>) -> Result<Arc<Guest>, Fault> {
+        let mut guest = lock(&self.guest);
+        if let Some(guest) = &*guest {
+            return Ok(Arc::clone(guest));
+        }
+        let mut visitor = self.visitor.clone();
+        if let Some(manner) = self.settled.get() {
+            visitor.name.clone_from(&manner.client);
+        }
+        let approver = Arc::new(Elicitor(Arc::downgrade(self)));
+        let sink = Arc::new(Watch(Arc::downgrade(self)));
+        let new = self.server.host.receive(&visitor, approver, sink);
+        let new = Arc::new(new.map_err(|error| Fault::internal(error.message))?);
+        *guest = Some(Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// The client is gone: its calls end, and so does its stay once they have.
+    pub(crate) fn leave(&self) {
+        self.stop.cancel();
+        self.pending.clear();
+        lock(&self.guest).take();
+    }
+
+    /// Notes that a request is under way. An id that is in use can't name another one.
+    pub(crate) fn begin(self: &Arc<Self>, id: &Id) -> Result<Underway, Fault> {
+        let cancel = self.stop.child_token();
+        let mut running = lock(&self.running);
+        if running.contains_key(id) {
+            return Err(Fault::invalid_request(format!("The id {id} is in use by a request that hasn't ended.")));
+        }
+        running.insert(id.clone(), cancel.clone());
+        Ok(Underway { work: self.work(), id: id.clone(), cancel })
+    }
+
+    /// Ends a request.
+    pub(crate) fn cancel(&self, id: &Id) {
+        if let Some(cancel) = lock(&self.running).get(id) {
+            cancel.cancel();
+        }
+    }
+
+    /// Something of this client is under way, as long as this is kept.
+    pub(crate) fn work(self: &Arc<Self>) -> Work {
+        self.work.send_modify(|count| *count += 1);
+        Work { client: Arc::clone(self) }
+    }
+
+    /// Whether anything of this client is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        *self.work.borrow() > 0
+    }
+
+    /// Waits until nothing of this client is under way.
+    pub(crate) async fn idle(&self) {
+        // The other end is ours, so this can't fail.
+        let _ = self.work.subscribe().wait_for(|&count| count == 0).await;
+    }
+
+    /// Ties what happens in a call to the request that it belongs to.
+    pub(crate) fn tie(self: &Arc<Self>, call: &str, link: Arc<Link>) -> Tied {
+        lock(&self.links).insert(call.to_owned(), link);
+        Tied { client: Arc::clone(self), call: call.to_owned() }
+    }
+
+    pub(crate) fn link(&self, call: &str) -> Option<Arc<Link>> {
+        lock(&self.links).get(call).cloned()
+    }
+
+    /// Asks the client for something and waits for the answer. When nobody waits any longer, the question is withdrawn.
+    pub(crate) async fn ask(&self, outlet: &SharedOutlet, method: &str, params: Value) -> Option<Result<Value, Value>> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        lock(&self.asked).insert(id, answer);
+        let mut question = Question { client: self, outlet: outlet.as_ref(), id, is_open: true };
+        outlet.send(message::request(id, method, params));
+        let answer = answered.await.ok();
+        question.is_open = answer.is_none();
+        answer
+    }
+
+    /// The client answered a question of ours.
+    pub(crate) fn answered(&self, id: &Value, outcome: Result<Value, Value>) {
+        let waiting = id.as_u64().and_then(|id| lock(&self.asked).remove(&id));
+        if let Some(waiting) = waiting {
+            // Whoever asked may have stopped waiting.
+            let _ = waiting.send(outcome);
+        }
+    }
+
+    /// Says something that belongs to no request.
+    pub(crate) fn tell(&self, message: String) {
+        if let Some(outlet) = &*lock(&self.aside) {
+            outlet.send(message);
+        }
+    }
+
+    /// Remembers stored output, for the list of resources.
+    pub(crate) fn keep(&self, refs: &[ArtifactRef]) {
+        let mut kept = lock(&self.kept);
+        for artifact in refs {
+            if !kept.iter().any(|known| known.id == artifact.id) {
+                kept.push(artifact.clone());
+            }
+        }
+        let too_many = kept.len().saturating_sub(MOST_KEPT);
+        kept.drain(..too_many);
+    }
+
+    pub(crate) fn kept(&self) -> Vec<ArtifactRef> {
+        lock(&self.kept).clone()
+    }
+}
+
+/// A request that is under way; when this goes, it has ended.
+pub(crate) struct Underway {
+    work: Work,
+    id: Id,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        lock(&self.work.client.running).remove(&self.id);
+    }
+}
+
+/// Something that is under way; when this goes, it is over.
+pub(crate) struct Work {
+    client: Arc<Client>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.client.work.send_modify(|count| *count -= 1);
+    }
+}
+
+/// A call that is tied to a request; when this goes, it is no longer.
+pub(crate) struct Tied {
+    client: Arc<Client>,
+    call: String,
+}
+
+impl Drop for Tied {
+    fn drop(&mut self) {
+        lock(&self.client.links).remove(&self.call);
+    }
+}
+
+/// A question to the client; when this goes unanswered, it is withdrawn.
+struct Question<'a> {
+    client: &'a Client,
+    outlet: &'a dyn Outlet,
+    id: u64,
+    is_open: bool,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        lock(&self.client.asked).remove(&self.id);
+        if self.is_open {
+            let params = json!({ "requestId": self.id, "reason": "It no longer matters." });
+            self.outlet.send(message::notification("notifications/cancelled", params));
+        }
+    }
+}
+
+/// A lock that a panic elsewhere doesn't take from the others.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

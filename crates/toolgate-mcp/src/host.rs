@@ -1,0 +1,59 @@
+//! What a server needs from whoever starts it: the gate, a clock, and a session for each client.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolgate_contract::{Clock, ToolError};
+use toolgate_policy::Ceiling;
+use toolgate_runtime::{Approver, EventSink, Gate, Session};
+
+/// Whoever starts a server.
+pub trait Host: Send + Sync + 'static {
+    /// The one way to a tool.
+    fn gate(&self) -> &Gate;
+    /// Time and fresh ids.
+    fn clock(&self) -> &dyn Clock;
+    /// The folder that tools work in.
+    fn workspace(&self) -> &Path;
+    /// Sets of tools that no client goes beyond.
+    fn ceilings(&self) -> &[Ceiling];
+    /// Begins a client's stay: a session and a run of its own. Questions go to `approver`, perhaps beside others, and
+    /// what happens is shown to `sink`.
+    fn receive(
+        &self,
+        visitor: &Visitor,
+        approver: Arc<dyn Approver>,
+        sink: Arc<dyn EventSink>,
+    ) -> Result<Guest, ToolError>;
+}
+
+/// A client that has made its first call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Visitor {
+    /// Who it is by the way it came in: a token's owner, or `local`.
+    pub principal: String,
+    /// What it calls itself. Nobody has checked that.
+    pub name: String,
+}
+
+/// A client's stay. It ends when this is dropped.
+pub struct Guest {
+    /// Its session.
+    pub session: Session,
+    leave: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Guest {
+    /// A stay in this session; `leave` is done when it ends.
+    pub fn new(session: Session, leave: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { session, leave: Some(Box::new(leave)) }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(leave) = self.leave.take() {
+            leave();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! One server for all clients: what they share, and how it tells them that something changed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use toolgate_contract::CancellationToken;
+
+use crate::era::Manner;
+use crate::host::Host;
+use crate::seal::Key;
+
+/// How many changes may wait for a slow listener.
+const BACKLOG: usize = 16;
+
+/// What can be set.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Entries in one page of a list.
+    pub page: usize,
+    /// Bytes in one message.
+    pub most_bytes: usize,
+    /// Offers what the public conformance suite asks for, beside the tools.
+    pub conformance: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { page: 100, most_bytes: 16 * 1024 * 1024, conformance: false }
+    }
+}
+
+/// A list that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Tools,
+    Prompts,
+}
+
+/// Serves MCP to any number of clients.
+pub struct Server {
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) options: Options,
+    pub(crate) key: Key,
+    pub(crate) changes: broadcast::Sender<Changed>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Server {
+    /// A server for this host.
+    pub fn new(host: Arc<dyn Host>, options: Options) -> std::io::Result<Arc<Self>> {
+        let (changes, _) = broadcast::channel(BACKLOG);
+        Ok(Arc::new(Self { host, options, key: Key::fresh()?, changes, stop: CancellationToken::new() }))
+    }
+
+    /// Tells every client that the list of tools is another one now.
+    pub fn tools_changed(&self) {
+        self.announce(Changed::Tools);
+    }
+
+    /// Ends every call and every stream.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the server is stopped.
+    pub fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.stop.clone().cancelled_owned()
+    }
+
+    pub(crate) fn announce(&self, changed: Changed) {
+        // Nobody may be listening.
+        let _ = self.changes.send(changed);
+    }
+
+    /// Who answers.
+    pub(crate) fn identity(&self) -> Value {
+        json!({
+            "name": "toolgate",
+            "title": "Toolgate",
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// What can be asked for.
+    pub(crate) fn capabilities(&self, manner: &Manner) -> Value {
+        let mut can = json!({
+            "tools": { "listChanged": true },
+            "resources": {},
+        });
+        if !manner.is_modern() {
+            can["logging"] = json!({});
+        }
+        if self.options.conformance {
+            can["prompts"] = json!({ "listChanged": true });
+            can["completions"] = json!({});
+            if !manner.is_modern() {
+                can["resources"] = json!({ "subscribe": true });
+            }
+        }
+        can
+    }
+
+    /// How a model should use what is here.
+    pub(crate) fn instructions(&self) -> String {
+        format!(
+            "Tools work in {}. Paths are relative to it. Every call is judged by policy and recorded; an error says what \
+             to do next. Output that was cut can be read back with the tool `artifact`.",
+            self.host.workspace().display()
+        )
+    }
+}

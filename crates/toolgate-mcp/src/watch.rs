@@ -1,0 +1,50 @@
+//! Shows a client what happens in its calls: progress where it asked for that, and messages for the person as log lines.
+
+use std::sync::Weak;
+
+use serde_json::json;
+use toolgate_contract::{Event, Happening, Level, Message};
+use toolgate_runtime::EventSink;
+
+use crate::client::{Client, lock};
+use crate::link::Link;
+use crate::message;
+
+/// The severities of MCP, mildest first.
+const SEVERITIES: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Whether this is a severity.
+pub(crate) fn is_severity(name: &str) -> bool {
+    SEVERITIES.contains(&name)
+}
+
+/// Watches on behalf of a client.
+pub(crate) struct Watch(pub(crate) Weak<Client>);
+
+impl EventSink for Watch {
+    fn event(&self, event: &Event) {
+        let Happening::Display(said) = &event.happening else { return };
+        let Some(client) = self.0.upgrade() else { return };
+        let Some(link) = event.tool_call_id.as_deref().and_then(|call| client.link(call)) else { return };
+        link.progress(said.title.as_deref().unwrap_or(&said.content));
+        log(&client, &link, said);
+    }
+}
+
+/// Sends a message as a log line, if the client wants lines as mild as this.
+fn log(client: &Client, link: &Link, said: &Message) {
+    let severity = match said.level {
+        Level::Progress => "debug",
+        Level::Info | Level::Success => "info",
+        Level::Warning => "warning",
+        Level::Error => "error",
+    };
+    let wanted = if link.manner.is_modern() { None } else { lock(&client.log_level).clone() };
+    let Some(wanted) = wanted.or_else(|| link.manner.log_level.clone()) else { return };
+    let rank = |name: &str| SEVERITIES.iter().position(|&known| known == name);
+    if rank(severity) >= rank(&wanted) {
+        let data = json!({ "title": said.title, "content": said.content });
+        let params = json!({ "level": severity, "logger": "toolgate", "data": data });
+        link.outlet().send(message::notification("notifications/message", params));
+    }
+}

