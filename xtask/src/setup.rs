@@ -28,6 +28,8 @@ const PACKAGES: &[Package] = &[
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
     Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },
     Package { command: "python3", apt: "python3-venv", why: "tests talk to real clients of MCP" },
+    Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
+    Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];

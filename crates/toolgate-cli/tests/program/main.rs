@@ -11,6 +11,7 @@ mod inbox;
 mod init;
 mod killed;
 mod mcp;
+mod ordinary_work;
 mod overlay;
 mod policy;
 mod quarantine;
