@@ -10,7 +10,6 @@ mod blob;
 mod call;
 mod change;
 mod clock;
-mod counted;
 mod decision;
 mod effect;
 mod error;
@@ -21,6 +20,7 @@ mod notes;
 mod person;
 mod place;
 mod process;
+mod process_table;
 mod reply;
 mod skill;
 mod spec;
@@ -37,13 +37,18 @@ pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
+pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
+pub use hands::{ArtifactDraft, Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
 pub use hash::{hex, sha256, sha256_of};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
-pub use process::{Landing, Order, Output, Process, Processes, out_of_bounds};
+pub use process::{
+    Controls, Landing, Order, Output, Process, Processes, Signal, Stream, Streams, TerminalSize, out_of_bounds,
+};
+pub use process_table::{
+    Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
+};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};

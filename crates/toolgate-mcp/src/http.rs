@@ -24,7 +24,7 @@ use crate::server::Server;
 
 const SESSION: &str = "mcp-session-id";
 
-/// Who a request comes from, as whoever let it in has found out. Put into a request's extensions; without it, `local`.
+/// Who a request comes from, as whoever let it in has found out. It stands in the request's extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal(pub String);
 
@@ -34,10 +34,10 @@ pub fn service(server: Arc<Server>) -> Router {
 }
 
 async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response {
-    if let Err(why) = guard::check_origin(request.headers()) {
-        return (StatusCode::FORBIDDEN, why).into_response();
-    }
-    let principal = request.extensions().get::<Principal>().map_or("local", |principal| &principal.0).to_owned();
+    let principal = match let_in(&door, &request) {
+        Ok(principal) => principal,
+        Err(why) => return (StatusCode::FORBIDDEN, why).into_response(),
+    };
     let answered = match request.method().clone() {
         Method::POST => post(&door, principal, request).await,
         Method::GET => watch(&door, &principal, request.headers()),
@@ -45,6 +45,16 @@ async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response
         _ => Err(plain(StatusCode::METHOD_NOT_ALLOWED, "Use POST.")),
     };
     answered.unwrap_or_else(|refusal| *refusal)
+}
+
+/// Who may come in, and as whom.
+fn let_in(door: &Door, request: &HttpRequest) -> Result<String, &'static str> {
+    let principal = request.extensions().get::<Principal>().map(|principal| principal.0.clone());
+    if door.server.options.is_behind_door {
+        return principal.ok_or("This token isn't good for MCP. Use the owner's.");
+    }
+    guard::check_origin(request.headers())?;
+    Ok(principal.unwrap_or_else(|| "local".into()))
 }
 
 /// An answer that ends the request early.

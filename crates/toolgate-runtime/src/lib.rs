@@ -11,6 +11,7 @@ mod grants;
 mod inquiry;
 mod locks;
 mod nearest;
+mod processes;
 mod record;
 pub mod redact;
 mod registry;
@@ -28,6 +29,7 @@ pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, 
 pub use commit::Commit;
 pub use gate::{Cleared, Gate, Judgement};
 pub use inquiry::{NobodyAnswers, Respondent};
+pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};
 pub use replay::Replay;

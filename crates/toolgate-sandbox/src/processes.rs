@@ -1,19 +1,17 @@
 //! Commands for tools: each runs in a sandbox of its own, made by one zygote, under the workspace's profile.
 
+mod started;
+
 use std::path::PathBuf;
 
-use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    Apart, BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Landing, Order, Output, Place, Process, Processes,
-    ToolError,
+    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Streams, ToolError,
 };
 
+use self::started::Started;
 use crate::apart::{self, Layers};
-use crate::process::{Command, Options, Profile, Running, Sandbox, Tier};
-
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
+use crate::process::{self, Command, Options, Profile, Running, Sandbox, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -73,8 +71,17 @@ impl Confined {
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
         command.working_directory = self.path(&order.workdir);
+        command.streams = match order.streams {
+            Streams::Output => process::Streams::Output,
+            Streams::Input => process::Streams::Interactive,
+            Streams::Terminal(size) => {
+                // Without one, programs are told that there is nobody to show colours to.
+                command.environment.insert("TERM".into(), "xterm-256color".into());
+                process::Streams::Terminal(started::size(size))
+            }
+        };
         let (running, layers) = self.launch(sandbox, &profile, &command, order.landing).await?;
-        Ok(Box::new(Started { running, layers }))
+        Ok(Box::new(Started::new(running, layers)?))
     }
 
     /// Runs the command on layers where that is wanted and possible.
@@ -110,57 +117,5 @@ impl Confined {
 impl Processes for Confined {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
         Box::pin(self.run(order))
-    }
-}
-
-struct Started {
-    running: Running,
-    layers: Option<Layers>,
-}
-
-impl Started {
-    async fn next(&mut self) -> Option<Output> {
-        let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
-        loop {
-            let Running { stdout, stderr, .. } = &mut self.running;
-            // A stream that has ended is let go; when both have, it is over.
-            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
-                (Some(stdout), Some(stderr)) => tokio::select! {
-                    read = stdout.read(&mut out) => (true, read),
-                    read = stderr.read(&mut err) => (false, read),
-                },
-                (Some(stdout), None) => (true, stdout.read(&mut out).await),
-                (None, Some(stderr)) => (false, stderr.read(&mut err).await),
-                (None, None) => return None,
-            };
-            match (read.unwrap_or(0), from_out) {
-                (0, true) => self.running.stdout = None,
-                (0, false) => self.running.stderr = None,
-                (count, true) => return Some(Output::Out(out[..count].to_vec())),
-                (count, false) => return Some(Output::Err(err[..count].to_vec())),
-            }
-        }
-    }
-}
-
-impl Process for Started {
-    fn output(&mut self) -> BoxFuture<'_, Option<Output>> {
-        Box::pin(self.next())
-    }
-
-    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>> {
-        Box::pin(async { Ok(self.running.wait().await?.shell_code()) })
-    }
-
-    fn enforced(&self) -> Enforced {
-        self.running.enforcement().enforced()
-    }
-
-    fn stop(&mut self) {
-        self.running.kill();
-    }
-
-    fn apart(&mut self) -> Option<Box<dyn Apart>> {
-        self.layers.take().map(|layers| Box::new(layers) as _)
     }
 }

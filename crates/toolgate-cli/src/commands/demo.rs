@@ -91,8 +91,7 @@ fn prepare(folder: &Path) -> Result<(Place, PathBuf)> {
     for (name, content) in PROJECT {
         std::fs::write(workspace.join(name), content)?;
     }
-    let managed = Sources::usual().map(|sources| sources.managed)?;
-    let sources = Sources { managed, user: folder.join("config.toml"), state: folder.join("state") };
+    let sources = Sources { user: folder.join("config.toml"), state: folder.join("state"), ..Sources::usual()? };
     let place = Place::find(Some(workspace), sources, PolicyFlags::default())?;
     let workspace = place.workspace.clone();
     Ok((place, workspace))
@@ -123,7 +122,7 @@ fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<()> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
     let call = Call::new(tool, args, desk.clock.as_ref());
     let reply = block_on(desk.gate.perform(call, &session, CancellationToken::new()))?;
-    show_reply(&reply);
+    show_reply(&reply, false);
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_contract::{Apart, BoxFuture, Enforced, Landing, Order, Output, Process, Processes, Settled, ToolError};
+use toolgate_contract::{
+    BoxFuture, Controls, Enforced, Landing, Order, Output, Process, Processes, Settled, ToolError,
+};
 
 use super::settler::Settler;
 
@@ -62,16 +64,16 @@ impl Process for Settling {
         Box::pin(self.end())
     }
 
+    fn kill(&self) {
+        self.process.kill();
+    }
+
+    fn controls(&self) -> Arc<dyn Controls> {
+        self.process.controls()
+    }
+
     fn enforced(&self) -> Enforced {
         self.process.enforced()
-    }
-
-    fn stop(&mut self) {
-        self.process.stop();
-    }
-
-    fn apart(&mut self) -> Option<Box<dyn Apart>> {
-        None
     }
 
     fn settled(&mut self) -> Option<Settled> {

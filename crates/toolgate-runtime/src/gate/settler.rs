@@ -46,7 +46,7 @@ impl Settler {
         let settled = match (apart, landing) {
             (Some(apart), Landing::WhenCommitted) => self.keep(apart),
             (Some(apart), _) => self.land(apart.as_ref()),
-            (None, _) => Ok(Settled::default()),
+            (None, _) => Ok(Settled { notes: vec![STRAIGHT.into()], ..Settled::default() }),
         };
         settled.unwrap_or_else(|error| Settled {
             notes: vec![format!("Nothing of what it changed was put in place. {error}")],
@@ -134,6 +134,7 @@ fn aside((change, reason): (Change, String)) -> KeptAside {
     KeptAside { path: change.path, reason }
 }
 
+const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
 const NOT_TEXT: &str = "its name isn't text, so no tool could reach it";
 
 /// How many there are of each kind, and the first of them by name.

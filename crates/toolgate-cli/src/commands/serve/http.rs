@@ -47,7 +47,7 @@ impl Http {
         let token_file = setting.place.sources.http_token();
         let token =
             token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
-        let desk: Arc<dyn House> = Arc::new(Desk::open(&setting.place)?);
+        let desk = Arc::new(Desk::open(&setting.place)?);
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
         let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file));
@@ -57,7 +57,7 @@ impl Http {
 
     async fn serve(
         &self,
-        desk: Arc<dyn House>,
+        desk: Arc<Desk>,
         token: &Token,
         setting: &Setting,
         token_file: &std::path::Path,
@@ -67,6 +67,7 @@ impl Http {
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
+        let _door = desk.door();
         let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?;
         self.announce(address, setting, token_file);
         server.serve(listener, stop_on_signal()?).await;

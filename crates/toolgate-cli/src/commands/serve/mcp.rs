@@ -43,6 +43,7 @@ impl Mcp {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
             stop_on_signal(&server)?;
+            let _door = host.desk.door();
             match self.stdio {
                 true => toolgate_mcp::serve_stdio(&server).await,
                 false => loopback::serve(&server).await?,
