@@ -61,7 +61,7 @@ pub(crate) struct Sources {
     /// The user's private state: trust and the seal's key.
     pub(crate) state: PathBuf,
     /// What of the user's lasts until they log out.
-    runtime: Option<PathBuf>,
+    pub(crate) runtime: Option<PathBuf>,
 }
 
 impl Sources {

@@ -67,7 +67,7 @@ pub struct Session {
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
-    /// it loads come on top: [`Session::ceilings`] has all of them.
+    /// it loads come on top: [`Session::ceilings()`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
