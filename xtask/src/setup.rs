@@ -26,7 +26,13 @@ const PACKAGES: &[Package] = &[
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
     Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },
-    Package { command: "python3", apt: "python3-venv", why: "schemathesis tries the HTTP server, and MCP has clients in Python" },
+    Package {
+        command: "python3",
+        apt: "python3-venv",
+        why: "schemathesis tries the HTTP server, and MCP has clients in Python",
+    },
+    Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
+    Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];

@@ -5,12 +5,14 @@ mod attach;
 mod audit;
 mod call;
 mod changes;
+mod commit;
 mod completions;
 mod demo;
 mod doctor;
 mod inbox;
 mod init;
 mod policy;
+mod quarantine;
 mod replay;
 mod run;
 mod runs;
@@ -100,6 +102,8 @@ enum Verb {
     Attach(attach::Attach),
     Changes(changes::Changes),
     Undo(undo::Undo),
+    Commit(commit::Commit),
+    Quarantine(quarantine::Quarantine),
     Init(init::Init),
     Trust(trust::Trust),
     Doctor(doctor::Doctor),
@@ -147,6 +151,8 @@ impl Program {
             Verb::Attach(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
+            Verb::Commit(verb) => verb.run(&setting()?),
+            Verb::Quarantine(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),
             Verb::Trust(verb) => verb.run(&setting()?),
             Verb::Doctor(verb) => verb.run(&setting()?),

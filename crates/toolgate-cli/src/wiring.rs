@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use toolgate_contract::{AnyTool, Clock, Files, RunFacts, SystemClock};
+use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
+use toolgate_runtime::{Commit, Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::process::{Options, Profile};
-use toolgate_sandbox::{Confined, RootAccess, Roots};
+use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
+use toolgate_tools::text::Diffs;
 
 use crate::attach::{Door, make_private};
 use crate::config::{PolicyFlags, Sources, UserRulebook};
@@ -151,14 +152,18 @@ impl Desk {
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
+        let kept = KeptLayers { parent: state.layers_dir(), roots: folders(place, &compiled_roots) };
+        let differ: Arc<dyn Differ> = Arc::new(Diffs);
+        let commit: Arc<dyn AnyTool> = Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files), Arc::clone(&differ)));
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?;
         let redactor = Redactor::new(secrets);
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
+            .with_differ(differ)
             .with_notes(place.state()?, options.clone())
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
-            .with_processes(Arc::new(confined(place, &compiled_roots)))
+            .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
@@ -235,9 +240,12 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
 fn confined(place: &Place, roots: &[ConfiguredRoot]) -> Confined {
-    let profile = profile(place, roots);
-    let folders = [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path)));
-    Confined::new(profile, folders.collect(), Options { warm: 0, ..Options::default() })
+    Confined::new(profile(place, roots), folders(place, roots), Options { warm: 0, ..Options::default() })
+}
+
+/// The folders that places are in; the workspace comes first.
+pub(crate) fn folders(place: &Place, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
+    [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path))).collect()
 }
 
 /// What a command in this workspace is confined to.
@@ -300,7 +308,7 @@ fn ground(place: &Place, settings: &Settings) -> Ground {
     Ground::new([workspace].into_iter().chain(others), &home)
 }
 
-fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
+pub(crate) fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
     let mut roots = Roots::open(&place.workspace)?;
     for root in &settings.roots {
         let access = match root.access {

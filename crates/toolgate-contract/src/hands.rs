@@ -6,14 +6,15 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Change, Changes, Content, Edit, Effect,
-    Enforced, ErrorCode, Guarantee, Holding, Inquiry, Located, Message, Missing, Notes, Order, Person, Place,
-    ProcessTable, Seen, SessionProcess, SkillFolder, Skills, Step, Stream, Streams, ToolError, Visitors, WalkOptions,
-    Walked, out_of_bounds,
+    Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing, Notes, Order,
+    Person, Place, ProcessTable, Seen, SessionProcess, Settled, SkillFolder, Skills, Source, Step, Stream, Streams,
+    ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -32,6 +33,13 @@ pub trait Files: Send + Sync {
     /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
     /// seen of the change before that is done, or if it fails. `id` tells this change from others.
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
+    /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
+    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
+    /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
+    /// what it has kept.
+    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
+    /// Gives a file another time of change.
+    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
     /// Removes the temporary files that the change `id` of these places left behind when it was killed.
     fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
     /// Removes a folder and the folders in it, as far as they are empty.
@@ -60,6 +68,21 @@ impl Read for Opened {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         self.file.read(into)
     }
+}
+
+/// What is at a place.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is and holds.
+    pub state: FileState,
+    /// When it was last changed in any way, by the file system's clock.
+    pub changed: Timestamp,
+    /// How many names it has.
+    pub links: u64,
+    /// Which file it is, for files.
+    pub number: u64,
+    /// The file itself, open for reading, where it was hashed.
+    pub file: Option<File>,
 }
 
 /// Stored output that can be read back.
@@ -266,6 +289,29 @@ impl Hands {
         Ok(changes)
     }
 
+    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
+    pub fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
+        for change in &changes {
+            let access = if change.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &change.place)?;
+        }
+        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        self.means.changes.arrange(changes, source)?;
+        self.note(|tally| tally.files_changed.extend(paths));
+        Ok(())
+    }
+
+    /// The run that the call belongs to.
+    pub fn run(&self) -> &str {
+        self.means.changes.run()
+    }
+
+    /// What is at a place that is at or beneath a declared one; none when nothing is.
+    pub fn state_at(&self, place: &Place) -> Result<Option<FileState>, ToolError> {
+        self.reach(Access::Read, place)?;
+        Ok(self.means.files.node(place, true)?.map(|node| node.state))
+    }
+
     /// Whether policy hides anything in a folder.
     pub fn hides_something(&self, folder: &Place) -> Result<bool, ToolError> {
         self.reach(Access::Read, folder)?;
@@ -367,13 +413,14 @@ impl Hands {
         command: &str,
         workdir: &str,
         streams: Streams,
+        landing: Landing,
         longest: Duration,
     ) -> Result<Attached, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let workdir = self.declared(Access::Read, workdir)?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        let order = Order { command: command.to_owned(), workdir, hidden, protected, streams };
+        let order = Order { command: command.to_owned(), workdir, hidden, protected, streams, landing };
         let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
             let facts = process.process().facts();
@@ -424,6 +471,16 @@ impl Hands {
             tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
         });
         Ok(whole.text)
+    }
+
+    /// What became of an ended process' changes to the workspace.
+    pub fn settled(&self, process: &dyn SessionProcess) -> Option<Settled> {
+        let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
+        if settled.rehearsal.is_none() {
+            let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
+            self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
+        }
+        Some(settled)
     }
 
     /// Says that a secret was replaced in what the payload holds.

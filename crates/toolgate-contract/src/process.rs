@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Access, BoxFuture, Enforced, EntryKind, Files, Place, Step, ToolError, Veil, Visitor, WalkOptions, Walked,
+    Access, Apart, BoxFuture, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil, Visitor, WalkOptions,
+    Walked,
 };
 
 /// A command to start.
@@ -22,6 +23,20 @@ pub struct Order {
     pub protected: Vec<Place>,
     /// What its standard streams are.
     pub streams: Streams,
+    /// When its changes reach the workspace.
+    pub landing: Landing,
+}
+
+/// When a command's changes reach the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Landing {
+    /// As it makes them. Others see them, and it sees what others change.
+    AtOnce,
+    /// When it has ended, as one change that can be taken back. Where nothing can keep them apart, at once.
+    #[default]
+    AtItsEnd,
+    /// When somebody commits them.
+    WhenCommitted,
 }
 
 /// What the three standard streams of a command are.
@@ -69,6 +84,14 @@ pub trait Process: Send {
     fn controls(&self) -> Arc<dyn Controls>;
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
+    /// What it changed, where that was kept apart. Ask when it has ended; once.
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        None
+    }
+    /// What became of its changes. Ask when it has ended; once.
+    fn settled(&mut self) -> Option<Settled> {
+        None
+    }
 }
 
 /// What can be done to a command from outside while it runs. Outlives the command; then everything here fails.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{ArtifactRef, BoxFuture, Controls, Enforced, Order, Stream, ToolError};
+use crate::{ArtifactRef, BoxFuture, Controls, Enforced, Order, Settled, Stream, ToolError};
 
 /// The processes of a session.
 pub trait ProcessTable: Send + Sync {
@@ -93,6 +93,8 @@ pub struct End {
     pub duration: Duration,
     /// The streams that were too long to keep at hand, whole.
     pub refs: Vec<ArtifactRef>,
+    /// What became of what it changed.
+    pub changes: Option<Settled>,
 }
 
 /// Why a process was stopped.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
+use toolgate_contract::sha256;
 use uuid::Uuid;
 
 use crate::{Durability, JournalError};
@@ -246,6 +247,15 @@ pub(crate) fn append_once(file: &File, bytes: &[u8], size: u64) -> io::Result<()
     // If even this fails, the next one who takes the lock finds a torn line and sets it aside.
     let _ = file.set_len(size);
     Err(fault)
+}
+
+/// The name of a call's own folder or file. Callers choose their call ids freely; one that can't be a name is shown by its
+/// hash.
+pub(crate) fn call_name(tool_call_id: &str) -> String {
+    match check_id("call", tool_call_id) {
+        Ok(()) => tool_call_id.to_owned(),
+        Err(_) => format!("sha256-{}", sha256(tool_call_id)),
+    }
 }
 
 /// Refuses an id that couldn't be one plain name of a folder.

@@ -164,6 +164,34 @@ pub struct Commands {
     pub except: Vec<String>,
     /// What becomes of a command that can't be understood.
     pub unknown: Option<Unknown>,
+    /// Whether commands work on a layer of their own, and their changes are put in place when they end.
+    pub overlay: Option<Overlay>,
+    /// What becomes of files that they leave for git, editors or other agents to obey.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// What becomes of files that commands leave for git, editors or other agents to obey, mildest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quarantine {
+    /// They are files like any other.
+    Off,
+    /// They are put in place, and the reply names them.
+    Report,
+    /// They are kept aside for a person to look at.
+    #[default]
+    On,
+}
+
+/// Whether commands work on a layer of their own, milder first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlay {
+    /// They change the workspace as they go.
+    Off,
+    /// Their changes are put in place when they end, as one change that can be taken back.
+    #[default]
+    On,
 }
 
 /// What becomes of a command that can't be understood, mildest first.

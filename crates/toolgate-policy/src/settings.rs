@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::LayerInput;
-use crate::config::{Config, ProcessesConfig, Root, RootAccess, ToolLimits, Unknown};
+use crate::config::{Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, ToolLimits, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
@@ -34,6 +34,10 @@ pub struct Settings {
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
     pub unknown_commands: Unknown,
+    /// Whether commands work on a layer of their own.
+    pub overlay: Overlay,
+    /// What becomes of files that commands leave for git, editors or other agents to obey.
+    pub quarantine: Quarantine,
     /// Skills that nobody may load.
     pub denied_skills: BTreeSet<String>,
     /// What a skill's own list of tools means.
@@ -125,10 +129,33 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
+        overlay: merge_strict(layers, "commands.overlay", |config| config.commands.overlay, warnings),
+        quarantine: merge_strict(layers, "commands.quarantine", |config| config.commands.quarantine, warnings),
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
+}
+
+/// A setting whose default is the strictest: the strongest layer that names it has its way, a weaker one only tightens, and
+/// so does a workspace that isn't trusted.
+fn merge_strict<T: Copy + Default + Ord>(
+    layers: &[LayerInput],
+    name: &str,
+    stated: fn(&Config) -> Option<T>,
+    warnings: &mut Vec<String>,
+) -> T {
+    let mut merged: Option<T> = None;
+    for input in layers {
+        let Some(wanted) = stated(&input.config) else { continue };
+        let floor = merged.or((!input.may_loosen()).then(T::default));
+        if floor.is_some_and(|floor| wanted < floor) {
+            warnings.push(input.ignored(&format!("a milder `{name}`"), merged.is_some()));
+            continue;
+        }
+        merged = Some(wanted);
+    }
+    merged.unwrap_or_default()
 }
 
 /// One limit: its name, how a layer states it, and where the merged value goes.
@@ -397,6 +424,18 @@ mod tests {
             let said = crate::compile(vec![input]).unwrap_err().to_string();
             assert!(said.contains(expected), "{said}");
         }
+    }
+
+    #[test]
+    fn what_is_strict_unless_said_is_loosened_by_the_strongest_and_never_by_an_untrusted_workspace() {
+        let overlay = |value: &str| format!("[commands]\noverlay = '{value}'");
+        assert_eq!(settings(vec![]).0.overlay, Overlay::On);
+        assert_eq!(settings(vec![layer(Layer::User, &overlay("off"))]).0.overlay, Overlay::Off);
+        let (merged, warnings) = settings(vec![untrusted(&overlay("off"))]);
+        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
+        let (merged, warnings) =
+            settings(vec![layer(Layer::Managed, &overlay("on")), layer(Layer::User, &overlay("off"))]);
+        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 mod changer;
 mod cleared;
+mod commands;
 mod runner;
+mod settler;
 mod speaker;
 mod walk;
 mod witness;
@@ -12,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
-    Veil, Verdict,
+    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
+    ToolError, Veil, Verdict,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -49,6 +51,7 @@ pub struct Gate {
     processes: Option<Arc<dyn Processes>>,
     rosters: Arc<Rosters>,
     workshop: Option<Arc<Workshop>>,
+    differ: Option<Arc<dyn Differ>>,
     note_store: Option<Arc<NoteStore>>,
     shelves: Arc<[SkillShelf]>,
     versions: Arc<Versions>,
@@ -89,6 +92,7 @@ impl Gate {
             processes: None,
             rosters: Arc::default(),
             workshop: None,
+            differ: None,
             note_store: None,
             shelves: Arc::default(),
             versions: Arc::default(),
@@ -128,6 +132,13 @@ impl Gate {
     #[must_use]
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
+        self
+    }
+
+    /// Shows what rehearsed commands would change.
+    #[must_use]
+    pub fn with_differ(mut self, differ: Arc<dyn Differ>) -> Self {
+        self.differ = Some(differ);
         self
     }
 

@@ -5,6 +5,7 @@
 //! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
 
 mod approval;
+mod commit;
 mod gate;
 mod grants;
 mod inquiry;
@@ -26,6 +27,7 @@ mod version;
 mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
+pub use commit::Commit;
 pub use gate::{Cleared, Gate, Judgement};
 pub use inquiry::{NobodyAnswers, Respondent};
 pub use principal::Principal;

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, ErrorCode, Guarantee, Holding, Order, Place, Process, Processes, Streams, ToolError,
+    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Streams, ToolError,
 };
 
 use self::started::Started;
-use crate::process::{self, Command, Options, Profile, Sandbox};
+use crate::apart::{self, Layers};
+use crate::process::{self, Command, Options, Profile, Running, Sandbox, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -22,13 +23,22 @@ pub struct Confined {
     /// The roots' folders; the workspace comes first.
     roots: Vec<PathBuf>,
     options: Options,
+    /// Where commands' changes are kept apart; none where they go straight to the workspace.
+    layers: Option<PathBuf>,
     sandbox: OnceCell<Sandbox>,
 }
 
 impl Confined {
     /// Commands in these roots, confined to this profile.
     pub fn new(profile: Profile, roots: Vec<PathBuf>, options: Options) -> Self {
-        Self { profile, roots, options, sandbox: OnceCell::new() }
+        Self { profile, roots, options, layers: None, sandbox: OnceCell::new() }
+    }
+
+    /// The same, with a folder in which commands' changes are kept apart.
+    #[must_use]
+    pub fn with_layers(mut self, folder: PathBuf) -> Self {
+        self.layers = Some(folder);
+        self
     }
 
     fn path(&self, place: &Place) -> Option<PathBuf> {
@@ -46,6 +56,7 @@ impl Confined {
             .map(|report| report.reason.as_str())
             .collect();
         if weak.is_empty() {
+            self.layers.as_deref().into_iter().for_each(apart::sweep);
             return Ok(sandbox);
         }
         let message =
@@ -69,7 +80,37 @@ impl Confined {
                 process::Streams::Terminal(started::size(size))
             }
         };
-        Ok(Box::new(Started::new(sandbox.spawn(&profile, &command).await?)?))
+        let (running, layers) = self.launch(sandbox, &profile, &command, order.landing).await?;
+        Ok(Box::new(Started::new(running, layers)?))
+    }
+
+    /// Runs the command on layers where that is wanted and possible.
+    async fn launch(
+        &self,
+        sandbox: &Sandbox,
+        profile: &Profile,
+        command: &Command,
+        landing: Landing,
+    ) -> Result<(Running, Option<Layers>), ToolError> {
+        let parent = self.layers.as_deref().filter(|_| sandbox.tier() == Tier::Namespaces);
+        match (landing, parent) {
+            (Landing::AtOnce, _) | (Landing::AtItsEnd, None) => {}
+            (Landing::AtItsEnd, Some(parent)) => {
+                match Layers::run(sandbox, profile, command, parent, &self.roots).await {
+                    // This kernel or this file system has no such layers.
+                    Err(error) if error.code == ErrorCode::SandboxUnavailable => {}
+                    other => return other.map(|(running, layers)| (running, Some(layers))),
+                }
+            }
+            (Landing::WhenCommitted, parent) => {
+                let parent = parent.ok_or_else(|| {
+                    ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
+                })?;
+                let (running, layers) = Layers::run(sandbox, profile, command, parent, &self.roots).await?;
+                return Ok((running, Some(layers)));
+            }
+        }
+        Ok((sandbox.spawn(profile, command).await?, None))
     }
 }
 

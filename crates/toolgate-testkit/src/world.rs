@@ -76,7 +76,8 @@ impl World {
     pub fn confined(mut self) -> Self {
         zygote_before_main();
         let profile = Profile::for_workspace(self.folder.path(), None);
-        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default());
+        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default())
+            .with_layers(self.state.layers_dir());
         let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
         self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self

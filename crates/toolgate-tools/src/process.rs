@@ -64,7 +64,8 @@ pub struct Args {
     /// The same for its standard error.
     #[serde(default)]
     stderr_offset: Option<u64>,
-    /// With `wait` or `write`: waits until what it writes matches this regular expression.
+    /// With `wait` or `write`: waits until what it writes matches this regular expression. What an earlier answer showed
+    /// doesn't count, unless `offset` goes back to it.
     #[serde(default)]
     pattern: Option<String>,
     /// With `wait` or `write`: milliseconds to wait at most; 10000 and 1000 unless told.

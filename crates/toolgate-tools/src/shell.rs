@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Attached, Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, SideEffect, Spec, Stopped, Stream,
-    Streams, TerminalSize, Tool, ToolError,
+    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
+    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
 use crate::excerpt::{Excerpt, excerpt};
@@ -45,7 +45,7 @@ pub struct Args {
     #[serde(default = "usual_yield")]
     #[schemars(range(max = 600_000))]
     yield_ms: u64,
-    /// Answers at once, with the process.
+    /// Answers at once, with the process. It works straight on the workspace, and undo doesn't cover that.
     #[serde(default)]
     background: bool,
     /// Keeps its standard input open, so that `process` can write to it. Without this there is nothing to read.
@@ -62,6 +62,9 @@ pub struct Args {
     #[serde(default = "usual_columns")]
     #[schemars(range(min = 1, max = 500))]
     columns: u16,
+    /// Whether to change nothing: the reply shows what would change, and `commit` puts exactly that in place.
+    #[serde(default)]
+    rehearse: bool,
 }
 
 fn here() -> String {
@@ -112,6 +115,9 @@ pub struct Output {
     /// What its terminal shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     screen: Option<String>,
+    /// What it changed in the workspace; of a rehearsal, what it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Settled>,
 }
 
 impl Tool for Shell {
@@ -144,7 +150,7 @@ impl Tool for Shell {
             true => Duration::ZERO,
             false => longest.max(Duration::from_millis(1)).min(Duration::from_millis(args.yield_ms)),
         };
-        let attached = hands.start(&args.command, &args.workdir, streams(&args), longest).await?;
+        let attached = hands.start(&args.command, &args.workdir, streams(&args), landing(&args), longest).await?;
         // A process whose time is up is about to end; its end is worth waiting for.
         let patience = if patience == longest { Duration::MAX } else { patience };
         match ended(attached.process(), patience).await {
@@ -182,6 +188,15 @@ fn streams(args: &Args) -> Streams {
     }
 }
 
+/// A command that works beside others, or with a person, has to see what they change, and they what it does.
+fn landing(args: &Args) -> Landing {
+    match (args.rehearse, args.background || args.tty || args.stdin) {
+        (true, _) => Landing::WhenCommitted,
+        (false, true) => Landing::AtOnce,
+        (false, false) => Landing::AtItsEnd,
+    }
+}
+
 /// How it ended, if it does so in time.
 async fn ended(process: &dyn SessionProcess, patience: Duration) -> Option<End> {
     let mut progress = process.progress();
@@ -202,6 +217,7 @@ fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, Tool
         timed_out: end.stopped == Some(Stopped::Time),
         output_limit: end.stopped == Some(Stopped::Output),
         screen: process.screen().map(|screen| screen.text),
+        changes: hands.settled(process),
         ..Output::default()
     })
 }

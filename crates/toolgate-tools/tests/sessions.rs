@@ -111,7 +111,9 @@ async fn a_terminal_shows_a_screen_and_takes_keys() {
     let session = world.session();
     let args = json!({ "command": "python3 -q", "tty": true, "background": true, "rows": 10, "columns": 60 });
     let started = shell(&world, &session, args).await;
-    let ready = process(&world, &session, &started, "wait", json!({ "pattern": ">>> $", "timeout_ms": 60_000 })).await;
+    let ready =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": ">>> $", "timeout_ms": 60_000 }))
+            .await;
     assert_eq!((&ready["heard"], &ready["screen"]), (&json!("pattern"), &json!(">>>")), "{ready}");
     assert!(ready.get("stdout").is_none(), "the raw text only when asked: {ready}");
     let sum = json!({ "text": "print(6 *", "keys": ["space", "7", ")", "enter"] });
@@ -146,7 +148,7 @@ async fn signals_reach_it_and_stopping_leaves_nothing() {
     let marker = marker();
     let command = format!("trap 'echo caught' USR1; setsid sleep {marker} & echo up; while :; do sleep 0.05; done");
     let started = shell(&world, &session, json!({ "command": command, "background": true })).await;
-    process(&world, &session, &started, "wait", json!({ "pattern": "up", "timeout_ms": 60_000 })).await;
+    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "up", "timeout_ms": 60_000 })).await;
     process(&world, &session, &started, "signal", json!({ "signal": "USR1" })).await;
     let caught =
         process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "caught", "timeout_ms": 60_000 }))
@@ -248,7 +250,9 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     world.file("notes.txt", "a correct-horse-battery b\n");
     let command = "head -c 12 notes.txt; sleep 0.3; tail -c +13 notes.txt; cat > /dev/null";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
-    let read = process(&world, &session, &started, "wait", json!({ "pattern": "b\n", "timeout_ms": 60_000 })).await;
+    let read =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "b\n", "timeout_ms": 60_000 }))
+            .await;
     assert_eq!(read["stdout"], json!("a ***REDACTED*** b\n"), "{read}");
     process(&world, &session, &started, "stop", json!({})).await;
     let seen = format!("{:?} {:?}", sink.0.lock().unwrap(), world.events());

@@ -69,6 +69,11 @@ impl Call {
         }
     }
 
+    /// The same in an earlier run.
+    pub(super) fn in_run(self, run: Option<String>) -> Self {
+        Self { run, ..self }
+    }
+
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let args = patient(&self.tool, strict_json::parse(&self.arguments()?)?);
         let desk = Desk::open(&setting.place)?;

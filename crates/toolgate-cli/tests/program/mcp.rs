@@ -90,8 +90,9 @@ fn the_list_of_tools_is_fit_for_any_client() {
         assert!(hints["readOnlyHint"] == true || !reads, "{name}");
         assert_eq!(hints["readOnlyHint"] == true, hints["destructiveHint"] == false, "{name}");
     }
-    let shown =
-        |tool: &Value| ["name", "description", "inputSchema"].map(|field| tool[field].to_string().len()).iter().sum::<usize>();
+    let shown = |tool: &Value| {
+        ["name", "description", "inputSchema"].map(|field| tool[field].to_string().len()).iter().sum::<usize>()
+    };
     let shown: usize = list["tools"].as_array().unwrap().iter().map(shown).sum::<usize>() / 4;
     let whole = list["tools"].to_string().len() / 4;
     println!("the default list of tools costs about {whole} tokens, of which models are shown {shown}");

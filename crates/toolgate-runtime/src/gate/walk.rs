@@ -9,15 +9,17 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_contract::{
     Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located, Means,
-    Missing, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Missing, Processes, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
-use toolgate_policy::Question;
+use toolgate_policy::{Overlay, Question};
 
 use self::refusals::{honest, unrecorded};
 use super::Gate;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
+use super::commands::Commands;
 use super::runner::Runner;
+use super::settler::Settler;
 use super::speaker::{Origin, Speaker};
 use super::witness::Witness;
 use super::writer::Writer;
@@ -275,15 +277,25 @@ impl<'a> Walk<'a> {
             origin: Arc::clone(&self.origin),
             session: session.id.clone(),
         };
+        let changer = Arc::new(changer);
+        let settler = Arc::new(Settler {
+            changer: Arc::clone(&changer),
+            overlay: gate.settings.overlay == Overlay::On,
+            quarantine: gate.settings.quarantine,
+            differ: gate.differ.clone(),
+        });
+        let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {
+            Arc::new(Commands { processes: Arc::clone(processes), settler })
+        };
         let means = Means {
             files: Arc::clone(&gate.files),
-            changes: Arc::new(changer),
+            changes: changer,
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
             notes: Arc::new(self.writer()),
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
-            processes: Arc::new(self.runner()),
+            processes: Arc::new(self.runner(gate.processes.as_ref().map(commands))),
             agents: session.agents.clone(),
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
@@ -291,11 +303,11 @@ impl<'a> Walk<'a> {
         Hands::new(granted, means)
     }
 
-    fn runner(&self) -> Runner {
+    fn runner(&self, processes: Option<Arc<dyn Processes>>) -> Runner {
         let (gate, session) = (self.gate, self.session);
         let (limits, _) = gate.limits(&self.call.name, self.longest);
         Runner {
-            processes: gate.processes.clone(),
+            processes,
             roster: Arc::clone(&session.processes),
             rosters: Arc::clone(&gate.rosters),
             limits: gate.settings.processes,

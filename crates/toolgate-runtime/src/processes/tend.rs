@@ -99,8 +99,9 @@ impl Tending {
             (None, Ok(_)) => code,
         };
         let code = code.map(|code| if stopped == Some(Stopped::Time) { TIMED_OUT } else { code });
-        let end =
-            End { code: code.map_err(|fault| fault.message), stopped, duration, refs: stored.unwrap_or_default() };
+        let changes = self.process.settled();
+        let refs = stored.unwrap_or_default();
+        let end = End { code: code.map_err(|fault| fault.message), stopped, duration, refs, changes };
         drop((self.process, self.slot));
         if self.entry.close() {
             self.entry.witness.record(ended(&self.entry.facts().id, &end));

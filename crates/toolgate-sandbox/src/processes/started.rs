@@ -5,8 +5,11 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
-use toolgate_contract::{BoxFuture, Controls, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError};
+use toolgate_contract::{
+    Apart, BoxFuture, Controls, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
+};
 
+use crate::apart::Layers;
 use crate::process::{self, Running, SandboxError, Signaller, Terminal};
 
 /// How much is read at once.
@@ -20,17 +23,19 @@ pub(super) struct Started {
     out: Box<[u8]>,
     err: Box<[u8]>,
     controls: Arc<Reins>,
+    /// What it changes, where that is kept apart.
+    layers: Option<Layers>,
 }
 
 impl Started {
-    pub(super) fn new(mut running: Running) -> Result<Self, SandboxError> {
+    pub(super) fn new(mut running: Running, layers: Option<Layers>) -> Result<Self, SandboxError> {
         let controls = Reins {
             process: running.signaller()?,
             input: Mutex::new(running.stdin.take()),
             terminal: running.terminal.take(),
         };
         let piece = || vec![0; PIECE].into_boxed_slice();
-        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls) })
+        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls), layers })
     }
 
     async fn next(&mut self) -> Option<Output> {
@@ -81,6 +86,10 @@ impl Process for Started {
 
     fn enforced(&self) -> Enforced {
         self.running.enforcement().enforced()
+    }
+
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        self.layers.take().map(|layers| Box::new(layers) as _)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commands of tools: they run where the walls hold, and where walls have gaps they don't run at all.
 
-use toolgate_contract::{ErrorCode, Order, Place, Processes, Streams};
+use toolgate_contract::{ErrorCode, Landing, Order, Place, Processes, Streams};
 use toolgate_sandbox::Confined;
 
 use super::scene::attack;
@@ -14,6 +14,7 @@ attack! {
             hidden: vec![],
             protected: vec![],
             streams: Streams::Output,
+            landing: Landing::AtOnce,
         };
         let code = scene.runtime.block_on(async { confined.start(order).await?.wait().await });
         match scene.has_namespaces() {
