@@ -1,7 +1,7 @@
 //! `toolgate demo`: an agent at work in a small project, with a model that follows a script. Everything else is real.
 #![allow(clippy::disallowed_methods, reason = "makes a temporary project for the demo")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -52,8 +52,20 @@ const TASK: &str = "The slugs are wrong. Find out why, mend it, and tidy up.";
 impl Demo {
     pub(crate) fn run(self) -> Result<Exit> {
         let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir().context("no temporary folder")?;
-        let place = prepare(folder.path())?;
-        let finish = block_on(show(&place))??;
+        let (place, workspace) = prepare(folder.path())?;
+        say(&format!("A small project in {}:", workspace.display()));
+        let names: Vec<&str> = PROJECT.iter().map(|(name, _)| *name).collect();
+        anstream::eprintln!("{}", paint(DIM, names.join("  ")));
+        say(&format!("$ toolgate run \"{TASK}\""));
+        let desk = Desk::open_with(&place, toolgate_agent::tools(), Vec::new())?;
+        let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
+        let finish = work(&desk, stay.session, &stay.run.id)?;
+        stay.run.end()?;
+        say("$ toolgate runs tree");
+        let events: Result<Vec<_>, _> = read_events(stay.run.path())?.map(|line| line.map(|line| line.event)).collect();
+        show_tree(&tree(&events?));
+        desk.finish();
+        take_back(&place, &stay.run.id)?;
         self.leave(folder);
         Ok(Exit::of_finish(finish))
     }
@@ -66,44 +78,21 @@ impl Demo {
     }
 }
 
-/// The agent at work, then the record of it, then all of it taken back.
-async fn show(place: &Place) -> Result<Finish> {
-    say(&format!("A small project in {}:", place.workspace.display()));
-    let names: Vec<&str> = PROJECT.iter().map(|(name, _)| *name).collect();
-    anstream::eprintln!("{}", paint(DIM, names.join("  ")));
-    say(&format!("$ toolgate run \"{TASK}\""));
-    let desk = Desk::open_with(place, toolgate_agent::tools(), Vec::new())?;
-    let choice = RunChoice { run: None, session: "demo".into(), front_end: "agent" };
-    let stay = desk.begin(&choice)?;
-    let finish = work(&desk, stay.session, &stay.run.id).await?;
-    stay.run.end()?;
-    say("$ toolgate runs tree");
-    let events: Result<Vec<_>, _> = read_events(stay.run.path())?.map(|line| line.map(|line| line.event)).collect();
-    show_tree(&tree(&events?));
-    say("$ toolgate undo --run last");
-    let again = desk.begin(&choice)?;
-    call(&desk, &again.session, "undo", json!({ "run": stay.run.id })).await;
-    say("$ sh test.sh, as it was before");
-    call(&desk, &again.session, "shell", json!({ "command": "sh test.sh" })).await;
-    again.run.end()?;
-    desk.finish();
-    Ok(finish)
-}
-
 /// Makes the project, with a configuration of its own, so that the demo is the same everywhere.
-fn prepare(folder: &Path) -> Result<Place> {
+fn prepare(folder: &Path) -> Result<(Place, PathBuf)> {
     let workspace = folder.join("project");
     std::fs::create_dir(&workspace)?;
     for (name, content) in PROJECT {
         std::fs::write(workspace.join(name), content)?;
     }
-    let managed = Sources::usual().map(|sources| sources.managed)?;
-    let sources = Sources { managed, user: folder.join("config.toml"), state: folder.join("state") };
-    Place::find(Some(workspace), sources, PolicyFlags::default())
+    let sources = Sources { user: folder.join("config.toml"), state: folder.join("state"), ..Sources::usual()? };
+    let place = Place::find(Some(workspace), sources, PolicyFlags::default())?;
+    let workspace = place.workspace.clone();
+    Ok((place, workspace))
 }
 
 /// Lets the agent work.
-async fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
+fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     let script = Script::parse(include_str!("demo/script.toml"))?;
     let manner = if std::io::IsTerminal::is_terminal(&std::io::stderr()) { Manner::Streaming } else { Manner::Lines };
     let reporter = Arc::new(Reporter::new(manner));
@@ -113,19 +102,35 @@ async fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     };
     let session = session.approved_by(approver).watched_by(Arc::clone(&reporter) as Arc<dyn EventSink>);
     let agent = Agent::new(Arc::new(Scripted::new(script)), Arc::clone(&desk.gate), session, Controls::default());
-    let cancel = CancellationToken::new();
-    let on_interrupt = cancel_on_interrupt(cancel.clone());
-    let outcome = agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await;
-    on_interrupt.abort();
+    let outcome = block_on(async {
+        let cancel = CancellationToken::new();
+        let _on_interrupt = cancel_on_interrupt(cancel.clone());
+        agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await
+    })?;
     reporter.end(&outcome, run);
     Ok(outcome.finish)
 }
 
+/// Undoes the run and tries the test again, as another start of the program would.
+fn take_back(place: &Place, run: &str) -> Result<()> {
+    let desk = Desk::open(place)?;
+    let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
+    say("$ toolgate undo --run last");
+    call(&desk, &stay.session, "undo", json!({ "run": run }))?;
+    say("$ sh test.sh, as it was before");
+    call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
+    stay.run.end()?;
+    desk.finish();
+    Ok(())
+}
+
 /// Makes a call of its own and shows what it brings. Whoever watches the demo has agreed to that.
-async fn call(desk: &Desk, session: &Session, tool: &str, args: Value) {
+fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<()> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
     let call = Call::new(tool, args, desk.clock.as_ref());
-    show_reply(&desk.gate.perform(call, &session, CancellationToken::new()).await);
+    let reply = block_on(desk.gate.perform(call, &session, CancellationToken::new()))?;
+    show_reply(&reply, false);
+    Ok(())
 }
 
 /// Stands in for the person where there is none.
