@@ -37,6 +37,7 @@ fn rows() -> Vec<Row> {
         ("move", json!({ "from": "new.txt", "to": "moved.txt" }), &["moved.txt"]),
         ("delete", json!({ "path": "old.txt" }), &["old.txt"]),
         ("shell", json!({ "command": "echo from the shell > made.txt && cat made.txt" }), &["from the shell"]),
+        ("process", json!({ "action": "list" }), &["processes"]),
         ("artifact", json!({ "id": "the first" }), &["a kept line"]),
         ("todo_write", json!({ "todos": [{ "content": "buy milk", "status": "pending" }] }), &["buy milk"]),
         ("todo_read", json!({}), &["buy milk"]),

@@ -251,10 +251,11 @@ fn mask(masked: &[Place]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back.
+/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back. A folder
+/// can be looked into, as programs that walk a tree give up at one that can't; there is nothing in it.
 fn make_mask(path: &CStr, folder: bool) -> Result<OwnedFd, Errno> {
     let made = if folder { make_folder(path)? } else { make_file(path)? };
-    rustix::fs::chmod(path, Mode::empty())?;
+    rustix::fs::chmod(path, if folder { Mode::from_raw_mode(0o555) } else { Mode::empty() })?;
     let mount = copy_tree(&made)?;
     mount_attributes::set(mount.as_fd(), READ_ONLY)?;
     attach_at(&mount, &made)?;
