@@ -58,6 +58,13 @@ impl Place {
         self.sources.trusts(&self.workspace, &self.trusted_as)
     }
 
+    /// The same, where the person lets these hosts pass.
+    pub(crate) fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<Compiled> {
+        let mut flags = self.flags.clone();
+        flags.allow.extend(hosts.map(|host| format!("host={host}")));
+        self.sources.load(&self.workspace, &self.trusted_as, &flags)
+    }
+
     /// The workspace's record.
     pub(crate) fn state(&self) -> Result<State> {
         State::open(&self.workspace).context("the workspace's record can't be opened")

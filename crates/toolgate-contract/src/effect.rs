@@ -41,6 +41,11 @@ pub enum Effect {
         /// Port.
         port: u16,
     },
+    /// Runs a command with no sandbox around it.
+    Unsandboxed {
+        /// The command line.
+        command: String,
+    },
     /// Talks to the person.
     Speak,
     /// Reads back output that an earlier call of this run stored.
@@ -124,6 +129,7 @@ impl Effect {
             Self::Delete { .. } => Permission::FsDelete,
             Self::Run { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
+            Self::Unsandboxed { .. } => Permission::Unsandboxed,
             Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
                 Permission::Agent
             }
@@ -140,6 +146,7 @@ impl fmt::Display for Effect {
             Self::Run { command, workdir } if workdir.is_empty() || workdir == "." => write!(f, "run {command}"),
             Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
+            Self::Unsandboxed { command } => write!(f, "run WITHOUT ANY SANDBOX {command}"),
             Self::Speak => f.write_str("speak to the person"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
             Self::Note { book, access: Access::Read } => write!(f, "look at {book}"),
@@ -175,9 +182,24 @@ pub enum Permission {
     /// Talk to the person, plan, remember.
     #[serde(rename = "agent")]
     Agent,
+    /// Run programs with no sandbox around them.
+    #[serde(rename = "unsandboxed")]
+    Unsandboxed,
 }
 
 impl Permission {
+    /// Every permission.
+    pub const ALL: &'static [Self] = &[
+        Self::FsRead,
+        Self::FsWrite,
+        Self::FsDelete,
+        Self::ProcExec,
+        Self::NetConnect,
+        Self::GitWrite,
+        Self::Agent,
+        Self::Unsandboxed,
+    ];
+
     /// The name used in configuration, declarations and events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -188,6 +210,7 @@ impl Permission {
             Self::NetConnect => "net.connect",
             Self::GitWrite => "git.write",
             Self::Agent => "agent",
+            Self::Unsandboxed => "unsandboxed",
         }
     }
 }

@@ -15,16 +15,19 @@ mod error;
 mod event;
 mod hands;
 mod hash;
+mod network;
 mod notes;
 mod person;
 mod place;
 mod process;
 mod reply;
+mod right;
 mod skill;
 mod spec;
 pub mod strict_json;
 mod tool;
 mod walk;
+mod web;
 
 pub use agent::{Agents, Errand, Finish, Sent, Tokens};
 pub use blob::Blob;
@@ -37,15 +40,18 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
 pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
 pub use hash::{hex, sha256};
+pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
 pub use process::{Order, Output, Process, Processes, out_of_bounds};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
+pub use right::Right;
 pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
 pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};
+pub use web::{Web, WebRequest, WebResponse};
 
 /// Re-exported so that a tool needs no dependency of its own to derive its schemas.
 pub use schemars;

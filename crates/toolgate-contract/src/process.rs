@@ -1,13 +1,14 @@
 //! Running commands, as a cleared tool sees it. How they are confined is for whoever implements this to know.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    Access, BoxFuture, Enforced, EntryKind, Files, Place, Step, ToolError, Veil, Visitor, WalkOptions, Walked,
+    Access, Border, BoxFuture, Denial, Enforced, EntryKind, Files, Place, Step, ToolError, Veil, Visitor, WalkOptions,
+    Walked,
 };
 
 /// A command to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Order {
     /// A line for the shell.
     pub command: String,
@@ -17,6 +18,12 @@ pub struct Order {
     pub hidden: Vec<Place>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<Place>,
+    /// What it may change beside the workspace: absolute paths that exist.
+    pub writable: Vec<String>,
+    /// Whether it runs with no sandbox around it.
+    pub unsandboxed: bool,
+    /// What it may reach over the network; none means nothing.
+    pub border: Option<Arc<dyn Border>>,
 }
 
 /// Starts commands, confined as configuration says.
@@ -33,6 +40,10 @@ pub trait Process: Send {
     fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>>;
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
+    /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
+    fn denials(&self, _errors: &str) -> Vec<Denial> {
+        Vec::new()
+    }
 }
 
 /// A piece of what a command writes.

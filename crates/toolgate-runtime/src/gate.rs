@@ -1,5 +1,6 @@
 //! The gate: everything that stands between a call and the world, wired once and shared by all sessions.
 
+mod border;
 mod changer;
 mod cleared;
 mod speaker;
@@ -11,11 +12,12 @@ use std::time::Duration;
 
 use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
-    Veil, Verdict,
+    Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
+pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
@@ -43,6 +45,7 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
+    web: Option<Arc<dyn Web>>,
     workshop: Option<Arc<Workshop>>,
     note_store: Option<Arc<NoteStore>>,
     shelves: Arc<[SkillShelf]>,
@@ -82,6 +85,7 @@ impl Gate {
             rulebook: None,
             replay: Replay::default(),
             processes: None,
+            web: None,
             workshop: None,
             note_store: None,
             shelves: Arc::default(),
@@ -122,6 +126,13 @@ impl Gate {
     #[must_use]
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
+        self
+    }
+
+    /// Lets tools fetch over HTTP.
+    #[must_use]
+    pub fn with_web(mut self, web: Arc<dyn Web>) -> Self {
+        self.web = Some(web);
         self
     }
 

@@ -24,7 +24,7 @@ mod version;
 mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
-pub use gate::{Cleared, Gate, Judgement};
+pub use gate::{Cleared, Gate, Judgement, PolicyBorder};
 pub use inquiry::{NobodyAnswers, Respondent};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};

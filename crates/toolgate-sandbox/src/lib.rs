@@ -8,8 +8,10 @@
 mod apply;
 mod beneath;
 mod copy;
+mod denied_files;
 mod draft;
 mod locate;
+mod network;
 pub mod process;
 mod processes;
 mod roots;
@@ -17,5 +19,6 @@ mod walk;
 
 pub use beneath::OpenWay;
 pub use copy::{Copied, copy_workspace};
+pub use network::{Resolver, SystemResolver};
 pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

@@ -57,7 +57,7 @@ pub use enforcement::{Enforcement, GuaranteeReport, Tier};
 pub use error::SandboxError;
 pub use inside::zygote::zygote_main_if_asked;
 pub use limits::Limits;
-pub use profile::{Home, Network, Profile, Readable, UnixSockets};
+pub use profile::{Home, Listed, Network, Profile, Readable, UnixSockets};
 pub use rehearsal::{ChangeKind, PathChange, Rehearsal};
 pub use repositories::{Obeyed, obeyed_by_git};
 pub use running::{Ended, Running, Terminal};

@@ -1,14 +1,15 @@
 //! Commands for tools: each runs in a sandbox of its own, made by one zygote, under the workspace's profile.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
+    BoxFuture, Denial, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
 };
 
-use crate::process::{Command, Options, Profile, Running, Sandbox};
+use crate::denied_files::denied_files;
+use crate::process::{Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -60,8 +61,22 @@ impl Confined {
         profile.masked.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
-        command.working_directory = self.path(&order.workdir);
-        Ok(Box::new(Started { running: sandbox.spawn(&profile, &command).await? }))
+        let workdir = self.path(&order.workdir).unwrap_or_else(|| profile.working_directory.clone());
+        command.working_directory = Some(workdir.clone());
+        if order.unsandboxed {
+            let running = sandbox.spawn_open(&profile, &command).await?;
+            return Ok(Box::new(Started { running, profile, workdir }));
+        }
+        for path in &order.writable {
+            profile.writable.push(real(path)?);
+        }
+        // Without a host to reach, or without the means to hold it to those, its network stays an empty one.
+        let border = order.border.filter(|border| border.is_open() && sandbox.tier() == Tier::Namespaces);
+        if let Some(border) = border {
+            profile.network = Network::Listed(Listed(border));
+        }
+        let running = sandbox.spawn(&profile, &command).await?;
+        Ok(Box::new(Started { running, profile, workdir }))
     }
 }
 
@@ -71,8 +86,22 @@ impl Processes for Confined {
     }
 }
 
+/// A place outside that was granted, if it is what it says: behind a link there is another place, which nobody granted.
+fn real(path: &str) -> Result<PathBuf, ToolError> {
+    match std::fs::canonicalize(path) {
+        Ok(real) if real == Path::new(path) => Ok(real),
+        Ok(real) => {
+            let message = format!("`{path}` leads to `{}`; ask for that place instead.", real.display());
+            Err(ToolError::new(ErrorCode::SandboxDenied, message))
+        }
+        Err(error) => Err(ToolError::io(&format!("`{path}` can't be granted"), &error)),
+    }
+}
+
 struct Started {
     running: Running,
+    profile: Profile,
+    workdir: PathBuf,
 }
 
 impl Started {
@@ -111,5 +140,14 @@ impl Process for Started {
 
     fn enforced(&self) -> Enforced {
         self.running.enforcement().enforced()
+    }
+
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        if self.running.enforcement().tier == Tier::Open {
+            return Vec::new();
+        }
+        let mut denials = self.running.denials();
+        denials.extend(denied_files(errors, &self.profile, &self.workdir));
+        denials
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, ErrorCode, Hands, Output as Piece, Permission, Process, Risk, SideEffect, Spec, Tool, ToolError,
+    Denial, Effect, ErrorCode, Hands, Output as Piece, Permission, Process, Right, Risk, SideEffect, Spec, Tool,
+    ToolError,
 };
 
 /// Runs a command.
@@ -59,6 +60,31 @@ pub struct Output {
     /// Whether it was stopped because its time was up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
+    /// What confinement kept from it, if it failed: perhaps that is why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    denied: Vec<Denied>,
+}
+
+/// Something that the command wanted and didn't get.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Denied {
+    /// `network_denied` or `sandbox_denied`.
+    code: &'static str,
+    /// What would have been needed.
+    missing: String,
+    /// Why it was refused.
+    reason: String,
+    /// What to ask for in `requested_permissions`, if it is needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    request: Vec<String>,
+}
+
+impl From<&Denial> for Denied {
+    fn from(denial: &Denial) -> Self {
+        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
+        let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
+        Self { code: denial.code.as_str(), missing, reason, request }
+    }
 }
 
 impl Tool for Shell {
@@ -69,7 +95,7 @@ impl Tool for Shell {
         name: "shell",
         version: "1.0.0",
         description: "Run a command with bash in the workspace. It is confined: it can read the machine, change the \
-                      workspace, and reach no network. There is nothing on its standard input, so it must not wait \
+                      workspace, and reach only hosts that are allowed. There is nothing on its standard input, so it must not wait \
                       for an answer.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec],
@@ -94,11 +120,15 @@ impl Tool for Shell {
         let ended = tokio::time::timeout(limit, listen(process.as_mut(), &mut out, &mut err)).await;
         let timed_out = ended.is_err();
         let exit_code = ended.unwrap_or(Ok(TIMED_OUT))?;
+        let (stdout, stderr) = (out.into_text(), err.into_text());
+        let denials = process.denials(&stderr);
+        let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
+        hands.denied(denials);
         // Everything that the command started ends here, whether it wanted to or not.
         drop(process);
         hands.ended(i64::from(exit_code));
         let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Output { exit_code, stdout: out.into_text(), stderr: err.into_text(), duration_ms, timed_out })
+        Ok(Output { exit_code, stdout, stderr, duration_ms, timed_out, denied })
     }
 }
 

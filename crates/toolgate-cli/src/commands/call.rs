@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
-use toolgate_contract::{CancellationToken, Reply, strict_json};
+use toolgate_contract::{CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
@@ -45,6 +45,9 @@ pub(crate) struct Call {
     /// The versions of the tool that the arguments are written for, such as ^1.
     #[arg(long, value_name = "REQ")]
     version_req: Option<VersionReq>,
+    /// Ask for exactly this beyond what the tool states: net.connect=HOST:PORT, fs.write=/PATH or unsandboxed.
+    #[arg(long, value_name = "RIGHT")]
+    permit: Vec<Right>,
     /// Why; shown to whoever is asked.
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
@@ -61,6 +64,7 @@ impl Call {
             run: None,
             session: "cli".into(),
             version_req: None,
+            permit: Vec::new(),
             justification: None,
         }
     }
@@ -77,6 +81,7 @@ impl Call {
             .watched_by(Arc::new(TerminalSink));
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
+        call.requested_permissions = self.permit;
         call.justification = self.justification;
         let reply = block_on(async {
             let cancel = CancellationToken::new();

@@ -11,6 +11,7 @@ mod inbox;
 mod init;
 mod killed;
 mod mcp;
+mod network;
 mod policy;
 mod record;
 mod replay;
