@@ -14,6 +14,7 @@ use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::process::{Options, Profile};
 use toolgate_sandbox::{Confined, RootAccess, Roots};
+use toolgate_web::WebClient;
 
 use crate::config::{PolicyFlags, Sources, UserRulebook};
 use crate::terminal::{YELLOW, paint, plain};
@@ -164,6 +165,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots)))
+            .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
             .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })

@@ -8,10 +8,12 @@ mod delete;
 mod display;
 mod edit;
 mod encoding;
+mod fetch;
 mod file;
 mod find;
 mod first;
 mod grep;
+mod html;
 mod image;
 mod left_out;
 mod lines;
@@ -42,6 +44,7 @@ pub use ask::Ask;
 pub use delete::Delete;
 pub use display::Display;
 pub use edit::Edit;
+pub use fetch::Fetch;
 pub use find::Find;
 pub use grep::Grep;
 pub use list::List;
@@ -64,6 +67,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Delete),    // removes a file or folder
         erase(Display),   // shows the person something
         erase(Edit),      // replaces text inside a file
+        erase(Fetch),     // gets something over HTTP
         erase(Find),      // finds files by their paths
         erase(Grep),      // finds lines by their content
         erase(Image),     // shows an image
