@@ -1,6 +1,7 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
 mod approvals;
+mod attach;
 mod audit;
 mod call;
 mod changes;
@@ -96,6 +97,7 @@ enum Verb {
     Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
+    Attach(attach::Attach),
     Changes(changes::Changes),
     Undo(undo::Undo),
     Init(init::Init),
@@ -142,6 +144,7 @@ impl Program {
             Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
+            Verb::Attach(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),

@@ -16,6 +16,7 @@ use toolgate_sandbox::process::{Options, Profile};
 use toolgate_sandbox::{Confined, RootAccess, Roots};
 use toolgate_web::WebClient;
 
+use crate::attach::{Door, make_private};
 use crate::config::{PolicyFlags, Sources, UserRulebook};
 use crate::terminal::{YELLOW, paint, plain};
 
@@ -105,6 +106,7 @@ pub(crate) struct Desk {
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
     facts: RunFacts,
     options: RunOptions,
+    doors: PathBuf,
 }
 
 /// Which run and session a client's calls belong to.
@@ -168,7 +170,7 @@ impl Desk {
             .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
             .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
     }
 
     /// Begins a run, or goes on with one.
@@ -202,6 +204,12 @@ impl Desk {
         let mut session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
         session.desk.clone_from(&self.approvals);
         Ok(Stay { session, run })
+    }
+
+    /// Lets the user attach to the processes of all sessions, as long as this is held. None where no socket can be made;
+    /// nothing else depends on it.
+    pub(crate) fn door(&self) -> Option<Door> {
+        Door::open(&self.doors, self.gate.rosters()).ok()
     }
 
     /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.
@@ -247,6 +255,11 @@ pub(crate) fn profile(place: &Place, roots: &[ConfiguredRoot]) -> Profile {
     let writable = roots.iter().filter(|root| root.access == ConfiguredAccess::Write);
     profile.writable.extend(writable.map(|root| PathBuf::from(&root.path)));
     profile.environment = environment();
+    // A command that came to a door could type into another one. The folder has to exist to be hidden.
+    let doors = place.sources.doors();
+    if make_private(&doors).is_ok() {
+        profile.masked.push(doors);
+    }
     profile
 }
 

@@ -58,6 +58,13 @@ pub(crate) fn document() -> Value {
 /// Every operation, in the order of the routes.
 fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
     let mut table = Table { generator, operations: Vec::new() };
+    of_the_server(&mut table);
+    of_calls_and_runs(&mut table);
+    of_approvals_and_output(&mut table);
+    table.operations
+}
+
+fn of_the_server(table: &mut Table<'_>) {
     table.get("/health", "Say that the server is there. Needs no token.", 200, open_object());
     table.get(
         "/metrics",
@@ -78,6 +85,9 @@ fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
         .takes::<shapes::NewSession>()
         .answer_as::<shapes::SessionView>();
     table.add("delete", "/v1/sessions/{id}", "End a session: cancel its calls, end its run. Only for the owner.", 204);
+}
+
+fn of_calls_and_runs(table: &mut Table<'_>) {
     table
         .add("post", "/v1/calls", "Call a tool. The owner may name a session with `X-Toolgate-Session`.", 200)
         .takes::<Call>()
@@ -101,15 +111,18 @@ fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
             open_object(),
         )
         .asks::<shapes::WhichEvents>();
+}
+
+fn of_approvals_and_output(table: &mut Table<'_>) {
     table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::Approvals>();
     table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::Approval>();
     table.add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204).takes::<shapes::Given>();
     table
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, Schema::try_from(json!({})).ok())
         .asks::<shapes::Whose>()
-        .or_answer_nothing(206);
+        .or_answer_nothing(206)
+        .or_answer_nothing(304);
     table.get("/v1/changes", "What calls changed.", 200, open_object()).asks::<shapes::WhichChanges>();
-    table.operations
 }
 
 /// The operations, as they are written down.
@@ -121,10 +134,9 @@ struct Table<'a> {
 impl Table<'_> {
     fn add(&mut self, method: &'static str, path: &'static str, summary: &'static str, status: u16) -> &mut Self {
         let fails: &[u16] = match (method, path.contains("{id}")) {
-            ("post", true) => &[400, 401, 403, 404, 408, 409, 413, 415, 421, 429],
-            ("post", false) => &[400, 401, 403, 408, 409, 413, 415, 421, 429, 503],
+            ("post", _) => &[400, 401, 403, 404, 408, 409, 413, 415, 421, 429, 503],
             (_, true) => &[400, 401, 403, 404, 416, 421],
-            (_, false) => &[400, 401, 403, 421],
+            (_, false) => &[400, 401, 403, 404, 421],
         };
         let answers = vec![(status, None)];
         self.operations.push(Operation { method, path, summary, query: None, body: None, answers, fails });

@@ -148,9 +148,12 @@ impl FromRequest<Arc<Shared>> for Body {
     }
 }
 
-/// Reads a body strictly: no unknown fields, no field twice.
+/// Reads a body strictly: an object, with no unknown fields and no field twice.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = toolgate_contract::strict_json::parse(bytes)?;
+    if !value.is_object() {
+        return Err(Problem::invalid("The body is not an object."));
+    }
     serde_json::from_value(value).map_err(|fault| Problem::invalid(format!("The body is not well formed: {fault}.")))
 }
 

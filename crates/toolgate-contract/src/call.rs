@@ -95,7 +95,12 @@ impl Call {
 
     /// Reads a call from JSON, strictly, and fills in what the caller left out.
     pub fn from_json(bytes: &[u8], clock: &dyn Clock) -> Result<Self, ToolError> {
-        let wire: Wire = serde_path_to_error::deserialize(strict_json::parse(bytes)?)
+        let value = strict_json::parse(bytes)?;
+        if !value.is_object() {
+            // A list would do for the decoder: its fields in order. That is a guess, not a call.
+            return Err(ToolError::invalid_args("The call is not well formed: it is not an object."));
+        }
+        let wire: Wire = serde_path_to_error::deserialize(value)
             .map_err(|fault| ToolError::invalid_args(format!("The call is not well formed: {fault}.")))?;
         let fresh = Self::new(wire.name, wire.args, clock);
         Ok(Self {

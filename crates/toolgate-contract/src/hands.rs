@@ -4,15 +4,16 @@
 use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, Agents, AllowedTools, Answered, ArtifactRef, Book, Border, Change, Changes, Content, Denial, Edit, Effect,
-    Enforced, ErrorCode, Guarantee, Holding, Inquiry, Located, Message, Notes, Order, Person, Place, Process,
-    Processes, Seen, SkillFolder, Skills, Step, ToolError, Visitors, WalkOptions, Walked, Web, WebRequest, WebResponse,
-    out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Border, Change, Changes, Content, Denial,
+    Edit, Effect, Enforced, ErrorCode, Guarantee, Holding, Inquiry, Located, Message, Missing, Notes, Order, Person,
+    Place, ProcessTable, Seen, SessionProcess, SkillFolder, Skills, Step, Stream, Streams, ToolError, Visitors,
+    WalkOptions, Walked, Web, WebRequest, WebResponse, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -67,6 +68,18 @@ pub trait Artifacts: Send + Sync {
     fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError>;
     /// Stores bytes and returns their handle.
     fn store(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError>;
+    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished.
+    fn begin(&self, mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError>;
+}
+
+/// An artifact that is being written.
+pub trait ArtifactDraft: Send {
+    /// Adds bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError>;
+    /// Reads back what was written, as much as fits, from a position on.
+    fn read_at(&mut self, into: &mut [u8], from: u64) -> Result<usize, ToolError>;
+    /// Puts the artifact in place and returns its handle.
+    fn finish(self: Box<Self>) -> Result<ArtifactRef, ToolError>;
 }
 
 /// What policy hides inside folders that a tool may otherwise look into.
@@ -115,6 +128,10 @@ pub struct Tally {
     pub next_cursor: Option<String>,
     /// The exit code of the command that ran.
     pub exit_code: Option<i64>,
+    /// Texts of the payload that are stored whole already, by the JSON pointer of their field.
+    pub stored: Vec<(String, Missing)>,
+    /// Whether a secret was replaced before the payload was made.
+    pub redacted: bool,
     /// Which guarantees held.
     pub enforced: Enforced,
     /// What confinement kept from it.
@@ -138,8 +155,8 @@ pub struct Means {
     pub skills: Arc<dyn Skills>,
     /// What policy hides.
     pub veil: Arc<dyn Veil>,
-    /// Commands; none where there is nothing to run them in.
-    pub processes: Option<Arc<dyn Processes>>,
+    /// The session's processes.
+    pub processes: Arc<dyn ProcessTable>,
     /// What is on the web; none where nothing can be fetched.
     pub web: Option<Arc<dyn Web>>,
     /// What may be reached over the network; none where nothing may.
@@ -360,13 +377,17 @@ impl Hands {
         web.fetch(request, border.as_ref()).await
     }
 
-    /// Starts a declared command in a folder that was declared for reading.
-    pub async fn start(&self, command: &str, workdir: &str) -> Result<Box<dyn Process>, ToolError> {
+    /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
+    /// unless it is detached.
+    pub async fn start(
+        &self,
+        command: &str,
+        workdir: &str,
+        streams: Streams,
+        longest: Duration,
+    ) -> Result<Attached, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let workdir = self.declared(Access::Read, workdir)?;
-        let processes = self.means.processes.as_ref().ok_or_else(|| {
-            ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
-        })?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
         let order = Order {
@@ -374,14 +395,16 @@ impl Hands {
             workdir,
             hidden,
             protected,
+            streams,
             writable: self.writable(),
             unsandboxed: self.is_unsandboxed(command),
             border: self.means.border.clone(),
         };
-        let process = processes.start(order).await?;
+        let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
-            tally.commands_run.push(command.to_owned());
-            tally.enforced.0.extend(process.enforced().0);
+            let facts = process.process().facts();
+            tally.commands_run.push(facts.command.clone());
+            tally.enforced.0.extend(facts.enforced.0.clone());
         });
         Ok(process)
     }
@@ -395,6 +418,54 @@ impl Hands {
     fn is_unsandboxed(&self, command: &str) -> bool {
         let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
         self.granted.iter().any(|located| is_it(&located.effect))
+    }
+
+    /// How long a process may go on without its call.
+    pub fn longest(&self) -> Duration {
+        self.means.processes.longest()
+    }
+
+    /// The session's processes, where attending to all of them was declared.
+    pub fn processes(&self) -> Result<Vec<Arc<dyn SessionProcess>>, ToolError> {
+        self.need(
+            |effect| matches!(effect, Effect::Attend { process } if process == Effect::ALL),
+            "see all processes",
+        )?;
+        Ok(self.means.processes.all())
+    }
+
+    /// A process of the session that the call declared to attend to.
+    pub fn process(&self, id: &str) -> Result<Arc<dyn SessionProcess>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Attend { process } if process == id), "attend to that process")?;
+        self.means.processes.find(id)
+    }
+
+    /// Writes the declared text, which may be nothing, and then keys, into a process.
+    pub async fn feed(&self, process: &dyn SessionProcess, text: &str, keys: &[u8]) -> Result<(), ToolError> {
+        let id = &process.facts().id;
+        let declared =
+            |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
+        self.need(declared, "write that into the process")?;
+        let controls = process.controls();
+        for bytes in [text.as_bytes(), keys].into_iter().filter(|bytes| !bytes.is_empty()) {
+            controls.write(bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// The output of an ended process, for this field of the payload. What is too long for a reply is stored already.
+    pub fn output(&self, process: &dyn SessionProcess, stream: Stream, field: &str) -> Result<String, ToolError> {
+        let whole = process.whole(stream)?;
+        self.note(|tally| {
+            tally.redacted |= process.is_redacted();
+            tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
+        });
+        Ok(whole.text)
+    }
+
+    /// Says that a secret was replaced in what the payload holds.
+    pub fn redacted(&self, process: &dyn SessionProcess) {
+        self.note(|tally| tally.redacted |= process.is_redacted());
     }
 
     /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.

@@ -20,6 +20,7 @@ mod notes;
 mod person;
 mod place;
 mod process;
+mod process_table;
 mod reply;
 mod right;
 mod skill;
@@ -37,14 +38,17 @@ pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
+pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
+pub use hands::{ArtifactDraft, Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
 pub use hash::{hex, sha256};
 pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
-pub use process::{Order, Output, Process, Processes, out_of_bounds};
+pub use process::{Controls, Order, Output, Process, Processes, Signal, Stream, Streams, TerminalSize, out_of_bounds};
+pub use process_table::{
+    Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
+};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use right::Right;
 pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};

@@ -4,10 +4,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use uuid::Uuid;
 
@@ -120,9 +120,23 @@ impl Folder {
     /// A file without a proper name yet.
     pub(crate) fn draft(&self) -> Result<Draft> {
         let name = format!(".draft-{}", Uuid::now_v7().simple());
-        let file = self.file(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+        let file = self.file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        self.drafted(file, name, true)
+    }
+
+    /// A file with no name at all: whoever writes it may be killed, and nothing is left. Where the file system has no such
+    /// thing, one without a proper name.
+    pub(crate) fn nameless_draft(&self) -> Result<Draft> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.handle, ".", flags, FILE_MODE) {
+            Ok(file) => self.drafted(file.into(), format!(".draft-{}", Uuid::now_v7().simple()), false),
+            Err(_) => self.draft(),
+        }
+    }
+
+    fn drafted(&self, file: File, name: String, linked: bool) -> Result<Draft> {
         let folder = self.handle.try_clone().map_err(|error| self.error("couldn't be opened", ".", error))?;
-        Ok(Draft { file, folder, name, placed: false })
+        Ok(Draft { file, folder, name, linked })
     }
 
     /// The names in here.
@@ -165,7 +179,8 @@ pub(crate) struct Draft {
     pub(crate) file: File,
     folder: OwnedFd,
     name: String,
-    placed: bool,
+    /// Whether it has that name.
+    linked: bool,
 }
 
 impl Draft {
@@ -174,9 +189,14 @@ impl Draft {
         if durability == Durability::Sync {
             self.file.sync_all().map_err(|error| folder.error("couldn't be synced", name, error))?;
         }
-        rustix::fs::renameat(&self.folder, &self.name, &self.folder, name)
-            .map_err(|errno| folder.error("couldn't be put in place", name, errno.into()))?;
-        self.placed = true;
+        let misplaced = |errno: Errno| folder.error("couldn't be put in place", name, errno.into());
+        if !self.linked {
+            let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            rustix::fs::linkat(CWD, itself, &self.folder, &self.name, AtFlags::SYMLINK_FOLLOW).map_err(misplaced)?;
+            self.linked = true;
+        }
+        rustix::fs::renameat(&self.folder, &self.name, &self.folder, name).map_err(misplaced)?;
+        self.linked = false;
         match durability {
             Durability::Sync => folder.sync(),
             Durability::Os => Ok(()),
@@ -186,7 +206,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.placed {
+        if self.linked {
             let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
         }
     }

@@ -30,6 +30,8 @@ pub struct Config {
     pub roots: Vec<Root>,
     /// How much output a call may return, and how long it may take.
     pub limits: LimitsConfig,
+    /// What a session's processes may use.
+    pub processes: ProcessesConfig,
     /// How the record is kept.
     pub audit: Audit,
     /// How much is kept for undo.
@@ -250,6 +252,18 @@ impl LimitsConfig {
     }
 }
 
+/// `[processes]`: what a session's processes may use. What is not given is left as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessesConfig {
+    /// How many may run at a time, 8 if left out.
+    pub most: Option<u64>,
+    /// Seconds that one may go on without its call, 3600 if left out.
+    pub timeout_seconds: Option<u64>,
+    /// Bytes of output that are kept of one, 1 GiB if left out; what writes more is stopped.
+    pub output_bytes: Option<u64>,
+}
+
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -313,6 +327,8 @@ struct File {
     #[serde(default)]
     limits: LimitsConfig,
     #[serde(default)]
+    processes: ProcessesConfig,
+    #[serde(default)]
     audit: Audit,
     #[serde(default)]
     undo: UndoConfig,
@@ -320,6 +336,7 @@ struct File {
     redact: Redact,
     #[serde(default)]
     skills: SkillsConfig,
+    #[serde(default)]
     approvals: ApprovalsConfig,
 }
 
@@ -340,6 +357,7 @@ impl Config {
             sensitive: file.sensitive,
             roots: file.roots,
             limits: file.limits,
+            processes: file.processes,
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,

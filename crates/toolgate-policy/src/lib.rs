@@ -64,13 +64,13 @@ pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive,
-    SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
+    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, ProcessesConfig, Redact, Root, RootAccess,
+    RuleConfig, Sensitive, SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
 pub use judge::{Bounds, Question};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
-pub use settings::{Durability, Limits, Settings};
+pub use settings::{Durability, Limits, ProcessLimits, Settings};
 pub use standing::{standing_rules, to_toml};

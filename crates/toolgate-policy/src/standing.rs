@@ -43,9 +43,12 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
         }
         // It is granted call by call.
         Some(Effect::Unsandboxed { .. }) => None,
+        // What one process is fed says nothing about the next.
+        Some(Effect::Feed { .. }) => None,
         Some(
             Effect::Speak
             | Effect::Recall { .. }
+            | Effect::Attend { .. }
             | Effect::Note { .. }
             | Effect::Skill { .. }
             | Effect::Delegate { .. },

@@ -3,8 +3,10 @@
 mod border;
 mod changer;
 mod cleared;
+mod runner;
 mod speaker;
 mod walk;
+mod witness;
 mod writer;
 
 use std::sync::Arc;
@@ -21,9 +23,11 @@ pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
+pub(crate) use self::witness::Witness;
 use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
+use crate::processes::Rosters;
 use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
@@ -46,6 +50,7 @@ pub struct Gate {
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
     web: Option<Arc<dyn Web>>,
+    rosters: Arc<Rosters>,
     workshop: Option<Arc<Workshop>>,
     note_store: Option<Arc<NoteStore>>,
     shelves: Arc<[SkillShelf]>,
@@ -86,6 +91,7 @@ impl Gate {
             replay: Replay::default(),
             processes: None,
             web: None,
+            rosters: Arc::default(),
             workshop: None,
             note_store: None,
             shelves: Arc::default(),
@@ -134,6 +140,11 @@ impl Gate {
     pub fn with_web(mut self, web: Arc<dyn Web>) -> Self {
         self.web = Some(web);
         self
+    }
+
+    /// The processes of all sessions, for a person who wants to take hold of one.
+    pub fn rosters(&self) -> Arc<Rosters> {
+        Arc::clone(&self.rosters)
     }
 
     /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
@@ -215,8 +226,8 @@ impl Gate {
         self.files.locate(effects)
     }
 
-    fn limits(&self, tool: &str) -> (Limits, Duration) {
-        let limits = self.settings.limits_of(tool);
+    fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {
+        let limits = self.settings.limits_of(tool, longest);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let output =
             Limits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };

@@ -23,5 +23,6 @@ mod relay;
 mod resolver;
 
 pub(crate) use doors::{Doors, NAMESERVER, doors};
+pub(crate) use notes::Notes;
 pub(crate) use relay::Relay;
 pub use resolver::{Resolver, SystemResolver};

@@ -1,18 +1,16 @@
 //! Commands for tools: each runs in a sandbox of its own, made by one zygote, under the workspace's profile.
 
+mod started;
+
 use std::path::{Path, PathBuf};
 
-use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, Denial, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
+    BoxFuture, ErrorCode, Guarantee, Holding, Order, Place, Process, Processes, Streams, ToolError,
 };
 
-use crate::denied_files::denied_files;
-use crate::process::{Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
-
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
+use self::started::Started;
+use crate::process::{self, Command, Listed, Network, Options, Profile, Sandbox, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -63,9 +61,17 @@ impl Confined {
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
         let workdir = self.path(&order.workdir).unwrap_or_else(|| profile.working_directory.clone());
         command.working_directory = Some(workdir.clone());
+        command.streams = match order.streams {
+            Streams::Output => process::Streams::Output,
+            Streams::Input => process::Streams::Interactive,
+            Streams::Terminal(size) => {
+                // Without one, programs are told that there is nobody to show colours to.
+                command.environment.insert("TERM".into(), "xterm-256color".into());
+                process::Streams::Terminal(started::size(size))
+            }
+        };
         if order.unsandboxed {
-            let running = sandbox.spawn_open(&profile, &command).await?;
-            return Ok(Box::new(Started { running, profile, workdir }));
+            return Ok(Box::new(Started::new(sandbox.spawn_open(&profile, &command).await?, None)?));
         }
         for path in &order.writable {
             profile.writable.push(real(path)?);
@@ -76,13 +82,7 @@ impl Confined {
             profile.network = Network::Listed(Listed(border));
         }
         let running = sandbox.spawn(&profile, &command).await?;
-        Ok(Box::new(Started { running, profile, workdir }))
-    }
-}
-
-impl Processes for Confined {
-    fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
-        Box::pin(self.run(order))
+        Ok(Box::new(Started::new(running, Some((profile, workdir)))?))
     }
 }
 
@@ -98,56 +98,8 @@ fn real(path: &str) -> Result<PathBuf, ToolError> {
     }
 }
 
-struct Started {
-    running: Running,
-    profile: Profile,
-    workdir: PathBuf,
-}
-
-impl Started {
-    async fn next(&mut self) -> Option<Output> {
-        let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
-        loop {
-            let Running { stdout, stderr, .. } = &mut self.running;
-            // A stream that has ended is let go; when both have, it is over.
-            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
-                (Some(stdout), Some(stderr)) => tokio::select! {
-                    read = stdout.read(&mut out) => (true, read),
-                    read = stderr.read(&mut err) => (false, read),
-                },
-                (Some(stdout), None) => (true, stdout.read(&mut out).await),
-                (None, Some(stderr)) => (false, stderr.read(&mut err).await),
-                (None, None) => return None,
-            };
-            match (read.unwrap_or(0), from_out) {
-                (0, true) => self.running.stdout = None,
-                (0, false) => self.running.stderr = None,
-                (count, true) => return Some(Output::Out(out[..count].to_vec())),
-                (count, false) => return Some(Output::Err(err[..count].to_vec())),
-            }
-        }
-    }
-}
-
-impl Process for Started {
-    fn output(&mut self) -> BoxFuture<'_, Option<Output>> {
-        Box::pin(self.next())
-    }
-
-    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>> {
-        Box::pin(async { Ok(self.running.wait().await?.shell_code()) })
-    }
-
-    fn enforced(&self) -> Enforced {
-        self.running.enforcement().enforced()
-    }
-
-    fn denials(&self, errors: &str) -> Vec<Denial> {
-        if self.running.enforcement().tier == Tier::Open {
-            return Vec::new();
-        }
-        let mut denials = self.running.denials();
-        denials.extend(denied_files(errors, &self.profile, &self.workdir));
-        denials
+impl Processes for Confined {
+    fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
+        Box::pin(self.run(order))
     }
 }

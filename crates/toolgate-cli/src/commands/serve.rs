@@ -19,8 +19,8 @@ use crate::exit::Exit;
 /// client hangs up, with everything that the client had started.
 ///
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
-/// starts; `GET /openapi.json` describes what can be asked. Ctrl-C or SIGTERM ends every call and its processes, finishes
-/// the record and stops; a second one leaves at once.
+/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Ctrl-C or SIGTERM ends
+/// every call and its processes, finishes the record and stops; a second one leaves at once.
 ///
 /// Examples:
 ///   toolgate serve --stdio
@@ -42,7 +42,7 @@ impl Serve {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         match self.mcp.is_alone() {
             true => self.mcp.run(setting),
-            false => self.http.run(setting),
+            false => self.http.run(setting, &self.mcp),
         }
     }
 }

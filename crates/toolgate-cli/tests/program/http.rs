@@ -2,9 +2,9 @@
 
 mod abuse;
 mod approvals;
-mod client;
+pub(crate) mod client;
 mod crowd;
 mod door;
 mod leaving;
 mod routes;
-mod server;
+pub(crate) mod server;

@@ -3,6 +3,7 @@
 
 mod agent;
 mod agents_own;
+mod attach;
 mod bot;
 mod calls;
 mod commands;

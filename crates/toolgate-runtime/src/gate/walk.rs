@@ -5,11 +5,12 @@ mod refusals;
 mod wider;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_contract::{
-    ArtifactRef, Border, Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Hands, Happening,
-    Located, Means, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Border, Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located,
+    Means, Missing, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
 use toolgate_policy::Question;
 
@@ -18,12 +19,17 @@ use super::Gate;
 use super::border::PolicyBorder;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
+use super::runner::Runner;
 use super::speaker::{Origin, Speaker};
+use super::witness::Witness;
 use super::writer::Writer;
 use crate::session::Session;
 use crate::skills::Librarian;
 use crate::steps::Steps;
 use crate::trim;
+
+/// How much of each end of a long stream is at hand, however little of it may be shown.
+const LEAST_SHOWN: usize = 64 * 1024;
 
 /// A call and what the steps so far have found out about it.
 pub(super) struct Walk<'a> {
@@ -37,6 +43,8 @@ pub(super) struct Walk<'a> {
     origin: Arc<Origin>,
     steps: Steps,
     tool: Option<&'a Declaration>,
+    /// How long the tool itself says that a call may take.
+    longest: Option<Duration>,
     /// The arguments as they may be seen.
     shown_args: Value,
     redacted: bool,
@@ -69,6 +77,7 @@ impl<'a> Walk<'a> {
             origin,
             steps,
             tool: None,
+            longest: None,
             shown_args,
             redacted,
             effects: Arc::default(),
@@ -93,6 +102,7 @@ impl<'a> Walk<'a> {
     async fn attempt(&mut self) -> Result<Value, ToolError> {
         let tool = self.gate.registry.find(&self.call.name)?;
         self.tool = Some(tool.declaration());
+        self.longest = tool.longest();
         self.steps.done("find");
         let prepared = tool.prepare(&self.call)?;
         self.steps.done("validate");
@@ -124,7 +134,7 @@ impl<'a> Walk<'a> {
     /// Waits for its turn and runs, within its time, until somebody stops it.
     async fn act(&mut self, cleared: Cleared, parallel: bool) -> Result<Value, ToolError> {
         let _stop_the_tool_when_this_ends = self.stop.clone().drop_guard();
-        let (_, most) = self.gate.limits(&self.call.name);
+        let (_, most) = self.gate.limits(&self.call.name, self.longest);
         let lock = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
@@ -152,7 +162,7 @@ impl<'a> Walk<'a> {
     pub(super) fn answer(mut self, outcome: Result<Value, ToolError>) -> (Reply, Steps) {
         let mut truncated = None;
         let outcome = outcome.and_then(|mut payload| {
-            self.redacted |= self.gate.redactor.json(&mut payload);
+            self.redacted |= self.tally.redacted | self.gate.redactor.json(&mut payload);
             self.steps.done("redact");
             truncated = self.trim(&mut payload)?;
             self.steps.done("trim");
@@ -184,13 +194,17 @@ impl<'a> Walk<'a> {
     }
 
     fn trim(&mut self, payload: &mut Value) -> Result<Option<Truncated>, ToolError> {
-        let (limits, _) = self.gate.limits(&self.call.name);
+        let (limits, _) = self.gate.limits(&self.call.name, self.longest);
+        let known = std::mem::take(&mut self.tally.stored);
         let artifacts = Arc::clone(&self.session.artifacts);
         let mut store = |text: &str, field: &str| {
+            if let Some((_, missing)) = known.iter().find(|(pointer, _)| pointer == field) {
+                return Ok(missing.clone());
+            }
             // A payload that was stored as a whole is JSON; a field of it is text.
             let mime = if field.is_empty() { "application/json" } else { "text/plain; charset=utf-8" };
             let stored = artifacts.store(text.as_bytes(), mime)?;
-            Ok(ArtifactRef { field: Some(field.to_owned()), ..stored })
+            Ok(Missing { lines: 0, bytes: 0, artifact: stored })
         };
         let cut = trim::trim_payload(payload, &limits, &mut store)?;
         let cursor = self.tally.next_cursor.take();
@@ -241,8 +255,8 @@ impl<'a> Walk<'a> {
             tool: self.call.name.clone(),
             version: self.tool.map(|tool| tool.version.to_string()),
             args: self.shown_args.clone(),
-            effects: self.granted().iter().map(|located| located.effect.clone()).collect(),
-            verdict: self.verdict.clone(),
+            effects: self.clean_effects(),
+            verdict: self.verdict.as_ref().map(|verdict| self.clean_verdict(verdict)),
             approval: self.approval,
             risk: self.tool.map(|tool| tool.risk),
             justification: self.call.justification.as_ref().map(|words| self.clean(words)),
@@ -285,7 +299,7 @@ impl<'a> Walk<'a> {
             notes: Arc::new(self.writer()),
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
-            processes: gate.processes.clone(),
+            processes: Arc::new(self.runner()),
             web: gate.web.clone(),
             border: self.border(),
             agents: session.agents.clone(),
@@ -310,6 +324,29 @@ impl<'a> Walk<'a> {
         Some(Arc::new(PolicyBorder::new(Arc::clone(&self.gate.policy), named)))
     }
 
+    fn runner(&self) -> Runner {
+        let (gate, session) = (self.gate, self.session);
+        let (limits, _) = gate.limits(&self.call.name, self.longest);
+        Runner {
+            processes: gate.processes.clone(),
+            roster: Arc::clone(&session.processes),
+            rosters: Arc::clone(&gate.rosters),
+            limits: gate.settings.processes,
+            shown: limits.bytes.max(LEAST_SHOWN),
+            files: Arc::clone(&gate.files),
+            redactor: Arc::clone(&gate.redactor),
+            artifacts: Arc::clone(&session.artifacts),
+            clock: Arc::clone(&gate.clock),
+            witness: Witness {
+                recorder: Arc::clone(&session.recorder),
+                sink: Arc::clone(&session.sink),
+                clock: Arc::clone(&gate.clock),
+                origin: Arc::clone(&self.origin),
+            },
+            session: session.id.clone(),
+        }
+    }
+
     fn writer(&self) -> Writer {
         let (gate, session) = (self.gate, self.session);
         Writer { store: gate.note_store.clone(), redactor: Arc::clone(&gate.redactor), session: session.id.clone() }
@@ -330,6 +367,33 @@ impl<'a> Walk<'a> {
 
     fn clean(&self, text: &str) -> String {
         self.gate.redactor.text(text).into_owned()
+    }
+
+    /// The effects as they may be seen: a command line may hold a secret, and so may what is written into a process.
+    fn clean_effects(&self) -> Vec<Effect> {
+        self.granted().iter().map(|located| self.clean_effect(&located.effect)).collect()
+    }
+
+    fn clean_effect(&self, effect: &Effect) -> Effect {
+        match effect {
+            Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
+            Effect::Unsandboxed { command } => Effect::Unsandboxed { command: self.clean(command) },
+            Effect::Feed { process, text } => Effect::Feed { process: process.clone(), text: self.clean(text) },
+            other => other.clone(),
+        }
+    }
+
+    fn clean_verdict(&self, verdict: &Verdict) -> Verdict {
+        let clean = |finding: &Finding| Finding {
+            effect: finding.effect.as_ref().map(|effect| self.clean_effect(effect)),
+            ..finding.clone()
+        };
+        Verdict {
+            decided_by: clean(&verdict.decided_by),
+            asks: verdict.asks.iter().map(clean).collect(),
+            lost: verdict.lost.iter().map(clean).collect(),
+            ..verdict.clone()
+        }
     }
 
     fn clean_error(&mut self, mut error: ToolError) -> ToolError {

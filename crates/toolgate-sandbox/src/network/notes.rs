@@ -9,7 +9,7 @@ const MOST: usize = 64;
 
 /// A list of refusals. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes(Arc<Mutex<Vec<Denial>>>);
+pub(crate) struct Notes(Arc<Mutex<Vec<Denial>>>);
 
 impl Notes {
     /// Notes a refusal, unless it is noted already.
@@ -21,7 +21,7 @@ impl Notes {
     }
 
     /// What was refused so far.
-    pub(super) fn all(&self) -> Vec<Denial> {
+    pub(crate) fn all(&self) -> Vec<Denial> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

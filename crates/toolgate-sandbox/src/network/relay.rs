@@ -78,8 +78,8 @@ impl Relay {
     }
 
     /// What was refused so far.
-    pub(crate) fn denials(&self) -> Vec<Denial> {
-        self.notes.all()
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
     }
 }
 

@@ -14,7 +14,7 @@ use super::enforcement::Enforcement;
 use super::error::{Doing, SandboxError};
 use super::kernel::signals;
 use super::kernel::watch::watch;
-use crate::network::Relay;
+use crate::network::{Notes, Relay};
 
 /// A confined command. Dropping it kills everything that it has started.
 #[derive(Debug)]
@@ -70,7 +70,12 @@ impl Running {
 
     /// What was refused of what it wanted to reach, so far.
     pub fn denials(&self) -> Vec<Denial> {
-        self.relay.as_ref().map(Relay::denials).unwrap_or_default()
+        self.notes().all()
+    }
+
+    /// The list of that, which goes on when this is gone.
+    pub(crate) fn notes(&self) -> Notes {
+        self.relay.as_ref().map(|relay| relay.notes().clone()).unwrap_or_default()
     }
 
     /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.
@@ -93,6 +98,13 @@ impl Running {
         signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
     }
 
+    /// Sends signals to the command also where it itself is busy being listened to.
+    pub fn signaller(&self) -> Result<Signaller, SandboxError> {
+        let held = |descriptor: BorrowedFd<'_>| descriptor.try_clone_to_owned().doing("Holding on to a process");
+        let first_process = self.cage.first_process().map(held).transpose()?;
+        Ok(Signaller { process: held(self.process.as_fd())?, first_process })
+    }
+
     /// A descriptor of the command's own process.
     pub fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
@@ -101,6 +113,26 @@ impl Running {
     /// A descriptor of the process that ends last.
     pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.cage.first_process()
+    }
+}
+
+/// Sends signals to a command. Once that has ended, they reach nobody.
+#[derive(Debug)]
+pub struct Signaller {
+    process: OwnedFd,
+    first_process: Option<OwnedFd>,
+}
+
+impl Signaller {
+    /// Sends a signal to the command and its process group.
+    pub fn send(&self, signal: Signal) -> Result<(), SandboxError> {
+        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
+    }
+
+    /// Kills the process that everything inside ends with, at once.
+    pub fn kill(&self) {
+        let process = self.first_process.as_ref().unwrap_or(&self.process);
+        let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
     }
 }
 

@@ -12,6 +12,7 @@ use toolgate_contract::{CancellationToken, Clock, ErrorCode, ToolError};
 use toolgate_journal::{State, token_at};
 use toolgate_runtime::Gate;
 
+use super::mcp::Mcp;
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
@@ -36,7 +37,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(super) fn run(self, setting: &Setting) -> Result<Exit> {
+    pub(super) fn run(self, setting: &Setting, mcp: &Mcp) -> Result<Exit> {
         if !self.listen.ip().is_loopback() && !self.expose_without_tls {
             bail!(
                 "{} can be reached from other machines, and nothing here encrypts. Listen on 127.0.0.1 behind a proxy \
@@ -47,29 +48,33 @@ impl Http {
         let token_file = setting.place.sources.http_token();
         let token =
             token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
-        let desk: Arc<dyn House> = Arc::new(Desk::open(&setting.place)?);
+        let desk = Arc::new(Desk::open(&setting.place)?);
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-        let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file));
+        let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file, mcp));
         runtime.shutdown_background();
         served.map(|()| Exit::Ok)
     }
 
     async fn serve(
         &self,
-        desk: Arc<dyn House>,
+        desk: Arc<Desk>,
         token: &Token,
         setting: &Setting,
         token_file: &std::path::Path,
+        mcp: &Mcp,
     ) -> Result<()> {
         let listener = TcpListener::bind(self.listen).await.with_context(|| {
             format!("{} can't be listened on; `--listen 127.0.0.1:0` takes any free port", self.listen)
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
-        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?;
+        let _door = desk.door();
+        let stop = stop_on_signal()?;
+        let routes = mcp.routes(Arc::clone(&desk), setting, stop.clone())?;
+        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?.with_routes(routes);
         self.announce(address, setting, token_file);
-        server.serve(listener, stop_on_signal()?).await;
+        server.serve(listener, stop).await;
         Ok(())
     }
 
@@ -88,6 +93,7 @@ impl Http {
         field("workspace", setting.place.workspace.display().to_string());
         field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
         field("routes", format!("http://{address}/openapi.json"));
+        field("MCP", format!("http://{address}/mcp"));
         field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
     }
 }

@@ -26,6 +26,8 @@ fn what_is_no_call_is_a_problem_in_the_one_shape() {
     let table = [
         (client.request("POST", "/v1/calls", &[], Some(&json!("text"))), 400, "invalid_args"),
         (client.post("/v1/calls", &json!({ "args": {} })), 400, "invalid_args"),
+        (client.post("/v1/calls", &json!([null, "list"])), 400, "invalid_args"),
+        (client.post("/v1/sessions", &json!([null, null])), 400, "invalid_request"),
         (client.post("/v1/calls", &json!({ "name": "read", "extra": 1 })), 400, "invalid_args"),
         (client.post("/v1/calls?wait=perhaps", &json!({ "name": "list" })), 400, "invalid_request"),
         (client.post("/v1/calls", &json!({ "name": "list", "tool_call_id": "x".repeat(300) })), 400, "invalid_request"),

@@ -88,6 +88,7 @@ impl Walk<'_> {
             }
         };
         let (denials, approval) = (std::mem::take(&mut self.tally.denials), self.approval);
+        let verdict = self.clean_verdict(&verdict);
         self.record(Happening::CallWidened { denials, effects: missing, verdict, approval })?;
         self.steps.done("widen");
         let cleared = Cleared::new(prepared, self.hands(self.granted()), approved, Recorded(()));

@@ -1,0 +1,184 @@
+//! A confined command as tools see it: what it writes, and what can be done to it meanwhile.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::Mutex;
+use toolgate_contract::{
+    BoxFuture, Controls, Denial, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
+};
+
+use crate::denied_files::denied_files;
+use crate::network::Notes;
+use crate::process::{self, Profile, Running, SandboxError, Signaller, Terminal};
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What ends the input of whoever reads a terminal line by line.
+const END_OF_INPUT: &[u8] = &[4];
+
+pub(super) struct Started {
+    running: Running,
+    out: Box<[u8]>,
+    err: Box<[u8]>,
+    controls: Arc<Reins>,
+}
+
+impl Started {
+    /// A command that runs; and the profile that holds it and the folder that it was started in, unless nothing holds it.
+    pub(super) fn new(mut running: Running, held: Option<(Profile, PathBuf)>) -> Result<Self, SandboxError> {
+        let controls = Reins {
+            held,
+            notes: running.notes(),
+            process: running.signaller()?,
+            input: Mutex::new(running.stdin.take()),
+            terminal: running.terminal.take(),
+        };
+        let piece = || vec![0; PIECE].into_boxed_slice();
+        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls) })
+    }
+
+    async fn next(&mut self) -> Option<Output> {
+        if let Some(terminal) = &self.controls.terminal {
+            return match terminal.read(&mut self.out).await.unwrap_or(0) {
+                0 => None,
+                count => Some(Output::Out(self.out[..count].to_vec())),
+            };
+        }
+        loop {
+            let Running { stdout, stderr, .. } = &mut self.running;
+            // A stream that has ended is let go; when both have, it is over.
+            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
+                (Some(stdout), Some(stderr)) => tokio::select! {
+                    read = stdout.read(&mut self.out) => (true, read),
+                    read = stderr.read(&mut self.err) => (false, read),
+                },
+                (Some(stdout), None) => (true, stdout.read(&mut self.out).await),
+                (None, Some(stderr)) => (false, stderr.read(&mut self.err).await),
+                (None, None) => return None,
+            };
+            match (read.unwrap_or(0), from_out) {
+                (0, true) => self.running.stdout = None,
+                (0, false) => self.running.stderr = None,
+                (count, true) => return Some(Output::Out(self.out[..count].to_vec())),
+                (count, false) => return Some(Output::Err(self.err[..count].to_vec())),
+            }
+        }
+    }
+}
+
+impl Process for Started {
+    fn output(&mut self) -> BoxFuture<'_, Option<Output>> {
+        Box::pin(self.next())
+    }
+
+    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>> {
+        Box::pin(async { Ok(self.running.wait().await?.shell_code()) })
+    }
+
+    fn kill(&self) {
+        self.running.kill();
+    }
+
+    fn controls(&self) -> Arc<dyn Controls> {
+        Arc::clone(&self.controls) as Arc<dyn Controls>
+    }
+
+    fn enforced(&self) -> Enforced {
+        self.running.enforcement().enforced()
+    }
+}
+
+/// The host's hold on a command.
+struct Reins {
+    held: Option<(Profile, PathBuf)>,
+    notes: Notes,
+    process: Signaller,
+    input: Mutex<Option<pipe::Sender>>,
+    terminal: Option<Terminal>,
+}
+
+impl Reins {
+    async fn write_all(&self, mut bytes: &[u8]) -> Result<(), ToolError> {
+        let Some(terminal) = &self.terminal else {
+            let mut input = self.input.lock().await;
+            let input = input.as_mut().ok_or_else(no_input)?;
+            return input.write_all(bytes).await.map_err(|error| unheard(&error));
+        };
+        while !bytes.is_empty() {
+            let written = terminal.write(bytes).await.map_err(|error| unheard(&error))?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
+    async fn end_input(&self) -> Result<(), ToolError> {
+        match &self.terminal {
+            Some(_) => self.write_all(END_OF_INPUT).await,
+            None => self.input.lock().await.take().map(drop).ok_or_else(no_input),
+        }
+    }
+}
+
+impl Controls for Reins {
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.write_all(bytes))
+    }
+
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.end_input())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ToolError> {
+        self.process.send(number(signal)).map_err(|_| {
+            ToolError::new(ErrorCode::NotFound, "The process has ended, so there is nobody to signal.")
+                .with_hint("Read its output; `list` shows which processes still run.")
+        })
+    }
+
+    fn kill(&self) {
+        self.process.kill();
+    }
+
+    fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
+        let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
+        terminal.resize(self::size(size)).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
+    }
+
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        let mut denials = self.notes.all();
+        let files = self.held.as_ref().map(|(profile, workdir)| denied_files(errors, profile, workdir));
+        denials.extend(files.into_iter().flatten());
+        denials
+    }
+}
+
+fn no_input() -> ToolError {
+    ToolError::invalid_args("The process has no input, or its input was closed.")
+        .with_hint("Start the command with `stdin: true` or `tty: true` to write to it.")
+}
+
+fn unheard(error: &std::io::Error) -> ToolError {
+    ToolError::io("The process doesn't read any more", error).with_hint("Read its output; it may have ended.")
+}
+
+pub(super) fn size(size: TerminalSize) -> process::TerminalSize {
+    process::TerminalSize { rows: size.rows, columns: size.columns }
+}
+
+fn number(signal: Signal) -> process::Signal {
+    match signal {
+        Signal::Int => process::Signal::INT,
+        Signal::Term => process::Signal::TERM,
+        Signal::Kill => process::Signal::KILL,
+        Signal::Hup => process::Signal::HUP,
+        Signal::Quit => process::Signal::QUIT,
+        Signal::Usr1 => process::Signal::USR1,
+        Signal::Usr2 => process::Signal::USR2,
+        Signal::Stop => process::Signal::STOP,
+        Signal::Cont => process::Signal::CONT,
+    }
+}
