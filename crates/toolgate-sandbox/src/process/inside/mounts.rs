@@ -13,12 +13,16 @@ use rustix::mount::{
 };
 
 use super::super::kernel::mount_attributes::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
-use super::super::plan::{Cover, Place, Plan};
+use super::super::plan::{Cover, Place, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::{devices, overlay};
+use crate::network::NAMESERVER;
 
 /// Where covers of sensitive places come from: an empty file and an empty folder that nobody may open.
 const MASKS: [&CStr; 2] = [c"/dev/.masked-file", c"/dev/.masked-folder"];
+
+/// Where the list of nameservers comes from.
+const NAMESERVERS: &CStr = c"/dev/.nameservers";
 
 /// Builds the whole view. Says whether `/proc` is the sandbox's own.
 pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
@@ -46,9 +50,24 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     for (place, copy) in plan.writable.iter().zip(writable) {
         attach_making_room(&copy, place)?;
     }
+    name_nameserver(plan)?;
     protect(plan)?;
     mask(&plan.masked)?;
     Ok(proc.is_some())
+}
+
+/// Puts a list of nameservers of our own over the machine's. Without one, programs ask their own loopback, and where that
+/// list names others, any address leads to the same door; this spares them names that are only known here.
+fn name_nameserver(plan: &Plan) -> Result<(), Fault> {
+    let Wiring::Listed { nameservers: Some(place), .. } = &plan.network else { return Ok(()) };
+    let made = || -> Result<OwnedFd, Errno> {
+        let file = make_file(NAMESERVERS)?;
+        rustix::io::write(&file, format!("nameserver {NAMESERVER}\n").as_bytes())?;
+        let mount = copy_tree(&open_no_links(NAMESERVERS)?)?;
+        mount_attributes::set(mount.as_fd(), READ_ONLY)?;
+        Ok(mount)
+    };
+    attach_making_room(&made().during(Step::OpenDoors)?, place)
 }
 
 /// What had to be writable until the last moment no longer is. Files of `/proc/sys` belong to root, so as root without
