@@ -6,5 +6,6 @@ mod client;
 mod crowd;
 mod door;
 mod leaving;
+mod mcp;
 mod routes;
 mod server;

@@ -15,7 +15,7 @@ const MOST_LETTERS: usize = 32;
 
 /// A desk that serves MCP.
 pub(super) struct McpHost {
-    pub(super) desk: Desk,
+    pub(super) desk: Arc<Desk>,
     pub(super) ceilings: Vec<Ceiling>,
     pub(super) workspace: PathBuf,
 }

@@ -33,13 +33,18 @@ impl Mcp {
         self.stdio || self.conformance
     }
 
+    /// A server of this desk's tools.
+    pub(super) fn server(&self, desk: &Arc<Desk>, setting: &Setting) -> Result<Arc<Server>> {
+        let ceilings = budget::ceilings(&self.tools, desk.gate.declarations())?;
+        let workspace = setting.place.workspace.clone();
+        let host = McpHost { desk: Arc::clone(desk), ceilings, workspace };
+        Ok(Server::new(Arc::new(host), Options { conformance: self.conformance, ..Options::default() })?)
+    }
+
     pub(super) fn run(self, setting: &Setting) -> Result<Exit> {
         let fixtures = if self.conformance { toolgate_mcp::conformance_tools() } else { Vec::new() };
-        let desk = Desk::open_with(&setting.place, fixtures, Vec::new())?;
-        let ceilings = budget::ceilings(&self.tools, desk.gate.declarations())?;
-        let host = Arc::new(McpHost { desk, ceilings, workspace: setting.place.workspace.clone() });
-        let options = Options { conformance: self.conformance, ..Options::default() };
-        let server = Server::new(Arc::clone(&host) as _, options)?;
+        let desk = Arc::new(Desk::open_with(&setting.place, fixtures, Vec::new())?);
+        let server = self.server(&desk, setting)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
             stop_on_signal(&server)?;
@@ -51,7 +56,7 @@ impl Mcp {
         });
         // A thread may still wait for input that nobody wants.
         runtime.shutdown_background();
-        host.desk.finish();
+        desk.finish();
         served.map(|()| Exit::Ok)
     }
 }
