@@ -23,11 +23,16 @@ const PACKAGES: &[Package] = &[
     Package { command: "fdfind", apt: "fd-find", why: "the peer that finding files is compared with" },
     Package { command: "bwrap", apt: "bubblewrap", why: "a sandbox to fall back to, and to be compared with" },
     Package { command: "pgrep", apt: "procps", why: "tests look for processes that were left behind" },
-    Package { command: "python3", apt: "python3-venv", why: "schemathesis tries the HTTP server" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
     Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },
-    Package { command: "python3", apt: "python3-venv", why: "tests talk to real clients of MCP" },
+    Package {
+        command: "python3",
+        apt: "python3-venv",
+        why: "schemathesis tries the HTTP server, and MCP has clients in Python",
+    },
+    Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
+    Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];

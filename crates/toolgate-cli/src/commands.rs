@@ -1,15 +1,18 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
 mod approvals;
+mod attach;
 mod audit;
 mod call;
 mod changes;
+mod commit;
 mod completions;
 mod demo;
 mod doctor;
 mod inbox;
 mod init;
 mod policy;
+mod quarantine;
 mod replay;
 mod run;
 mod runs;
@@ -96,8 +99,11 @@ enum Verb {
     Work(work::Work),
     Audit(audit::Audit),
     Sandbox(sandbox::Sandbox),
+    Attach(attach::Attach),
     Changes(changes::Changes),
     Undo(undo::Undo),
+    Commit(commit::Commit),
+    Quarantine(quarantine::Quarantine),
     Init(init::Init),
     Trust(trust::Trust),
     Doctor(doctor::Doctor),
@@ -142,8 +148,11 @@ impl Program {
             Verb::Work(verb) => verb.run(&setting()?),
             Verb::Audit(verb) => verb.run(&setting()?),
             Verb::Sandbox(verb) => verb.run(&setting()?),
+            Verb::Attach(verb) => verb.run(&setting()?),
             Verb::Changes(verb) => verb.run(&setting()?),
             Verb::Undo(verb) => verb.run(&setting()?),
+            Verb::Commit(verb) => verb.run(&setting()?),
+            Verb::Quarantine(verb) => verb.run(&setting()?),
             Verb::Init(verb) => verb.run(&setting()?),
             Verb::Trust(verb) => verb.run(&setting()?),
             Verb::Doctor(verb) => verb.run(&setting()?),

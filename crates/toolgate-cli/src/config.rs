@@ -60,6 +60,8 @@ pub(crate) struct Sources {
     pub(crate) user: PathBuf,
     /// The user's private state: trust and the seal's key.
     pub(crate) state: PathBuf,
+    /// What of the user's lasts until they log out.
+    pub(crate) runtime: Option<PathBuf>,
 }
 
 impl Sources {
@@ -75,12 +77,21 @@ impl Sources {
             managed: PathBuf::from("/etc/toolgate/config.toml"),
             user: base("XDG_CONFIG_HOME", ".config").with_context(missing)?.join("toolgate/config.toml"),
             state: base("XDG_STATE_HOME", ".local/state").with_context(missing)?.join("toolgate"),
+            runtime: std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()),
         })
     }
 
     /// The file that remembers trusted workspaces.
     pub(crate) fn trusted(&self) -> PathBuf {
         self.state.join("trusted.json")
+    }
+
+    /// The folder of sockets by which a person attaches to processes.
+    pub(crate) fn doors(&self) -> PathBuf {
+        match &self.runtime {
+            Some(folder) => folder.join("toolgate"),
+            None => self.state.join("doors"),
+        }
     }
 
     /// The key that seals journals.

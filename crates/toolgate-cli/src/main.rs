@@ -1,5 +1,6 @@
 //! The program `toolgate`: reads configuration, wires the rest, and speaks to the person.
 
+mod attach;
 mod commands;
 mod config;
 mod exit;

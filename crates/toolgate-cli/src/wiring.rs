@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use toolgate_contract::{AnyTool, Clock, Files, RunFacts, SystemClock};
+use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
+use toolgate_runtime::{Commit, Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::process::{Options, Profile};
-use toolgate_sandbox::{Confined, RootAccess, Roots};
+use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
+use toolgate_tools::text::Diffs;
 
+use crate::attach::{Door, make_private};
 use crate::config::{PolicyFlags, Sources, UserRulebook};
 use crate::terminal::{YELLOW, paint, plain};
 
@@ -97,6 +99,7 @@ pub(crate) struct Desk {
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
     facts: RunFacts,
     options: RunOptions,
+    doors: PathBuf,
 }
 
 /// Which run and session a client's calls belong to.
@@ -149,17 +152,21 @@ impl Desk {
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
+        let kept = KeptLayers { parent: state.layers_dir(), roots: folders(place, &compiled_roots) };
+        let differ: Arc<dyn Differ> = Arc::new(Diffs);
+        let commit: Arc<dyn AnyTool> = Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files), Arc::clone(&differ)));
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?;
         let redactor = Redactor::new(secrets);
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
+            .with_differ(differ)
             .with_notes(place.state()?, options.clone())
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
-            .with_processes(Arc::new(confined(place, &compiled_roots)))
+            .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
     }
 
     /// Begins a run, or goes on with one.
@@ -195,6 +202,12 @@ impl Desk {
         Ok(Stay { session, run })
     }
 
+    /// Lets the user attach to the processes of all sessions, as long as this is held. None where no socket can be made;
+    /// nothing else depends on it.
+    pub(crate) fn door(&self) -> Option<Door> {
+        Door::open(&self.doors, self.gate.rosters()).ok()
+    }
+
     /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.
     pub(crate) fn finish(&self) {
         if let Some(indexer) = &self.options.indexer {
@@ -227,9 +240,12 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
 fn confined(place: &Place, roots: &[ConfiguredRoot]) -> Confined {
-    let profile = profile(place, roots);
-    let folders = [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path)));
-    Confined::new(profile, folders.collect(), Options { warm: 0, ..Options::default() })
+    Confined::new(profile(place, roots), folders(place, roots), Options { warm: 0, ..Options::default() })
+}
+
+/// The folders that places are in; the workspace comes first.
+pub(crate) fn folders(place: &Place, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
+    [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path))).collect()
 }
 
 /// What a command in this workspace is confined to.
@@ -238,6 +254,11 @@ pub(crate) fn profile(place: &Place, roots: &[ConfiguredRoot]) -> Profile {
     let writable = roots.iter().filter(|root| root.access == ConfiguredAccess::Write);
     profile.writable.extend(writable.map(|root| PathBuf::from(&root.path)));
     profile.environment = environment();
+    // A command that came to a door could type into another one. The folder has to exist to be hidden.
+    let doors = place.sources.doors();
+    if make_private(&doors).is_ok() {
+        profile.masked.push(doors);
+    }
     profile
 }
 
@@ -287,7 +308,7 @@ fn ground(place: &Place, settings: &Settings) -> Ground {
     Ground::new([workspace].into_iter().chain(others), &home)
 }
 
-fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
+pub(crate) fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
     let mut roots = Roots::open(&place.workspace)?;
     for root in &settings.roots {
         let access = match root.access {

@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use toolgate_runtime::Principal;
 
 use crate::client::Caller;
 use crate::problem::Problem;
@@ -96,6 +97,10 @@ pub(crate) async fn pass(State(shared): State<Arc<Shared>>, mut request: Request
     let admitted = admit(&shared, &request);
     match admitted {
         Ok(caller) => {
+            if let Some(Caller::Owner) = caller {
+                // Front ends behind this door that know no sessions of ours serve the owner alone.
+                request.extensions_mut().insert(Principal("owner".into()));
+            }
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }

@@ -172,6 +172,7 @@ impl Shared {
         self.running.close();
         self.running.wait().await;
         for client in self.clients.all().iter().chain([&self.owner]) {
+            client.session.end().await;
             let _ = client.run.end();
         }
         self.house.finish();

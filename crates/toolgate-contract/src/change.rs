@@ -3,10 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Blob, Place, ToolError};
+use crate::{Blob, Place, Source, ToolError};
 
 /// The mode of a symbolic link, as git writes it. A link's bytes are the path that it holds.
 pub const LINK_MODE: u32 = 0o120_000;
+
+/// The mode of a folder, without its permission bits. A folder has no bytes.
+pub const FOLDER_MODE: u32 = 0o040_000;
+
+/// The mode of a named pipe, without its permission bits. A pipe has no bytes.
+pub const PIPE_MODE: u32 = 0o010_000;
+
+/// The bits of a mode that say what it is; none of them are set for a file.
+const KIND: u32 = 0o170_000;
 
 /// A file's bytes and permission bits, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +52,39 @@ pub struct FileState {
     pub sha256: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Permission bits, or [`LINK_MODE`].
+    /// Permission bits, or [`LINK_MODE`]; for folders and pipes what they are as well.
     pub mode: u32,
 }
 
 impl FileState {
     /// Whether this is what it was, permission bits aside.
-    pub fn is(&self, content: &Content) -> bool {
-        (self.mode == LINK_MODE) == content.is_link() && self.sha256 == content.bytes.sha256()
+    pub fn is(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.sha256 == other.sha256
+    }
+
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.kind() == LINK_MODE
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind() == FOLDER_MODE
+    }
+
+    /// Whether it is a file, whose bytes the content store can keep; a link's can be kept too.
+    pub fn is_file(&self) -> bool {
+        self.kind() == 0
+    }
+
+    /// What it is: nothing for a file, else [`LINK_MODE`], [`FOLDER_MODE`], [`PIPE_MODE`] or what the kernel says.
+    pub fn kind(&self) -> u32 {
+        self.mode & KIND
+    }
+
+    /// Its permission bits.
+    pub fn permissions(&self) -> u32 {
+        self.mode & 0o7777
     }
 }
 
@@ -82,6 +116,10 @@ pub struct Seen {
 pub trait Changes: Send + Sync {
     /// Makes one change, whole or not at all, with what was there kept for undo.
     fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError>;
+    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
+    fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError>;
+    /// The run that this change belongs to.
+    fn run(&self) -> &str;
     /// The session has now seen this content there.
     fn saw(&self, place: &Place, sha256: &str);
     /// What the session last saw there.

@@ -43,6 +43,18 @@ pub enum Effect {
     },
     /// Talks to the person.
     Speak,
+    /// Follows a process that this session started, or ends it.
+    Attend {
+        /// The process' handle; `*` is every process.
+        process: String,
+    },
+    /// Writes into a process that this session started. What it makes of that can't be known beforehand.
+    Feed {
+        /// The process' handle.
+        process: String,
+        /// What is written.
+        text: String,
+    },
     /// Reads back output that an earlier call of this run stored.
     Recall {
         /// The artifact's id.
@@ -81,6 +93,9 @@ pub enum Access {
 }
 
 impl Effect {
+    /// Stands for every process.
+    pub const ALL: &'static str = "*";
+
     /// A read of `path`.
     pub fn read(path: impl Into<String>) -> Self {
         Self::Read { path: path.into() }
@@ -122,7 +137,7 @@ impl Effect {
             Self::Read { .. } => Permission::FsRead,
             Self::Write { .. } => Permission::FsWrite,
             Self::Delete { .. } => Permission::FsDelete,
-            Self::Run { .. } => Permission::ProcExec,
+            Self::Run { .. } | Self::Attend { .. } | Self::Feed { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
             Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
                 Permission::Agent
@@ -141,6 +156,9 @@ impl fmt::Display for Effect {
             Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
             Self::Speak => f.write_str("speak to the person"),
+            Self::Attend { process } if process == Self::ALL => f.write_str("look at all processes"),
+            Self::Attend { process } => write!(f, "attend to {process}"),
+            Self::Feed { process, text } => write!(f, "write {text:?} into {process}"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
             Self::Note { book, access: Access::Read } => write!(f, "look at {book}"),
             Self::Note { book, .. } => write!(f, "write {book}"),

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Tokens, ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens, ToolError, Truncated,
+    Verdict,
 };
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
@@ -147,6 +148,33 @@ pub enum Happening {
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
+    /// A process wrote something. Passes by whoever watches and is never on record: the reply and its artifacts are.
+    #[serde(rename = "process.output")]
+    ProcessOutput(ProcessOutput),
+    /// A process that went on after its call has ended.
+    #[serde(rename = "process.ended")]
+    ProcessEnded {
+        /// Its handle.
+        process: String,
+        /// Its code, as a shell would give it.
+        exit_code: i64,
+        /// Whether it was stopped because its time was up.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        timed_out: bool,
+        /// How long it ran.
+        duration_ms: u64,
+        /// All of its output, where that was too much to keep at hand.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        refs: Vec<ArtifactRef>,
+    },
+    /// A person took hold of a process from a terminal.
+    #[serde(rename = "process.attached")]
+    ProcessAttached {
+        /// Its handle.
+        process: String,
+        /// Who.
+        by: String,
+    },
     /// The person is asked something.
     #[serde(rename = "question_asked")]
     QuestionAsked(Inquiry),
@@ -235,6 +263,20 @@ pub enum Happening {
         /// The file they were moved to, beside the journal.
         kept_as: String,
     },
+}
+
+/// A piece of a process' output, redacted. Pieces are held together for a moment, so that many small ones pass as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessOutput {
+    /// The process' handle.
+    pub process: String,
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written.
+    pub text: String,
+    /// Bytes before it that came too fast to be shown.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub skipped: u64,
 }
 
 /// A request that a front door turned away.

@@ -4,14 +4,17 @@
 use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, Agents, AllowedTools, Answered, ArtifactRef, Book, Change, Changes, Content, Edit, Effect, Enforced,
-    ErrorCode, Guarantee, Holding, Inquiry, Located, Message, Notes, Order, Person, Place, Process, Processes, Seen,
-    SkillFolder, Skills, Step, ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Change, Changes, Content, Edit, Effect,
+    Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing, Notes, Order,
+    Person, Place, ProcessTable, Seen, SessionProcess, Settled, SkillFolder, Skills, Source, Step, Stream, Streams,
+    ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -30,6 +33,13 @@ pub trait Files: Send + Sync {
     /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
     /// seen of the change before that is done, or if it fails. `id` tells this change from others.
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
+    /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
+    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
+    /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
+    /// what it has kept.
+    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
+    /// Gives a file another time of change.
+    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
     /// Removes the temporary files that the change `id` of these places left behind when it was killed.
     fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
     /// Removes a folder and the folders in it, as far as they are empty.
@@ -60,12 +70,39 @@ impl Read for Opened {
     }
 }
 
+/// What is at a place.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is and holds.
+    pub state: FileState,
+    /// When it was last changed in any way, by the file system's clock.
+    pub changed: Timestamp,
+    /// How many names it has.
+    pub links: u64,
+    /// Which file it is, for files.
+    pub number: u64,
+    /// The file itself, open for reading, where it was hashed.
+    pub file: Option<File>,
+}
+
 /// Stored output that can be read back.
 pub trait Artifacts: Send + Sync {
     /// Opens an artifact of this run.
     fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError>;
     /// Stores bytes and returns their handle.
     fn store(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError>;
+    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished.
+    fn begin(&self, mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError>;
+}
+
+/// An artifact that is being written.
+pub trait ArtifactDraft: Send {
+    /// Adds bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError>;
+    /// Reads back what was written, as much as fits, from a position on.
+    fn read_at(&mut self, into: &mut [u8], from: u64) -> Result<usize, ToolError>;
+    /// Puts the artifact in place and returns its handle.
+    fn finish(self: Box<Self>) -> Result<ArtifactRef, ToolError>;
 }
 
 /// What policy hides inside folders that a tool may otherwise look into.
@@ -114,6 +151,10 @@ pub struct Tally {
     pub next_cursor: Option<String>,
     /// The exit code of the command that ran.
     pub exit_code: Option<i64>,
+    /// Texts of the payload that are stored whole already, by the JSON pointer of their field.
+    pub stored: Vec<(String, Missing)>,
+    /// Whether a secret was replaced before the payload was made.
+    pub redacted: bool,
     /// Which guarantees held.
     pub enforced: Enforced,
 }
@@ -135,8 +176,8 @@ pub struct Means {
     pub skills: Arc<dyn Skills>,
     /// What policy hides.
     pub veil: Arc<dyn Veil>,
-    /// Commands; none where there is nothing to run them in.
-    pub processes: Option<Arc<dyn Processes>>,
+    /// The session's processes.
+    pub processes: Arc<dyn ProcessTable>,
     /// Agents that the call may set to work; none where there is no agent.
     pub agents: Option<Arc<dyn Agents>>,
     /// The call that these are for.
@@ -248,6 +289,29 @@ impl Hands {
         Ok(changes)
     }
 
+    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
+    pub fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
+        for change in &changes {
+            let access = if change.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &change.place)?;
+        }
+        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        self.means.changes.arrange(changes, source)?;
+        self.note(|tally| tally.files_changed.extend(paths));
+        Ok(())
+    }
+
+    /// The run that the call belongs to.
+    pub fn run(&self) -> &str {
+        self.means.changes.run()
+    }
+
+    /// What is at a place that is at or beneath a declared one; none when nothing is.
+    pub fn state_at(&self, place: &Place) -> Result<Option<FileState>, ToolError> {
+        self.reach(Access::Read, place)?;
+        Ok(self.means.files.node(place, true)?.map(|node| node.state))
+    }
+
     /// Whether policy hides anything in a folder.
     pub fn hides_something(&self, folder: &Place) -> Result<bool, ToolError> {
         self.reach(Access::Read, folder)?;
@@ -342,22 +406,86 @@ impl Hands {
         self.note(|tally| tally.next_cursor = Some(cursor.into()));
     }
 
-    /// Starts a declared command in a folder that was declared for reading.
-    pub async fn start(&self, command: &str, workdir: &str) -> Result<Box<dyn Process>, ToolError> {
+    /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
+    /// unless it is detached.
+    pub async fn start(
+        &self,
+        command: &str,
+        workdir: &str,
+        streams: Streams,
+        landing: Landing,
+        longest: Duration,
+    ) -> Result<Attached, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let workdir = self.declared(Access::Read, workdir)?;
-        let processes = self.means.processes.as_ref().ok_or_else(|| {
-            ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
-        })?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        let order = Order { command: command.to_owned(), workdir, hidden, protected };
-        let process = processes.start(order).await?;
+        let order = Order { command: command.to_owned(), workdir, hidden, protected, streams, landing };
+        let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
-            tally.commands_run.push(command.to_owned());
-            tally.enforced.0.extend(process.enforced().0);
+            let facts = process.process().facts();
+            tally.commands_run.push(facts.command.clone());
+            tally.enforced.0.extend(facts.enforced.0.clone());
         });
         Ok(process)
+    }
+
+    /// How long a process may go on without its call.
+    pub fn longest(&self) -> Duration {
+        self.means.processes.longest()
+    }
+
+    /// The session's processes, where attending to all of them was declared.
+    pub fn processes(&self) -> Result<Vec<Arc<dyn SessionProcess>>, ToolError> {
+        self.need(
+            |effect| matches!(effect, Effect::Attend { process } if process == Effect::ALL),
+            "see all processes",
+        )?;
+        Ok(self.means.processes.all())
+    }
+
+    /// A process of the session that the call declared to attend to.
+    pub fn process(&self, id: &str) -> Result<Arc<dyn SessionProcess>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Attend { process } if process == id), "attend to that process")?;
+        self.means.processes.find(id)
+    }
+
+    /// Writes the declared text, which may be nothing, and then keys, into a process.
+    pub async fn feed(&self, process: &dyn SessionProcess, text: &str, keys: &[u8]) -> Result<(), ToolError> {
+        let id = &process.facts().id;
+        let declared =
+            |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
+        self.need(declared, "write that into the process")?;
+        let controls = process.controls();
+        for bytes in [text.as_bytes(), keys].into_iter().filter(|bytes| !bytes.is_empty()) {
+            controls.write(bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// The output of an ended process, for this field of the payload. What is too long for a reply is stored already.
+    pub fn output(&self, process: &dyn SessionProcess, stream: Stream, field: &str) -> Result<String, ToolError> {
+        let whole = process.whole(stream)?;
+        self.note(|tally| {
+            tally.redacted |= process.is_redacted();
+            tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
+        });
+        Ok(whole.text)
+    }
+
+    /// What became of an ended process' changes to the workspace.
+    pub fn settled(&self, process: &dyn SessionProcess) -> Option<Settled> {
+        let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
+        if settled.rehearsal.is_none() {
+            let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
+            self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
+        }
+        Some(settled)
+    }
+
+    /// Says that a secret was replaced in what the payload holds.
+    pub fn redacted(&self, process: &dyn SessionProcess) {
+        self.note(|tally| tally.redacted |= process.is_redacted());
     }
 
     /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.

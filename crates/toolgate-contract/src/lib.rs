@@ -5,6 +5,7 @@
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
 mod agent;
+mod apart;
 mod blob;
 mod call;
 mod change;
@@ -19,6 +20,7 @@ mod notes;
 mod person;
 mod place;
 mod process;
+mod process_table;
 mod reply;
 mod skill;
 mod spec;
@@ -27,20 +29,26 @@ mod tool;
 mod walk;
 
 pub use agent::{Agents, Errand, Finish, Sent, Tokens};
+pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
 pub use blob::Blob;
 pub use call::Call;
-pub use change::{Change, Changes, Content, Edit, FileState, LINK_MODE, Seen};
+pub use change::{Change, Changes, Content, Edit, FOLDER_MODE, FileState, LINK_MODE, PIPE_MODE, Seen};
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, Refusal, RunFacts, Scope};
-pub use hands::{Artifacts, Entry, EntryKind, Files, First, Hands, Means, Opened, Tally, Veil};
-pub use hash::{hex, sha256};
+pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
+pub use hands::{ArtifactDraft, Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
+pub use hash::{hex, sha256, sha256_of};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
-pub use process::{Order, Output, Process, Processes, out_of_bounds};
+pub use process::{
+    Controls, Landing, Order, Output, Process, Processes, Signal, Stream, Streams, TerminalSize, out_of_bounds,
+};
+pub use process_table::{
+    Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
+};
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};

@@ -1,9 +1,13 @@
 //! Running commands, as a cleared tool sees it. How they are confined is for whoever implements this to know.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Access, BoxFuture, Enforced, EntryKind, Files, Place, Step, ToolError, Veil, Visitor, WalkOptions, Walked,
+    Access, Apart, BoxFuture, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil, Visitor, WalkOptions,
+    Walked,
 };
 
 /// A command to start.
@@ -17,11 +21,54 @@ pub struct Order {
     pub hidden: Vec<Place>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<Place>,
+    /// What its standard streams are.
+    pub streams: Streams,
+    /// When its changes reach the workspace.
+    pub landing: Landing,
+}
+
+/// When a command's changes reach the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Landing {
+    /// As it makes them. Others see them, and it sees what others change.
+    AtOnce,
+    /// When it has ended, as one change that can be taken back. Where nothing can keep them apart, at once.
+    #[default]
+    AtItsEnd,
+    /// When somebody commits them.
+    WhenCommitted,
+}
+
+/// What the three standard streams of a command are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streams {
+    /// Nothing to read; output through two pipes.
+    #[default]
+    Output,
+    /// Three pipes: it can be written to.
+    Input,
+    /// One terminal for all three.
+    Terminal(TerminalSize),
+}
+
+/// The size of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
 }
 
 /// Starts commands, confined as configuration says.
 pub trait Processes: Send + Sync {
-    /// Starts one, with nothing to read.
+    /// Starts one.
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>>;
 }
 
@@ -31,8 +78,68 @@ pub trait Process: Send {
     fn output(&mut self) -> BoxFuture<'_, Option<Output>>;
     /// Waits until it and all that it started are gone. Gives its code as a shell would.
     fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>>;
+    /// Kills it and all that it started, at once.
+    fn kill(&self);
+    /// What can be done to it while somebody listens to it.
+    fn controls(&self) -> Arc<dyn Controls>;
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
+    /// What it changed, where that was kept apart. Ask when it has ended; once.
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        None
+    }
+    /// What became of its changes. Ask when it has ended; once.
+    fn settled(&mut self) -> Option<Settled> {
+        None
+    }
+}
+
+/// What can be done to a command from outside while it runs. Outlives the command; then everything here fails.
+pub trait Controls: Send + Sync {
+    /// Writes to its input, or types into its terminal. Waits while it doesn't read.
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>>;
+    /// Ends its input.
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+    /// Sends a signal to it and its process group.
+    fn signal(&self, signal: Signal) -> Result<(), ToolError>;
+    /// Kills it and all that it started, at once.
+    fn kill(&self);
+    /// Changes the size of its terminal.
+    fn resize(&self, size: TerminalSize) -> Result<(), ToolError>;
+}
+
+/// A signal that a process can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Signal {
+    /// As Ctrl-C would.
+    Int,
+    /// Asks it to end.
+    Term,
+    /// Ends it.
+    Kill,
+    /// As if its terminal had gone; many servers read their configuration anew.
+    Hup,
+    /// As Ctrl-\\ would.
+    Quit,
+    /// Whatever the program makes of it.
+    Usr1,
+    /// Whatever the program makes of it.
+    Usr2,
+    /// Holds it.
+    Stop,
+    /// Lets it go on.
+    Cont,
+}
+
+/// One of a process' two streams. With a terminal everything is on the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output, or the terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
 }
 
 /// A piece of what a command writes.

@@ -3,8 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use schemars::{
+    JsonSchema, Schema,
+    generate::{Contract, SchemaSettings},
+};
 use semver::Version;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -22,6 +26,8 @@ pub trait Tool: Send + Sync + 'static {
     type Output: Serialize + JsonSchema + Send;
     /// Name, version, risk and rights.
     const SPEC: Spec;
+    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    const LONGEST: Option<Duration> = None;
 
     /// What a call with these arguments will touch. Pure; read before anything runs.
     fn effects(&self, args: &Self::Args) -> Vec<Effect>;
@@ -69,6 +75,10 @@ pub trait AnyTool: Send + Sync {
     fn declaration(&self) -> &Declaration;
     /// What became of its older majors.
     fn adapters(&self) -> &[Adapter];
+    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    fn longest(&self) -> Option<Duration> {
+        None
+    }
     /// Takes validated arguments and makes a call out of them that only needs to be run.
     fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
 }
@@ -90,8 +100,8 @@ pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
         name: spec.name.to_owned(),
         version: Version::parse(spec.version).expect("a tool's version is written by its author and semantic"),
         description: spec.description.to_owned(),
-        args_schema: closed(schema_of::<T::Args>()),
-        return_schema: schema_of::<T::Output>(),
+        args_schema: closed(schema_of::<T::Args>(Contract::Deserialize)),
+        return_schema: schema_of::<T::Output>(Contract::Serialize),
         required_permissions: spec.permissions.to_vec(),
         side_effects: spec.side_effects.to_vec(),
         risk: spec.risk,
@@ -101,9 +111,11 @@ pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
     Arc::new(Erased { tool: Arc::new(tool), declaration, adapters })
 }
 
-/// JSON Schema 2020-12 with nothing to look up elsewhere: many clients can't follow references.
-fn schema_of<T: JsonSchema>() -> Schema {
+/// JSON Schema 2020-12 with nothing to look up elsewhere: many clients can't follow references. What is read and what is
+/// written differ: a field that may be left out when it is written isn't required there.
+fn schema_of<T: JsonSchema>(contract: Contract) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
+    settings.contract = contract;
     settings.inline_subschemas = true;
     settings.meta_schema = None;
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
@@ -133,6 +145,10 @@ impl<T: Tool> AnyTool for Erased<T> {
 
     fn adapters(&self) -> &[Adapter] {
         &self.adapters
+    }
+
+    fn longest(&self) -> Option<Duration> {
+        T::LONGEST
     }
 
     fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {

@@ -27,6 +27,8 @@ fn effects() -> Vec<Effect> {
         Effect::Connect { host: "example.com".into(), port: 443 },
         Effect::Speak,
         Effect::Recall { artifact: "art_1".into() },
+        Effect::Attend { process: "proc_1".into() },
+        Effect::Feed { process: "proc_1".into(), text: "yes\n".into() },
         Effect::Delegate { agent: "explore".into() },
     ]
 }
@@ -179,6 +181,20 @@ fn every_event_reads_back_as_it_was_written() {
             unrecorded: 2,
         }),
         Happening::Display(message),
+        Happening::ProcessOutput(ProcessOutput {
+            process: "proc_1".into(),
+            stream: Stream::Stderr,
+            text: "oops\n".into(),
+            skipped: 7,
+        }),
+        Happening::ProcessEnded {
+            process: "proc_1".into(),
+            exit_code: 124,
+            timed_out: true,
+            duration_ms: 9,
+            refs: vec![],
+        },
+        Happening::ProcessAttached { process: "proc_1".into(), by: "ada".into() },
         Happening::AgentStarted {
             agent: "explore".into(),
             model: "scripted".into(),

@@ -4,10 +4,11 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_contract::{ArtifactRef, Artifacts, ErrorCode, ToolError};
+use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, ErrorCode, ToolError};
 
 use crate::folder::{Draft, Folder};
 use crate::{Durability, JournalError, hex};
@@ -28,9 +29,10 @@ impl ArtifactStore {
         Self { folder: Arc::new(folder), durability }
     }
 
-    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished.
+    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished, not even when this
+    /// program is killed.
     pub fn begin(&self, mime: &str) -> Result<ArtifactWriter, ToolError> {
-        let draft = self.folder.draft()?;
+        let draft = self.folder.nameless_draft()?;
         let file = draft.file.try_clone().map_err(|error| ToolError::io("An artifact couldn't be begun", &error))?;
         Ok(ArtifactWriter {
             folder: Arc::clone(&self.folder),
@@ -68,6 +70,34 @@ impl Artifacts for ArtifactStore {
         let mut writer = self.begin(mime)?;
         writer.write(bytes)?;
         writer.finish()
+    }
+
+    fn begin(&self, mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError> {
+        Ok(Box::new(Self::begin(self, mime)?))
+    }
+}
+
+impl ArtifactDraft for ArtifactWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
+        Self::write(self, bytes)
+    }
+
+    fn read_at(&mut self, into: &mut [u8], from: u64) -> Result<usize, ToolError> {
+        self.file.flush().map_err(|error| failed(&error))?;
+        let mut filled = 0;
+        while filled < into.len() {
+            match self.draft.file.read_at(&mut into[filled..], from + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ToolError::io("An artifact couldn't be read back", &error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn finish(self: Box<Self>) -> Result<ArtifactRef, ToolError> {
+        Self::finish(*self)
     }
 }
 

@@ -1,12 +1,14 @@
 //! The bytes behind undo: every file's before and after, by hash, once each. A quota bounds it; what is evicted, oldest
 //! first, can't be taken back any more, and asking for it says so.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use rustix::fs::AtFlags;
-use toolgate_contract::Blob;
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, linkat};
+use toolgate_contract::{Blob, Change, FileState, Source, sha256_of};
 
 use crate::folder::Folder;
 use crate::{Durability, JournalError};
@@ -55,6 +57,60 @@ impl Contents {
         Ok(Some(Blob::from(bytes)).filter(|content| content.sha256() == hash))
     }
 
+    /// Whether the content with this hash is here.
+    pub fn has(&self, state: &FileState) -> bool {
+        let stored = self.folder.existing(&state.sha256).ok().flatten();
+        stored.and_then(|file| file.metadata().ok()).is_some_and(|facts| facts.len() == state.bytes)
+    }
+
+    /// Keeps the content of a file that is about to be replaced. If `alone`, nobody else has a name for it: then it gets one
+    /// more, here, and isn't copied. [`Contents::own`] has to follow when it was replaced, or wasn't.
+    pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<(), JournalError> {
+        if self.has(state) {
+            return Ok(());
+        }
+        self.folder.remove(&state.sha256)?;
+        let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let linked = alone.then(|| linkat(CWD, itself, self.folder.fd(), &state.sha256, AtFlags::SYMLINK_FOLLOW));
+        if linked.is_none_or(|linked| linked.is_err()) {
+            self.copy(file, &state.sha256)?;
+        }
+        self.count(state.bytes)
+    }
+
+    /// Makes sure that content which was adopted is ours alone: whoever still has another name for it could change it.
+    pub fn own(&self, hash: &str) -> Result<(), JournalError> {
+        let Some(file) = self.folder.existing(hash)? else { return Ok(()) };
+        match file.metadata().map_err(|error| self.folder.error("couldn't be looked at", hash, error))?.nlink() {
+            1 => rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
+                .map_err(|errno| self.folder.error("couldn't be closed to others", hash, errno.into())),
+            _ => self.copy(&file, hash),
+        }
+    }
+
+    fn copy(&self, file: &File, hash: &str) -> Result<(), JournalError> {
+        let fault = |error| self.folder.error("couldn't be written", hash, error);
+        let mut draft = self.folder.draft()?;
+        let mut from = file;
+        from.seek(SeekFrom::Start(0)).and_then(|_| std::io::copy(&mut from, &mut draft.file)).map_err(fault)?;
+        draft.place(&self.folder, hash, self.durability)
+    }
+
+    /// Writes the content of a state out under a name in another folder, with its permissions, and brings it to the disk.
+    fn write_out(&self, state: &FileState, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+        let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer kept");
+        let mut stored = self.folder.existing(&state.sha256).ok().flatten().ok_or_else(gone)?;
+        if sha256_of(&stored)?.0 != state.sha256 {
+            return Err(gone());
+        }
+        stored.seek(SeekFrom::Start(0))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        std::io::copy(&mut stored, &mut file)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(state.permissions()))?;
+        file.sync_all()
+    }
+
     fn count(&self, added: u64) -> Result<(), JournalError> {
         let mut stored = self.stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let total = match *stored {
@@ -86,11 +142,40 @@ impl Contents {
         let stored = list.filter_map(|entry| {
             let entry = entry.ok()?;
             let facts = entry.metadata().ok()?;
-            let modified = (facts.mtime(), facts.mtime_nsec());
+            // Not by the time of its content, which for an adopted file can be years ago.
+            let modified = (facts.ctime(), facts.ctime_nsec());
             Some(Stored { name: entry.file_name().into_string().ok()?, bytes: facts.len(), modified })
         });
         Ok(stored.collect())
     }
+}
+
+impl Source for Contents {
+    fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
+        let written = match state.is_link() {
+            false => self.write_out(state, folder, temporary),
+            true => match self.get(&state.sha256).map_err(std::io::Error::other)? {
+                Some(target) => Ok(rustix::fs::symlinkat(&*target, folder, temporary)?),
+                None => Err(ErrorKind::NotFound.into()),
+            },
+        };
+        let placed = written.and_then(|()| {
+            like_the_one_before(folder, name, temporary);
+            Ok(rustix::fs::renameat(folder, temporary, folder, name)?)
+        });
+        if placed.is_err() {
+            let _ = rustix::fs::unlinkat(folder, temporary, AtFlags::empty());
+        }
+        placed
+    }
+}
+
+/// A file that takes another's place belongs to the same person; only root can give files away.
+fn like_the_one_before(folder: BorrowedFd<'_>, name: &str, new: &str) {
+    let Ok(old) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+    let _ = rustix::fs::chownat(folder, new, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
 }
 
 struct Stored {

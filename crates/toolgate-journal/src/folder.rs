@@ -4,11 +4,12 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
+use toolgate_contract::sha256;
 use uuid::Uuid;
 
 use crate::{Durability, JournalError};
@@ -120,9 +121,23 @@ impl Folder {
     /// A file without a proper name yet.
     pub(crate) fn draft(&self) -> Result<Draft> {
         let name = format!(".draft-{}", Uuid::now_v7().simple());
-        let file = self.file(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+        let file = self.file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        self.drafted(file, name, true)
+    }
+
+    /// A file with no name at all: whoever writes it may be killed, and nothing is left. Where the file system has no such
+    /// thing, one without a proper name.
+    pub(crate) fn nameless_draft(&self) -> Result<Draft> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.handle, ".", flags, FILE_MODE) {
+            Ok(file) => self.drafted(file.into(), format!(".draft-{}", Uuid::now_v7().simple()), false),
+            Err(_) => self.draft(),
+        }
+    }
+
+    fn drafted(&self, file: File, name: String, linked: bool) -> Result<Draft> {
         let folder = self.handle.try_clone().map_err(|error| self.error("couldn't be opened", ".", error))?;
-        Ok(Draft { file, folder, name, placed: false })
+        Ok(Draft { file, folder, name, linked })
     }
 
     /// The names in here.
@@ -165,7 +180,8 @@ pub(crate) struct Draft {
     pub(crate) file: File,
     folder: OwnedFd,
     name: String,
-    placed: bool,
+    /// Whether it has that name.
+    linked: bool,
 }
 
 impl Draft {
@@ -174,9 +190,14 @@ impl Draft {
         if durability == Durability::Sync {
             self.file.sync_all().map_err(|error| folder.error("couldn't be synced", name, error))?;
         }
-        rustix::fs::renameat(&self.folder, &self.name, &self.folder, name)
-            .map_err(|errno| folder.error("couldn't be put in place", name, errno.into()))?;
-        self.placed = true;
+        let misplaced = |errno: Errno| folder.error("couldn't be put in place", name, errno.into());
+        if !self.linked {
+            let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            rustix::fs::linkat(CWD, itself, &self.folder, &self.name, AtFlags::SYMLINK_FOLLOW).map_err(misplaced)?;
+            self.linked = true;
+        }
+        rustix::fs::renameat(&self.folder, &self.name, &self.folder, name).map_err(misplaced)?;
+        self.linked = false;
         match durability {
             Durability::Sync => folder.sync(),
             Durability::Os => Ok(()),
@@ -186,7 +207,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.placed {
+        if self.linked {
             let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
         }
     }
@@ -226,6 +247,15 @@ pub(crate) fn append_once(file: &File, bytes: &[u8], size: u64) -> io::Result<()
     // If even this fails, the next one who takes the lock finds a torn line and sets it aside.
     let _ = file.set_len(size);
     Err(fault)
+}
+
+/// The name of a call's own folder or file. Callers choose their call ids freely; one that can't be a name is shown by its
+/// hash.
+pub(crate) fn call_name(tool_call_id: &str) -> String {
+    match check_id("call", tool_call_id) {
+        Ok(()) => tool_call_id.to_owned(),
+        Err(_) => format!("sha256-{}", sha256(tool_call_id)),
+    }
 }
 
 /// Refuses an id that couldn't be one plain name of a folder.

@@ -27,6 +27,7 @@ mod journal;
 mod notebook;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod quarantine;
 mod reading;
 mod rows;
 mod seal;
@@ -54,6 +55,7 @@ pub use journal::{Durability, Journal};
 pub use notebook::Notebook;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use quarantine::{Held, Quarantine, Room};
 pub use reading::{Events, Recorded, list_runs, read_events};
 pub use seal::{SealKey, seal_key};
 pub use sqlite::SqliteStore;

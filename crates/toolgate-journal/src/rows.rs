@@ -102,6 +102,9 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
         | Happening::FilesChanging { .. }
         | Happening::RequestRefused(_)
         | Happening::Display(_)
+        | Happening::ProcessOutput(_)
+        | Happening::ProcessEnded { .. }
+        | Happening::ProcessAttached { .. }
         | Happening::QuestionAsked(_)
         | Happening::QuestionAnswered { .. }
         | Happening::AgentStarted { .. }

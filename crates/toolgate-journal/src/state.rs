@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use sha2::{Digest, Sha256};
 use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
 
-use crate::folder::{Folder, check_id};
+use crate::folder::{Folder, call_name, check_id};
 use crate::sqlite::set_aside;
 use crate::{
     ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
-    SealKey, SqliteInbox, SqliteStore, hex, reindex,
+    Quarantine, SealKey, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The folder's name.
@@ -147,6 +146,16 @@ impl State {
         Ok(Contents::new(self.folder.make("content")?, durability))
     }
 
+    /// What commands made and the workspace didn't get.
+    pub fn quarantine(&self) -> Result<Quarantine, JournalError> {
+        Ok(Quarantine::new(self.folder.make("quarantine")?))
+    }
+
+    /// Where commands' changes are kept apart while they run.
+    pub fn layers_dir(&self) -> PathBuf {
+        self.path().join("layers")
+    }
+
     /// The desk on which asks wait for an answer.
     pub fn desk(&self, key: SealKey) -> Result<ApprovalDesk, JournalError> {
         Ok(ApprovalDesk::new(self.folder.make("desk")?, key))
@@ -216,26 +225,18 @@ impl Run {
     /// Keeps a call that waits for an approval, so that it can be repeated later. Returns where.
     pub fn save_pending(&self, tool_call_id: &str, json: &[u8]) -> Result<PathBuf, JournalError> {
         let pending = self.folder.open("pending")?;
-        let name = pending_name(tool_call_id);
+        let name = format!("{}.json", call_name(tool_call_id));
         pending.put(&name, json, self.durability)?;
         Ok(pending.path().join(name))
     }
 
     /// Reads back a call that waits for an approval; none when there is no such call.
     pub fn load_pending(&self, tool_call_id: &str) -> Result<Option<Vec<u8>>, JournalError> {
-        let (pending, name) = (self.folder.open("pending")?, pending_name(tool_call_id));
+        let (pending, name) = (self.folder.open("pending")?, format!("{}.json", call_name(tool_call_id)));
         let Some(mut file) = pending.existing(&name)? else { return Ok(None) };
         let mut json = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut json)
             .map_err(|error| pending.error("couldn't be read", &name, error))?;
         Ok(Some(json))
-    }
-}
-
-/// Callers choose their call ids freely; one that can't be a name is stored under its hash.
-fn pending_name(tool_call_id: &str) -> String {
-    match check_id("call", tool_call_id) {
-        Ok(()) => format!("{tool_call_id}.json"),
-        Err(_) => format!("sha256-{}.json", hex::string(&Sha256::digest(tool_call_id).into())),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_contract::{BoxFuture, Call, CancellationToken, Event, Happening, Reply};
+use toolgate_contract::{BoxFuture, Call, CancellationToken, Event, Happening, Refusal, Reply};
 
 use crate::client::{Client, lock};
 use crate::conformance;
@@ -162,15 +162,23 @@ fn bound<'a>(params: &Map<String, Value>, guest: &'a Guest) -> Bound<'a> {
 
 /// Refuses a state, and puts that on record.
 fn refused(asking: &Asking<'_>, guest: &Guest, why: &str) -> Fault {
-    let reason = format!("The state that came with the request was refused: {why}.");
+    let tool = asking.params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let refusal = Refusal {
+        door: "mcp".into(),
+        code: "bad_state".into(),
+        request: format!("tools/call {tool}: {why}"),
+        from: Some(asking.client.visitor.principal.clone()),
+        unrecorded: 0,
+    };
     let event = Event {
         time: asking.client.server.host.clock().now(),
         run: guest.session.run.clone(),
         turn: guest.session.turn,
         trace_id: None,
         tool_call_id: None,
-        happening: Happening::ApprovalDenied { by: "toolgate".into(), reason: Some(reason.clone()) },
+        happening: Happening::RequestRefused(refusal),
     };
+    let reason = format!("The state that came with the request was refused: {why}.");
     match guest.session.recorder.record(&[event]) {
         Ok(()) => Fault::invalid_params(format!("{reason} Make the call anew, without a state.")),
         Err(error) => Fault::internal(error.message),

@@ -87,11 +87,15 @@ impl Client {
         Ok(new)
     }
 
-    /// The client is gone: its calls end, and so does its stay once they have.
-    pub(crate) fn leave(&self) {
+    /// The client is gone: its calls end, then its processes, then its stay.
+    pub(crate) async fn leave(&self) {
         self.stop.cancel();
         self.pending.clear();
-        lock(&self.guest).take();
+        let guest = lock(&self.guest).take();
+        self.idle().await;
+        if let Some(guest) = guest {
+            guest.session.end().await;
+        }
     }
 
     /// Notes that a request is under way. An id that is in use can't name another one.

@@ -12,6 +12,7 @@ use axum::Router;
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use toolgate_runtime::Principal;
 
 use self::door::Door;
 use self::stream::Reply;
@@ -24,20 +25,16 @@ use crate::server::Server;
 
 const SESSION: &str = "mcp-session-id";
 
-/// Who a request comes from, as whoever let it in has found out. Put into a request's extensions; without it, `local`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal(pub String);
-
 /// The endpoint. Nest it where clients look for it, usually `/mcp`.
 pub fn service(server: Arc<Server>) -> Router {
     Router::new().fallback(handle).with_state(Arc::new(Door::new(server)))
 }
 
 async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response {
-    if let Err(why) = guard::check_origin(request.headers()) {
-        return (StatusCode::FORBIDDEN, why).into_response();
-    }
-    let principal = request.extensions().get::<Principal>().map_or("local", |principal| &principal.0).to_owned();
+    let principal = match let_in(&door, &request) {
+        Ok(principal) => principal,
+        Err(why) => return (StatusCode::FORBIDDEN, why).into_response(),
+    };
     let answered = match request.method().clone() {
         Method::POST => post(&door, principal, request).await,
         Method::GET => watch(&door, &principal, request.headers()),
@@ -45,6 +42,16 @@ async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response
         _ => Err(plain(StatusCode::METHOD_NOT_ALLOWED, "Use POST.")),
     };
     answered.unwrap_or_else(|refusal| *refusal)
+}
+
+/// Who may come in, and as whom.
+fn let_in(door: &Door, request: &HttpRequest) -> Result<String, &'static str> {
+    let principal = request.extensions().get::<Principal>().map(|principal| principal.0.clone());
+    if door.server.options.is_behind_door {
+        return principal.ok_or("This token isn't good for MCP. Use the owner's.");
+    }
+    guard::check_origin(request.headers())?;
+    Ok(principal.unwrap_or_else(|| "local".into()))
 }
 
 /// An answer that ends the request early.
@@ -137,6 +144,6 @@ fn leave(door: &Arc<Door>, principal: &str, headers: &HeaderMap) -> Result<Respo
     let client = door.session(principal, headers)?;
     let client = client.ok_or_else(|| plain(StatusCode::METHOD_NOT_ALLOWED, "There is no session to end."))?;
     door.dismiss(headers);
-    client.leave();
+    tokio::spawn(async move { client.leave().await });
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -33,6 +33,6 @@ mod watch;
 
 pub use conformance::tools as conformance_tools;
 pub use host::{Guest, Host, Visitor};
-pub use http::{Principal, service};
+pub use http::service;
 pub use server::{Options, Server};
 pub use stdio::serve_stdio;

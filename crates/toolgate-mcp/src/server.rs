@@ -20,13 +20,15 @@ pub struct Options {
     pub page: usize,
     /// Bytes in one message.
     pub most_bytes: usize,
+    /// Whether somebody else has checked `Host`, `Origin` and token before a request comes here, and says whose it is.
+    pub is_behind_door: bool,
     /// Offers what the public conformance suite asks for, beside the tools.
     pub conformance: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { page: 100, most_bytes: 16 * 1024 * 1024, conformance: false }
+        Self { page: 100, most_bytes: 16 * 1024 * 1024, is_behind_door: false, conformance: false }
     }
 }
 

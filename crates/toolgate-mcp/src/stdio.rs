@@ -39,8 +39,7 @@ pub async fn serve_stdio(server: &Arc<Server>) {
         std::thread::spawn(move || reader.read());
     }
     client.stop.cancelled().await;
-    client.leave();
-    client.idle().await;
+    client.leave().await;
 }
 
 /// One of the threads that read.
@@ -121,10 +120,13 @@ impl Reader {
 }
 
 async fn work(client: Arc<Client>, outlet: SharedOutlet, request: Request, manner: Manner, underway: Underway) {
+    let _until_it_is_answered = client.work();
     let Request { id, method, params } = &request;
-    let cancel = &underway.cancel;
-    let asking = Asking { client: &client, manner: &manner, params, id, outlet: &outlet, cancel };
+    let cancel = underway.cancel.clone();
+    let asking = Asking { client: &client, manner: &manner, params, id, outlet: &outlet, cancel: &cancel };
     let answer = methods::answer(&asking, method).await;
+    // Whoever has the answer may use the id again.
+    drop(underway);
     // A request that the client has taken back gets no answer.
     if !cancel.is_cancelled() {
         outlet.send(methods::worded(id, &answer));

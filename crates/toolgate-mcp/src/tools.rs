@@ -18,6 +18,11 @@ pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
 /// A tool as clients take it.
 fn described(tool: &Declaration, is_structured: bool) -> Value {
     let mut described = definition(tool, Format::Mcp);
+    without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
+    if let Some(schema) = described.get_mut("outputSchema") {
+        // What a result's fields mean is told by their names; the list is read by models, and has to be short.
+        without(schema, &|name, value| name == "description" && value.is_string());
+    }
     if let Some(fields) = described.as_object_mut() {
         let is_object = tool.return_schema.get("type").is_some_and(|kind| kind == "object");
         if !is_structured || !is_object {
@@ -26,6 +31,23 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
         fields.insert("title".into(), title(&tool.name).into());
     }
     described
+}
+
+/// How wide a number is here: clients don't know these formats, and complain of each.
+fn is_width(format: &str) -> bool {
+    ["int", "uint", "float", "double"].iter().any(|kind| format.starts_with(kind))
+}
+
+/// Takes keywords out of a schema.
+fn without(schema: &mut Value, is_out: &dyn Fn(&str, &Value) -> bool) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| !is_out(name, value));
+            fields.values_mut().for_each(|value| without(value, is_out));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| without(item, is_out)),
+        _ => {}
+    }
 }
 
 /// The name as a person would write it.

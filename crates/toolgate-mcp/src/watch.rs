@@ -29,6 +29,16 @@ impl EventSink for Watch {
         link.progress(said.title.as_deref().unwrap_or(&said.content));
         log(&client, &link, said);
     }
+
+    /// Of what a command writes, the last line says where it is.
+    fn passing(&self, event: &Event) {
+        let Happening::ProcessOutput(output) = &event.happening else { return };
+        let Some(client) = self.0.upgrade() else { return };
+        let Some(link) = event.tool_call_id.as_deref().and_then(|call| client.link(call)) else { return };
+        if let Some(line) = output.text.lines().rev().find(|line| !line.trim().is_empty()) {
+            link.progress(line);
+        }
+    }
 }
 
 /// Sends a message as a log line, if the client wants lines as mild as this.

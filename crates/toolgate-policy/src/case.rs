@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use toolgate_contract::{Effect, Located};
 
-use crate::commands::{Ground, Part, Touch, read};
+use crate::commands::{Ground, Part, Reading, Touch, read};
 
 /// Every effect in question, with where it came from.
 #[derive(Debug, Default)]
@@ -41,15 +41,16 @@ impl<'a> Case<'a> {
     pub(crate) fn new(stated: &'a [Located], ground: &Ground) -> Self {
         let mut case = Self { effects: stated.into(), owners: Vec::new(), stated: stated.len(), commands: Vec::new() };
         for (index, located) in stated.iter().enumerate() {
-            if let Effect::Run { command, workdir } = &located.effect {
-                case.read(index, command, workdir, ground);
+            match &located.effect {
+                Effect::Run { command, workdir } => case.read(index, read(command, workdir, ground), ground),
+                Effect::Feed { text, .. } => case.read(index, fed(text, ground), ground),
+                _ => {}
             }
         }
         case
     }
 
-    fn read(&mut self, effect: usize, command: &str, workdir: &str, ground: &Ground) {
-        let reading = read(command, workdir, ground);
+    fn read(&mut self, effect: usize, reading: Reading, ground: &Ground) {
         let parts = reading.parts.into_iter().map(|part| self.part(part, ground)).collect();
         self.commands.push(CommandCase { effect, parts, fault: reading.fault });
     }
@@ -79,6 +80,15 @@ impl<'a> Case<'a> {
         let parts = self.commands.iter().flat_map(|command| &command.parts);
         parts.filter(|part| part.effect == effect).map(|part| &part.part).next()
     }
+}
+
+/// What is written into a process may be a line for a shell, and is judged as one. But nobody knows what the process makes
+/// of it, so it is an unknown command besides. Keys that a person would press are no part of a line.
+fn fed(text: &str, ground: &Ground) -> Reading {
+    let line = text.replace('\r', "\n");
+    let is_line = !line.chars().any(|character| character.is_control() && !matches!(character, '\n' | '\t'));
+    let parts = if is_line { read(&line, "", ground).parts } else { Vec::new() };
+    Reading { parts, fault: Some("what a process makes of its input can't be seen beforehand".into()) }
 }
 
 fn located(touch: &Touch, ground: &Ground) -> Located {

@@ -30,6 +30,8 @@ pub struct Config {
     pub roots: Vec<Root>,
     /// How much output a call may return, and how long it may take.
     pub limits: LimitsConfig,
+    /// What a session's processes may use.
+    pub processes: ProcessesConfig,
     /// How the record is kept.
     pub audit: Audit,
     /// How much is kept for undo.
@@ -162,6 +164,34 @@ pub struct Commands {
     pub except: Vec<String>,
     /// What becomes of a command that can't be understood.
     pub unknown: Option<Unknown>,
+    /// Whether commands work on a layer of their own, and their changes are put in place when they end.
+    pub overlay: Option<Overlay>,
+    /// What becomes of files that they leave for git, editors or other agents to obey.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// What becomes of files that commands leave for git, editors or other agents to obey, mildest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quarantine {
+    /// They are files like any other.
+    Off,
+    /// They are put in place, and the reply names them.
+    Report,
+    /// They are kept aside for a person to look at.
+    #[default]
+    On,
+}
+
+/// Whether commands work on a layer of their own, milder first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlay {
+    /// They change the workspace as they go.
+    Off,
+    /// Their changes are put in place when they end, as one change that can be taken back.
+    #[default]
+    On,
 }
 
 /// What becomes of a command that can't be understood, mildest first.
@@ -250,6 +280,18 @@ impl LimitsConfig {
     }
 }
 
+/// `[processes]`: what a session's processes may use. What is not given is left as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessesConfig {
+    /// How many may run at a time, 8 if left out.
+    pub most: Option<u64>,
+    /// Seconds that one may go on without its call, 3600 if left out.
+    pub timeout_seconds: Option<u64>,
+    /// Bytes of output that are kept of one, 1 GiB if left out; what writes more is stopped.
+    pub output_bytes: Option<u64>,
+}
+
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -313,6 +355,8 @@ struct File {
     #[serde(default)]
     limits: LimitsConfig,
     #[serde(default)]
+    processes: ProcessesConfig,
+    #[serde(default)]
     audit: Audit,
     #[serde(default)]
     undo: UndoConfig,
@@ -320,6 +364,7 @@ struct File {
     redact: Redact,
     #[serde(default)]
     skills: SkillsConfig,
+    #[serde(default)]
     approvals: ApprovalsConfig,
 }
 
@@ -340,6 +385,7 @@ impl Config {
             sensitive: file.sensitive,
             roots: file.roots,
             limits: file.limits,
+            processes: file.processes,
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,

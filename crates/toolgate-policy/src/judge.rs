@@ -133,8 +133,10 @@ impl Policy {
     }
 
     fn on_effect(&self, index: usize, located: &Located, opinions: &mut Vec<Opinion>) {
-        if matches!(located.effect, Effect::Run { .. }) {
-            return;
+        match located.effect {
+            Effect::Run { .. } | Effect::Feed { .. } => return,
+            Effect::Attend { .. } => return self.on_attending(index, opinions),
+            _ => {}
         }
         self.on_permission(located.effect.permission(), Some(index), opinions);
         match &located.effect {
@@ -142,14 +144,23 @@ impl Policy {
             Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
-            // Commands are judged part by part.
-            Effect::Run { .. }
-            | Effect::Speak
+            // Commands are judged part by part, and so is what they are fed.
+            Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}
+            Effect::Speak
             | Effect::Recall { .. }
             | Effect::Note { .. }
             | Effect::Skill { .. }
             | Effect::Delegate { .. } => {}
         }
+    }
+
+    /// Following and ending a process is part of having been allowed to start it. Only a rule that denies running anything
+    /// speaks against it.
+    fn on_attending(&self, index: usize, opinions: &mut Vec<Opinion>) {
+        let first = opinions.len();
+        self.on_exec_rules(index, opinions);
+        opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
+        opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Own));
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.
@@ -292,6 +303,34 @@ mod tests {
             let policy = policy(&format!("preset = '{preset}'"));
             let decisions = effects.clone().map(|effect| judge(&policy, &[effect]).decision);
             assert_eq!(decisions, expected, "{preset}");
+        }
+    }
+
+    #[test]
+    fn a_process_may_be_followed_wherever_it_may_be_started_and_fed_as_if_it_were_a_command() {
+        let process = tool("process", Risk::Medium, &[Permission::ProcExec]);
+        let attend = Effect::Attend { process: "proc_1".into() };
+        let feed = |text: &str| Effect::Feed { process: "proc_1".into(), text: text.into() };
+        let effects =
+            [attend.clone(), feed("yes\n"), feed("ls\n"), feed("git push\r"), feed("\u{3}"), feed("cat .env\n")];
+        for (text, expected) in [
+            ("", [Allow, Allow, Allow, Ask, Allow, Deny]),
+            ("preset = 'full'", [Allow, Allow, Allow, Allow, Allow, Deny]),
+            ("preset = 'autonomous'", [Allow, Allow, Allow, Deny, Allow, Deny]),
+            ("preset = 'read-only'", [Allow, Deny, Deny, Deny, Deny, Deny]),
+            ("[commands]\nunknown = 'ask'", [Allow, Ask, Ask, Ask, Ask, Deny]),
+            ("[commands]\ndeny = ['yes']", [Allow, Deny, Allow, Ask, Allow, Deny]),
+            ("rules = [{ decision = 'ask', permission = 'proc.exec' }]", [Allow, Ask, Ask, Ask, Ask, Deny]),
+            ("rules = [{ decision = 'deny', permission = 'proc.exec' }]", [Deny; 6]),
+            ("rules = [{ decision = 'deny', tool = 'process' }]", [Deny; 6]),
+        ] {
+            let policy = policy(text);
+            for (effect, expected) in effects.iter().zip(expected) {
+                let verdict = judge_tool(&policy, &process, std::slice::from_ref(effect), &[]);
+                assert_eq!(verdict.decision, expected, "{text}: {effect}");
+                let confines = text != "preset = 'full'" && *effect != attend;
+                assert_eq!(verdict.confined, confines, "{text}: {effect}");
+            }
         }
     }
 

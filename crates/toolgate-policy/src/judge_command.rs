@@ -79,7 +79,7 @@ impl Policy {
     }
 
     /// Rules about the permission to run. The baseline is judged part by part, since it depends on what is known.
-    fn on_exec_rules(&self, index: usize, opinions: &mut Vec<Opinion>) {
+    pub(crate) fn on_exec_rules(&self, index: usize, opinions: &mut Vec<Opinion>) {
         let first = opinions.len();
         self.on_permission(Permission::ProcExec, Some(index), opinions);
         opinions.extract_if(first.., |opinion| opinion.is_baseline()).for_each(drop);

@@ -45,6 +45,7 @@ mod guards;
 mod host;
 mod judge;
 mod judge_command;
+mod obeyed;
 mod opinion;
 mod path_glob;
 mod policy;
@@ -62,13 +63,14 @@ pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
-    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Redact, Root, RootAccess, RuleConfig, Sensitive,
-    SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
+    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, ProcessesConfig, Quarantine, Redact,
+    Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
 pub use judge::{Bounds, Question};
+pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
-pub use settings::{Durability, Limits, Settings};
+pub use settings::{Durability, Limits, ProcessLimits, Settings};
 pub use standing::{standing_rules, to_toml};

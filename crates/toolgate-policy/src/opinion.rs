@@ -48,6 +48,8 @@ pub(crate) enum Voice {
     Reserved(&'static str),
     /// All that a command does is known, and judged by itself.
     Known,
+    /// A process that the session itself started.
+    Own,
     /// A danger of a command, by its number.
     Danger(usize),
     /// More rights than the user has.

@@ -80,6 +80,8 @@ fn effect() -> impl Strategy<Value = Located> {
         1 => select(HOSTS).prop_map(|host| Located::nowhere(connect(host))),
         1 => select(COMMANDS).prop_map(|command| Located::nowhere(run(command))),
         1 => Just(Located::nowhere(Effect::Speak)),
+        1 => Just(Located::nowhere(Effect::Attend { process: "proc_1".into() })),
+        1 => Just(Located::nowhere(Effect::Feed { process: "proc_1".into(), text: "git push".into() })),
     ]
 }
 

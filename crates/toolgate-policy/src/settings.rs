@@ -2,11 +2,12 @@
 //! a weaker one can only narrow what a stronger one set, and a workspace that isn't trusted can only narrow at all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compile::LayerInput;
-use crate::config::{Root, RootAccess, ToolLimits, Unknown};
+use crate::config::{Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, ToolLimits, Unknown};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
@@ -21,6 +22,10 @@ pub struct Settings {
     pub limits: Limits,
     /// Limits of single tools, complete.
     pub tool_limits: BTreeMap<String, Limits>,
+    /// Whether some layer says how long a call may take: any call, or one of these tools.
+    stated_timeouts: (bool, BTreeSet<String>),
+    /// How many processes a session may have, how long and how talkative.
+    pub processes: ProcessLimits,
     /// When an event counts as written.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
@@ -29,6 +34,10 @@ pub struct Settings {
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
     pub unknown_commands: Unknown,
+    /// Whether commands work on a layer of their own.
+    pub overlay: Overlay,
+    /// What becomes of files that commands leave for git, editors or other agents to obey.
+    pub quarantine: Quarantine,
     /// Skills that nobody may load.
     pub denied_skills: BTreeSet<String>,
     /// What a skill's own list of tools means.
@@ -38,9 +47,31 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The limits of one tool.
-    pub fn limits_of(&self, tool: &str) -> Limits {
-        self.tool_limits.get(tool).copied().unwrap_or(self.limits)
+    /// The limits of one tool. Where no layer says how long a call may take, the tool itself does.
+    pub fn limits_of(&self, tool: &str, longest: Option<Duration>) -> Limits {
+        let limits = self.tool_limits.get(tool).copied().unwrap_or(self.limits);
+        let (any, tools) = &self.stated_timeouts;
+        match longest {
+            Some(longest) if !any && !tools.contains(tool) => Limits { timeout_seconds: longest.as_secs(), ..limits },
+            _ => limits,
+        }
+    }
+}
+
+/// What a session's processes may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLimits {
+    /// How many may run at a time.
+    pub most: u64,
+    /// Seconds that one may go on without its call.
+    pub timeout_seconds: u64,
+    /// Bytes of output that are kept of one; what writes more is stopped.
+    pub output_bytes: u64,
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        Self { most: 8, timeout_seconds: 3600, output_bytes: 1 << 30 }
     }
 }
 
@@ -81,7 +112,10 @@ pub enum Durability {
 pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
-    let tools: BTreeSet<&str> = stated.chain(["shell", "ask", "task", "agents"]).collect();
+    let tools: BTreeSet<&str> = stated.collect();
+    let states_timeout =
+        |tool: Option<&str>| layers.iter().any(|input| input.config.limits.of(tool).timeout_seconds.is_some());
+    let timed = tools.iter().filter(|name| states_timeout(Some(name))).map(|name| (*name).to_owned()).collect();
     Ok(Settings {
         roots: merge_roots(layers, warnings)?,
         limits: merge_limits(layers, None, warnings),
@@ -89,14 +123,39 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
             .into_iter()
             .map(|name| (name.to_owned(), merge_limits(layers, Some(name), warnings)))
             .collect(),
+        stated_timeouts: (states_timeout(None), timed),
+        processes: merge_processes(layers, warnings),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
+        overlay: merge_strict(layers, "commands.overlay", |config| config.commands.overlay, warnings),
+        quarantine: merge_strict(layers, "commands.quarantine", |config| config.commands.quarantine, warnings),
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
     })
+}
+
+/// A setting whose default is the strictest: the strongest layer that names it has its way, a weaker one only tightens, and
+/// so does a workspace that isn't trusted.
+fn merge_strict<T: Copy + Default + Ord>(
+    layers: &[LayerInput],
+    name: &str,
+    stated: fn(&Config) -> Option<T>,
+    warnings: &mut Vec<String>,
+) -> T {
+    let mut merged: Option<T> = None;
+    for input in layers {
+        let Some(wanted) = stated(&input.config) else { continue };
+        let floor = merged.or((!input.may_loosen()).then(T::default));
+        if floor.is_some_and(|floor| wanted < floor) {
+            warnings.push(input.ignored(&format!("a milder `{name}`"), merged.is_some()));
+            continue;
+        }
+        merged = Some(wanted);
+    }
+    merged.unwrap_or_default()
 }
 
 /// One limit: its name, how a layer states it, and where the merged value goes.
@@ -110,20 +169,10 @@ const FIELDS: [Field; 4] = [
 ];
 
 fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<String>) -> Limits {
-    let mut limits = usual_limits(tool);
+    let mut limits = Limits::default();
     for (field, stated, merged) in FIELDS {
-        let mut ceiling = None;
-        for input in layers {
-            let Some(wanted) = stated(&input.config.limits.of(tool)) else { continue };
-            let ceiling_here = ceiling.or((!input.may_loosen()).then_some(*merged(&mut limits)));
-            if ceiling_here.is_some_and(|ceiling| wanted > ceiling) {
-                let what = format!("a higher limit (`{field} = {wanted}`)");
-                warn_once(warnings, input.ignored(&what, ceiling.is_some()));
-                continue;
-            }
-            ceiling = Some(wanted);
-            *merged(&mut limits) = wanted;
-        }
+        let merged = merged(&mut limits);
+        *merged = narrowed(layers, field, *merged, |config| stated(&config.limits.of(tool)), warnings);
     }
     limits
 }
@@ -142,14 +191,37 @@ fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> All
     strictest.unwrap_or_default()
 }
 
-/// Commands and agents bring time limits of their own, which this leaves room for; and a person takes their time.
-fn usual_limits(tool: Option<&str>) -> Limits {
-    match tool {
-        Some("ask") => Limits { timeout_seconds: 3600, ..Limits::default() },
-        Some("shell") => Limits { timeout_seconds: 620, ..Limits::default() },
-        Some("task" | "agents") => Limits { timeout_seconds: 86_400, ..Limits::default() },
-        _ => Limits::default(),
+fn merge_processes(layers: &[LayerInput], warnings: &mut Vec<String>) -> ProcessLimits {
+    let usual = ProcessLimits::default();
+    let mut merge = |field, usual, stated: fn(&Config) -> Option<u64>| narrowed(layers, field, usual, stated, warnings);
+    ProcessLimits {
+        most: merge("most", usual.most, |config| config.processes.most),
+        timeout_seconds: merge("timeout_seconds", usual.timeout_seconds, |config| config.processes.timeout_seconds),
+        output_bytes: merge("output_bytes", usual.output_bytes, |config| config.processes.output_bytes),
     }
+}
+
+/// What the layers come to: the strongest that states a limit sets it, and those after it can only lower it.
+fn narrowed(
+    layers: &[LayerInput],
+    field: &str,
+    usual: u64,
+    stated: impl Fn(&Config) -> Option<u64>,
+    warnings: &mut Vec<String>,
+) -> u64 {
+    let (mut limit, mut ceiling) = (usual, None);
+    for input in layers {
+        let Some(wanted) = stated(&input.config) else { continue };
+        let ceiling_here = ceiling.or((!input.may_loosen()).then_some(limit));
+        if ceiling_here.is_some_and(|ceiling| wanted > ceiling) {
+            let what = format!("a higher limit (`{field} = {wanted}`)");
+            warn_once(warnings, input.ignored(&what, ceiling.is_some()));
+            continue;
+        }
+        ceiling = Some(wanted);
+        limit = wanted;
+    }
+    limit
 }
 
 /// A general limit is met again for every tool that has limits of its own; once is enough to say so.
@@ -164,12 +236,21 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
         let limits = &input.config.limits;
         for stated in std::iter::once(limits.of(None)).chain(limits.tools.values().copied()) {
             if let Some((field, ..)) = FIELDS.iter().find(|(_, value, _)| value(&stated) == Some(0)) {
-                let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
-                return Err(fault.at(&input.source, input.layer, None));
+                return Err(zero(field, input));
             }
+        }
+        let ProcessesConfig { most, timeout_seconds, output_bytes } = input.config.processes;
+        let fields = [("most", most), ("timeout_seconds", timeout_seconds), ("output_bytes", output_bytes)];
+        if let Some((field, _)) = fields.into_iter().find(|(_, value)| *value == Some(0)) {
+            return Err(zero(field, input));
         }
     }
     Ok(())
+}
+
+fn zero(field: &str, input: &LayerInput) -> ConfigError {
+    let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
+    fault.at(&input.source, input.layer, None)
 }
 
 /// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
@@ -290,10 +371,38 @@ mod tests {
         let user = layer(Layer::User, "[limits]\nlines = 100\n[limits.tools.grep]\nlines = 300");
         let flags = layer(Layer::Flags, "[limits.tools.read]\nlines = 200\n[limits.tools.grep]\nbytes = 7");
         let (merged, warnings) = settings(vec![user, flags]);
-        assert_eq!(merged.limits_of("list").lines, 100);
-        assert_eq!(merged.limits_of("grep"), Limits { lines: 300, bytes: 7, ..Limits::default() });
-        assert_eq!(merged.limits_of("read").lines, 100);
+        assert_eq!(merged.limits_of("list", None).lines, 100);
+        assert_eq!(merged.limits_of("grep", None), Limits { lines: 300, bytes: 7, ..Limits::default() });
+        assert_eq!(merged.limits_of("read", None).lines, 100);
         assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn a_tool_says_how_long_it_takes_unless_a_layer_does() {
+        let own = Some(Duration::from_secs(620));
+        for (text, expected) in [
+            ("", 620),
+            ("[limits.tools.shell]\nlines = 5", 620),
+            ("[limits.tools.other]\ntimeout_seconds = 5", 620),
+            ("[limits.tools.shell]\ntimeout_seconds = 30", 30),
+            ("[limits]\ntimeout_seconds = 900", 900),
+        ] {
+            let merged = settings(vec![layer(Layer::User, text)]).0;
+            assert_eq!(merged.limits_of("shell", own).timeout_seconds, expected, "{text}");
+            assert!(text.contains("[limits]") || merged.limits_of("read", None).timeout_seconds == 120, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_of_processes_only_get_lower() {
+        let user = || layer(Layer::User, "[processes]\nmost = 4\ntimeout_seconds = 9000");
+        let flags = || layer(Layer::Flags, "[processes]\nmost = 6\noutput_bytes = 500");
+        let (merged, warnings) = settings(vec![flags(), user(), untrusted("[processes]\ntimeout_seconds = 60")]);
+        assert_eq!(merged.processes, ProcessLimits { most: 4, timeout_seconds: 60, output_bytes: 500 });
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(settings(vec![untrusted("[processes]\nmost = 99")]).0.processes, ProcessLimits::default());
+        let said = crate::compile(vec![layer(Layer::User, "[processes]\nmost = 0")]).unwrap_err().to_string();
+        assert!(said.contains("`most` is 0"), "{said}");
     }
 
     #[test]
@@ -315,6 +424,18 @@ mod tests {
             let said = crate::compile(vec![input]).unwrap_err().to_string();
             assert!(said.contains(expected), "{said}");
         }
+    }
+
+    #[test]
+    fn what_is_strict_unless_said_is_loosened_by_the_strongest_and_never_by_an_untrusted_workspace() {
+        let overlay = |value: &str| format!("[commands]\noverlay = '{value}'");
+        assert_eq!(settings(vec![]).0.overlay, Overlay::On);
+        assert_eq!(settings(vec![layer(Layer::User, &overlay("off"))]).0.overlay, Overlay::Off);
+        let (merged, warnings) = settings(vec![untrusted(&overlay("off"))]);
+        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
+        let (merged, warnings) =
+            settings(vec![layer(Layer::Managed, &overlay("on")), layer(Layer::User, &overlay("off"))]);
+        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
     }
 
     #[test]

@@ -112,6 +112,10 @@ impl Policy {
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
                 self.words_on_command(opinion, case)
             }
+            Voice::Own => {
+                let reason = "A session may follow and end the processes that it started.";
+                (name("own processes".into()), reason.into(), ErrorCode::PolicyDenied)
+            }
             Voice::ToolSet(index) => {
                 let set = &self.tool_sets[index];
                 let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);

@@ -41,9 +41,12 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             let words = pattern.words.iter().map(|word| escape(word)).collect();
             Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
+        // What one process is fed says nothing about the next.
+        Some(Effect::Feed { .. }) => None,
         Some(
             Effect::Speak
             | Effect::Recall { .. }
+            | Effect::Attend { .. }
             | Effect::Note { .. }
             | Effect::Skill { .. }
             | Effect::Delegate { .. },

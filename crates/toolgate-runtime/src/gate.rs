@@ -2,16 +2,20 @@
 
 mod changer;
 mod cleared;
+mod commands;
+mod runner;
+mod settler;
 mod speaker;
 mod walk;
+mod witness;
 mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Effect, Files, Located, Place, Processes, Reply, ToolError,
-    Veil, Verdict,
+    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
+    ToolError, Veil, Verdict,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -19,9 +23,11 @@ use toolgate_policy::{Ceiling, Policy, Question, Settings};
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
+pub(crate) use self::witness::Witness;
 use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::locks::Locks;
+use crate::processes::Rosters;
 use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
@@ -43,7 +49,9 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
+    rosters: Arc<Rosters>,
     workshop: Option<Arc<Workshop>>,
+    differ: Option<Arc<dyn Differ>>,
     note_store: Option<Arc<NoteStore>>,
     shelves: Arc<[SkillShelf]>,
     versions: Arc<Versions>,
@@ -82,7 +90,9 @@ impl Gate {
             rulebook: None,
             replay: Replay::default(),
             processes: None,
+            rosters: Arc::default(),
             workshop: None,
+            differ: None,
             note_store: None,
             shelves: Arc::default(),
             versions: Arc::default(),
@@ -123,6 +133,18 @@ impl Gate {
     pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
         self.processes = Some(processes);
         self
+    }
+
+    /// Shows what rehearsed commands would change.
+    #[must_use]
+    pub fn with_differ(mut self, differ: Arc<dyn Differ>) -> Self {
+        self.differ = Some(differ);
+        self
+    }
+
+    /// The processes of all sessions, for a person who wants to take hold of one.
+    pub fn rosters(&self) -> Arc<Rosters> {
+        Arc::clone(&self.rosters)
     }
 
     /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
@@ -204,8 +226,8 @@ impl Gate {
         self.files.locate(effects)
     }
 
-    fn limits(&self, tool: &str) -> (Limits, Duration) {
-        let limits = self.settings.limits_of(tool);
+    fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {
+        let limits = self.settings.limits_of(tool, longest);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let output =
             Limits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };

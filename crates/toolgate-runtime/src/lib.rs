@@ -5,11 +5,14 @@
 //! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
 
 mod approval;
+mod commit;
 mod gate;
 mod grants;
 mod inquiry;
 mod locks;
 mod nearest;
+mod principal;
+mod processes;
 mod record;
 pub mod redact;
 mod registry;
@@ -24,8 +27,11 @@ mod version;
 mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
+pub use commit::Commit;
 pub use gate::{Cleared, Gate, Judgement};
 pub use inquiry::{NobodyAnswers, Respondent};
+pub use principal::Principal;
+pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};
 pub use replay::Replay;

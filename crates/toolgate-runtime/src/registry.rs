@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
@@ -88,6 +89,11 @@ impl Registry {
 impl Registered {
     pub(crate) fn declaration(&self) -> &Declaration {
         self.tool.declaration()
+    }
+
+    /// How long a call may take where configuration doesn't say.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        self.tool.longest()
     }
 
     /// Arguments brought to the present version, checked, and decoded once.

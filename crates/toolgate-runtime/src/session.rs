@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+#[cfg(doc)]
+use toolgate_contract::Happening;
 use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::{Bounds, Ceiling};
 
 use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
+use crate::processes::Roster;
 use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
@@ -24,6 +27,9 @@ pub trait Recorder: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// Something happened and is on record.
     fn event(&self, event: &Event);
+    /// Something passes that is never on record: a process' output ([`Happening::ProcessOutput`]) as it comes. Whoever
+    /// shows it must not wait, and may leave it out.
+    fn passing(&self, _event: &Event) {}
     /// Whether anyone sees it.
     fn is_watched(&self) -> bool {
         true
@@ -61,10 +67,12 @@ pub struct Session {
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
-    /// it loads come on top: [`Session::ceilings`] has all of them.
+    /// it loads come on top: [`Session::ceilings()`] has all of them.
     pub ceilings: Vec<Ceiling>,
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
+    /// The session's processes. They end with the last session that holds them.
+    pub processes: Arc<Roster>,
     /// Agents that calls may set to work; none where no agent is at work.
     pub agents: Option<Arc<dyn Agents>>,
     pub(crate) skills: Arc<ActiveSkills>,
@@ -91,6 +99,7 @@ impl Session {
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
+            processes: Arc::default(),
             agents: None,
             skills: Arc::default(),
             grants: Arc::default(),
@@ -131,6 +140,12 @@ impl Session {
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
+    }
+
+    /// Ends what the session still has running, and waits until all of it is gone and on record. Dropping the session ends
+    /// it too, but nobody waits for that.
+    pub async fn end(&self) {
+        self.processes.end().await;
     }
 
     /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.

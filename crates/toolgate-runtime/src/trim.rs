@@ -41,17 +41,29 @@ pub struct Trimmed {
 
 /// Cuts `text` to `limits`; none if it fits as it is. Marks of what is missing come on top of the limits.
 pub fn trim_text(text: &str, limits: &Limits) -> Option<Trimmed> {
-    trim_with_advice(text, limits, "")
+    trim_with_rest(text, limits, &Rest::default())
 }
 
-/// As [`trim_text`]; `advice` stands in the mark and says how to get at the rest.
-fn trim_with_advice(text: &str, limits: &Limits, advice: &str) -> Option<Trimmed> {
+/// What is known of a text beside what is at hand.
+#[derive(Debug, Clone, Default)]
+struct Rest {
+    /// How to get at everything; stands in the mark.
+    advice: String,
+    /// Lines that are missing already, between beginning and end.
+    lines: usize,
+    /// Bytes that are missing already.
+    bytes: usize,
+}
+
+/// As [`trim_text`]. Of a text that has something missing already, more than `limits` must be there on both sides of it.
+fn trim_with_rest(text: &str, limits: &Limits, rest: &Rest) -> Option<Trimmed> {
     let lines = count_lines(text);
-    let short = text.len() <= limits.bytes && lines <= limits.lines;
+    let short = rest.bytes == 0 && text.len() <= limits.bytes && lines <= limits.lines;
     if short && text.split_inclusive('\n').all(|line| fits(line, limits.line_chars)) {
         return None;
     }
-    if lines <= limits.lines
+    if rest.bytes == 0
+        && lines <= limits.lines
         && let Some(whole) =
             with_short_lines(text, &Limits { bytes: if short { usize::MAX } else { limits.bytes }, ..*limits })
     {
@@ -60,9 +72,9 @@ fn trim_with_advice(text: &str, limits: &Limits, advice: &str) -> Option<Trimmed
     let (for_head, for_tail) = shares(limits);
     let head = head(text, &for_head);
     let tail = tail(&text[head.consumed..], &for_tail);
-    let missing_lines = lines.saturating_sub(head.lines + tail.lines);
-    let missing_bytes = text.len() - head.kept - tail.kept;
-    let mark = Mark { lines: missing_lines, bytes: missing_bytes, advice };
+    let missing_lines = rest.lines + lines.saturating_sub(head.lines + tail.lines);
+    let missing_bytes = rest.bytes + text.len() - head.kept - tail.kept;
+    let mark = Mark { lines: missing_lines, bytes: missing_bytes, advice: &rest.advice };
     let gap = if head.text.is_empty() || head.text.ends_with('\n') { "" } else { "\n" };
     Some(Trimmed { text: format!("{}{gap}{mark}\n{}", head.text, tail.text), missing_lines, missing_bytes })
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, Adapter, AnyTool, BoxFuture, Change, Content, Declaration, Edit, Effect, ErrorCode, Event, FileState, Form,
-    Hands, Happening, LINK_MODE, Permission, Place, Prepared, Preview, Risk, SideEffect, ToolError, schemars,
+    Access, Adapter, AnyTool, BoxFuture, Change, Declaration, Effect, ErrorCode, Event, FOLDER_MODE, FileState, Form,
+    Hands, Happening, PIPE_MODE, Permission, Place, Prepared, Preview, Risk, SideEffect, ToolError, schemars,
 };
 use toolgate_journal::{Contents, list_runs, read_events};
 
@@ -129,7 +129,7 @@ impl Prepared for Ready {
             let path = &change.path;
             let back = change.before.as_ref().map(|_| Effect::write(path));
             // A link that was put there is removed, whatever comes in its place.
-            let is_link = change.after.as_ref().is_some_and(|after| after.mode == LINK_MODE);
+            let is_link = change.after.as_ref().is_some_and(FileState::is_link);
             let away = (back.is_none() || is_link).then(|| Effect::delete(path));
             [Effect::read(path)].into_iter().chain(back).chain(away)
         };
@@ -151,30 +151,30 @@ impl Prepared for Ready {
 
 impl Ready {
     fn take_back(&self, hands: &Hands) -> Result<Value, ToolError> {
-        let (mut edits, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for change in &self.changes {
-            match self.edit(change, hands) {
-                Ok(edit) => {
-                    edits.push(edit);
+            match self.way_back(change, hands) {
+                Ok(change) => {
                     undone.push(change.path.clone());
+                    back.push(change);
                 }
                 Err(error) => refused.push(json!({ "path": change.path, "code": error.code, "reason": error.message })),
             }
         }
-        if edits.is_empty() {
+        if back.is_empty() {
             return Err(ToolError::new(ErrorCode::StaleFile, "Nothing can be taken back any more.")
                 .with_hint("Change the files by hand; `toolgate changes` shows what they were.")
                 .with_details(json!({ "refused": refused })));
         }
-        hands.change(edits)?;
+        hands.arrange(back, self.contents.as_ref())?;
         Ok(json!({ "undone": undone, "refused": refused }))
     }
 
-    /// The edit that brings a file back, if it is still what the change made of it.
-    fn edit(&self, change: &Change, hands: &Hands) -> Result<Edit, ToolError> {
+    /// The change that brings a place back, if it is still what the change made of it.
+    fn way_back(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
         let access = if change.before.is_some() { Access::Write } else { Access::Delete };
         let place = hands.target(access, &change.path)?;
-        let now = hands.content_at(&place, u64::MAX)?;
+        let now = hands.state_at(&place)?;
         let is_as_it_was = match (&now, &change.after) {
             (Some(now), Some(after)) => after.is(now),
             (now, after) => now.is_none() && after.is_none(),
@@ -182,17 +182,21 @@ impl Ready {
         if !is_as_it_was {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
-        let after = change.before.as_ref().map(|before| self.content(&change.path, before)).transpose()?;
-        Ok(Edit { place, before: now, after })
+        change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;
+        Ok(Change { path: change.path.clone(), place, before: now, after: change.before.clone() })
     }
 
-    fn content(&self, path: &str, state: &FileState) -> Result<Content, ToolError> {
-        match self.contents.get(&state.sha256)? {
-            Some(bytes) => Ok(Content { bytes, mode: Some(state.mode) }),
-            None => Err(ToolError::new(
-                ErrorCode::NotFound,
-                format!("What `{path}` held before was evicted to keep the store within its quota."),
-            )),
+    /// Whether what was there can be had.
+    fn check(&self, path: &str, state: &FileState) -> Result<(), ToolError> {
+        let kind = state.kind();
+        if [FOLDER_MODE, PIPE_MODE].contains(&kind) || (state.is_file() || state.is_link()) && self.contents.has(state)
+        {
+            return Ok(());
         }
+        let reason = match state.is_file() || state.is_link() {
+            true => format!("What `{path}` held before was evicted to keep the store within its quota."),
+            false => format!("`{path}` was a socket or device, which can't be brought back."),
+        };
+        Err(ToolError::new(ErrorCode::NotFound, reason))
     }
 }

@@ -5,16 +5,20 @@
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]
 
+mod apart;
 mod apply;
+mod arrange;
 mod beneath;
 mod copy;
 mod draft;
 mod locate;
+mod node;
 pub mod process;
 mod processes;
 mod roots;
 mod walk;
 
+pub use apart::{KeptLayers, Layers};
 pub use beneath::OpenWay;
 pub use copy::{Copied, copy_workspace};
 pub use processes::Confined;

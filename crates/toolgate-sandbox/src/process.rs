@@ -56,11 +56,14 @@ pub use command::{Command, Streams, TerminalSize};
 pub use enforcement::{Enforcement, GuaranteeReport, Tier};
 pub use error::SandboxError;
 pub use inside::zygote::zygote_main_if_asked;
+#[cfg(feature = "before-main")]
+pub use kernel::before_main::zygote_before_main;
 pub use limits::Limits;
 pub use profile::{Home, Network, Profile, Readable, UnixSockets};
-pub use rehearsal::{ChangeKind, PathChange, Rehearsal};
+pub use rehearsal::Rehearsal;
+pub(crate) use rehearsal::remove;
 pub use repositories::{Obeyed, obeyed_by_git};
-pub use running::{Ended, Running, Terminal};
+pub use running::{Ended, Running, Signaller, Terminal};
 pub use rustix::process::Signal;
 pub use sandbox::{Options, Sandbox};
 pub use step::{Fault, Step};

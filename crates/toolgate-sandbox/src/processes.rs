@@ -1,17 +1,17 @@
 //! Commands for tools: each runs in a sandbox of its own, made by one zygote, under the workspace's profile.
 
+mod started;
+
 use std::path::PathBuf;
 
-use tokio::io::AsyncReadExt;
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, Enforced, ErrorCode, Guarantee, Holding, Order, Output, Place, Process, Processes, ToolError,
+    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Streams, ToolError,
 };
 
-use crate::process::{Command, Options, Profile, Running, Sandbox};
-
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
+use self::started::Started;
+use crate::apart::{self, Layers};
+use crate::process::{self, Command, Options, Profile, Running, Sandbox, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -23,13 +23,22 @@ pub struct Confined {
     /// The roots' folders; the workspace comes first.
     roots: Vec<PathBuf>,
     options: Options,
+    /// Where commands' changes are kept apart; none where they go straight to the workspace.
+    layers: Option<PathBuf>,
     sandbox: OnceCell<Sandbox>,
 }
 
 impl Confined {
     /// Commands in these roots, confined to this profile.
     pub fn new(profile: Profile, roots: Vec<PathBuf>, options: Options) -> Self {
-        Self { profile, roots, options, sandbox: OnceCell::new() }
+        Self { profile, roots, options, layers: None, sandbox: OnceCell::new() }
+    }
+
+    /// The same, with a folder in which commands' changes are kept apart.
+    #[must_use]
+    pub fn with_layers(mut self, folder: PathBuf) -> Self {
+        self.layers = Some(folder);
+        self
     }
 
     fn path(&self, place: &Place) -> Option<PathBuf> {
@@ -47,6 +56,7 @@ impl Confined {
             .map(|report| report.reason.as_str())
             .collect();
         if weak.is_empty() {
+            self.layers.as_deref().into_iter().for_each(apart::sweep);
             return Ok(sandbox);
         }
         let message =
@@ -61,55 +71,51 @@ impl Confined {
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
         command.working_directory = self.path(&order.workdir);
-        Ok(Box::new(Started { running: sandbox.spawn(&profile, &command).await? }))
+        command.streams = match order.streams {
+            Streams::Output => process::Streams::Output,
+            Streams::Input => process::Streams::Interactive,
+            Streams::Terminal(size) => {
+                // Without one, programs are told that there is nobody to show colours to.
+                command.environment.insert("TERM".into(), "xterm-256color".into());
+                process::Streams::Terminal(started::size(size))
+            }
+        };
+        let (running, layers) = self.launch(sandbox, &profile, &command, order.landing).await?;
+        Ok(Box::new(Started::new(running, layers)?))
+    }
+
+    /// Runs the command on layers where that is wanted and possible.
+    async fn launch(
+        &self,
+        sandbox: &Sandbox,
+        profile: &Profile,
+        command: &Command,
+        landing: Landing,
+    ) -> Result<(Running, Option<Layers>), ToolError> {
+        let parent = self.layers.as_deref().filter(|_| sandbox.tier() == Tier::Namespaces);
+        match (landing, parent) {
+            (Landing::AtOnce, _) | (Landing::AtItsEnd, None) => {}
+            (Landing::AtItsEnd, Some(parent)) => {
+                match Layers::run(sandbox, profile, command, parent, &self.roots).await {
+                    // This kernel or this file system has no such layers.
+                    Err(error) if error.code == ErrorCode::SandboxUnavailable => {}
+                    other => return other.map(|(running, layers)| (running, Some(layers))),
+                }
+            }
+            (Landing::WhenCommitted, parent) => {
+                let parent = parent.ok_or_else(|| {
+                    ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
+                })?;
+                let (running, layers) = Layers::run(sandbox, profile, command, parent, &self.roots).await?;
+                return Ok((running, Some(layers)));
+            }
+        }
+        Ok((sandbox.spawn(profile, command).await?, None))
     }
 }
 
 impl Processes for Confined {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
         Box::pin(self.run(order))
-    }
-}
-
-struct Started {
-    running: Running,
-}
-
-impl Started {
-    async fn next(&mut self) -> Option<Output> {
-        let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
-        loop {
-            let Running { stdout, stderr, .. } = &mut self.running;
-            // A stream that has ended is let go; when both have, it is over.
-            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
-                (Some(stdout), Some(stderr)) => tokio::select! {
-                    read = stdout.read(&mut out) => (true, read),
-                    read = stderr.read(&mut err) => (false, read),
-                },
-                (Some(stdout), None) => (true, stdout.read(&mut out).await),
-                (None, Some(stderr)) => (false, stderr.read(&mut err).await),
-                (None, None) => return None,
-            };
-            match (read.unwrap_or(0), from_out) {
-                (0, true) => self.running.stdout = None,
-                (0, false) => self.running.stderr = None,
-                (count, true) => return Some(Output::Out(out[..count].to_vec())),
-                (count, false) => return Some(Output::Err(err[..count].to_vec())),
-            }
-        }
-    }
-}
-
-impl Process for Started {
-    fn output(&mut self) -> BoxFuture<'_, Option<Output>> {
-        Box::pin(self.next())
-    }
-
-    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>> {
-        Box::pin(async { Ok(self.running.wait().await?.shell_code()) })
-    }
-
-    fn enforced(&self) -> Enforced {
-        self.running.enforcement().enforced()
     }
 }

@@ -8,11 +8,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Access, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, First, Holding, LINK_MODE, Located, Opened,
-    Place, ToolError, Visitors, WalkOptions,
+    Access, Change, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, First, Holding, LINK_MODE, Located,
+    Node, Opened, Place, Source, ToolError, Visitors, WalkOptions,
 };
 
 use crate::apply::{new_name, old_name};
@@ -208,6 +209,40 @@ impl Files for Roots {
                     .with_hint("Nothing was changed. Free disk space or mend the permissions, then try again."),
             }
         })
+    }
+
+    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError> {
+        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let name = if name.is_empty() { "." } else { name };
+        let root = self.root(place)?.folder.as_fd();
+        match beneath::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            parent => parent
+                .and_then(|parent| crate::node::look(parent.as_fd(), name, hashed))
+                .map_err(|error| refusal(place, error)),
+        }
+    }
+
+    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError> {
+        let folder = |change: &Change| self.root(&change.place).map(|root| root.folder.as_fd());
+        let folders = changes.iter().map(folder).collect::<Result<Vec<_>, _>>()?;
+        crate::arrange::arrange(self.way, &folders, changes, source, id).map_err(|failure| {
+            let place = &changes[failure.index].place;
+            ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
+        })
+    }
+
+    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError> {
+        let time = rustix::fs::Timespec {
+            tv_sec: modified.as_second(),
+            tv_nsec: i64::from(modified.subsec_nanosecond()) as _,
+        };
+        let unchanged = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let times = rustix::fs::Timestamps { last_access: unchanged, last_modification: time };
+        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let parent = Place { root: place.root, path: parent.to_owned() };
+        let folder = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        rustix::fs::utimensat(&folder, name, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| refusal(place, error))
     }
 
     fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError> {

@@ -12,7 +12,7 @@ use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
 use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, SkillShelf, Undo};
-use toolgate_sandbox::process::{Options, Profile};
+use toolgate_sandbox::process::{Options, Profile, zygote_before_main};
 use toolgate_sandbox::{Confined, Roots};
 
 use crate::FrozenClock;
@@ -74,8 +74,10 @@ impl World {
     /// The same world, with a sandbox that holds what has to be confined.
     #[must_use]
     pub fn confined(mut self) -> Self {
+        zygote_before_main();
         let profile = Profile::for_workspace(self.folder.path(), None);
-        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default());
+        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default())
+            .with_layers(self.state.layers_dir());
         let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
         self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self
@@ -154,5 +156,9 @@ pub struct Watched(pub Mutex<Vec<Event>>);
 impl EventSink for Watched {
     fn event(&self, event: &Event) {
         self.0.lock().expect("no test panics here").push(event.clone());
+    }
+
+    fn passing(&self, event: &Event) {
+        self.event(event);
     }
 }

@@ -1,5 +1,7 @@
 //! `ask`: asks the person something and waits for the answer (C-57).
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
@@ -53,6 +55,9 @@ impl Tool for Ask {
         side_effects: &[SideEffect::SpeaksToPerson],
         parallel: true,
     };
+
+    /// A person takes their time.
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(3600));
 
     fn effects(&self, _args: &Args) -> Vec<Effect> {
         vec![Effect::Speak]

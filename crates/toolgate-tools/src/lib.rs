@@ -8,6 +8,7 @@ mod delete;
 mod display;
 mod edit;
 mod encoding;
+mod excerpt;
 mod file;
 mod find;
 mod first;
@@ -22,6 +23,7 @@ mod pages;
 mod patch;
 mod picture;
 mod plan;
+mod process;
 mod read;
 mod shell;
 mod skill;
@@ -49,6 +51,7 @@ pub use memory::Memory;
 pub use move_file::Move;
 pub use patch::Patch;
 pub use plan::Plan;
+pub use process::Process;
 pub use read::Read;
 pub use shell::Shell;
 pub use skill::Skill;
@@ -72,6 +75,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Move),      // gives a file another path
         erase(Patch),     // applies a diff to many files at once
         erase(Plan),      // keeps the plan
+        erase(Process),   // goes on with a running command
         erase(Read),      // shows a file, by lines
         erase(Shell),     // runs a command, confined
         erase(Skill),     // lists and loads skills

@@ -1,26 +1,30 @@
 //! `shell`: runs a command, confined (C-51). What the command may touch was read out of it and judged before; the
-//! kernel holds it to that.
+//! kernel holds it to that. Every command is a process of the session: one that takes longer than the caller wants to
+//! wait goes on, and `process` has the rest.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, ErrorCode, Hands, Output as Piece, Permission, Process, Risk, SideEffect, Spec, Tool, ToolError,
+    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
+    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
 };
+
+use crate::excerpt::{Excerpt, excerpt};
 
 /// Runs a command.
 pub struct Shell;
 
-/// How long a command may take unless it says otherwise, and at most.
+/// How long a command may take unless it says otherwise, and at most while its call waits for it.
 const USUAL_SECONDS: u64 = 120;
 const MOST_SECONDS: u64 = 600;
 
-/// The code that `timeout` gives, and so do we.
-const TIMED_OUT: i32 = 124;
+/// What is left for everything besides the command.
+const MARGIN_SECONDS: u64 = 20;
 
-/// How much of each stream is kept: the beginning, and then the end.
-const KEPT: usize = 8 * 1024 * 1024;
+/// How much of each stream is shown of a command that goes on: its end.
+const SHOWN: u64 = 16 * 1024;
 
 /// What to run.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,34 +35,89 @@ pub struct Args {
     /// The folder to run in, relative to the workspace.
     #[serde(default = "here")]
     workdir: String,
-    /// Seconds until it is stopped, 120 unless told, 600 at most.
-    #[serde(default = "usual_seconds")]
-    #[schemars(range(min = 1, max = 600))]
-    timeout_seconds: u64,
+    /// Seconds until it is stopped: 120 unless told, 600 at most; with `background` or `tty` an hour, or what configuration
+    /// says.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    timeout_seconds: Option<u64>,
+    /// Milliseconds to wait for its end. A command that takes longer goes on as a process, which the tool `process` reads,
+    /// writes to and stops.
+    #[serde(default = "usual_yield")]
+    #[schemars(range(max = 600_000))]
+    yield_ms: u64,
+    /// Answers at once, with the process. It works straight on the workspace, and undo doesn't cover that.
+    #[serde(default)]
+    background: bool,
+    /// Keeps its standard input open, so that `process` can write to it. Without this there is nothing to read.
+    #[serde(default)]
+    stdin: bool,
+    /// Gives it a terminal, for programs that draw or ask.
+    #[serde(default)]
+    tty: bool,
+    /// Lines of the terminal.
+    #[serde(default = "usual_rows")]
+    #[schemars(range(min = 1, max = 500))]
+    rows: u16,
+    /// Characters in a line of the terminal.
+    #[serde(default = "usual_columns")]
+    #[schemars(range(min = 1, max = 500))]
+    columns: u16,
+    /// Whether to change nothing: the reply shows what would change, and `commit` puts exactly that in place.
+    #[serde(default)]
+    rehearse: bool,
 }
 
 fn here() -> String {
     ".".into()
 }
 
-fn usual_seconds() -> u64 {
-    USUAL_SECONDS
+fn usual_yield() -> u64 {
+    10_000
 }
 
-/// How it ended.
-#[derive(Debug, Serialize, JsonSchema)]
+fn usual_rows() -> u16 {
+    TerminalSize::default().rows
+}
+
+fn usual_columns() -> u16 {
+    TerminalSize::default().columns
+}
+
+/// How it ended, or that it goes on.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
-    /// 0 is success, 124 means that the time was up.
-    exit_code: i32,
-    /// What it wrote to its standard output.
+    /// 0 is success, 124 means that the time was up, null that it goes on.
+    exit_code: Option<i32>,
+    /// What it wrote to its standard output, or to its terminal. Of a command that goes on, the last of it.
     stdout: String,
     /// What it wrote to its standard error.
     stderr: String,
-    /// How long it took, in milliseconds.
-    duration_ms: u64,
+    /// How long it took, in milliseconds. Null while it goes on.
+    duration_ms: Option<u64>,
     /// Whether it was stopped because its time was up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
+    /// Whether it was stopped because it wrote more than can be kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    output_limit: bool,
+    /// Whether it goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    running: bool,
+    /// The process that goes on; the tool `process` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
+    /// Where its standard output goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// Where its standard error goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_stderr_offset: Option<u64>,
+    /// What its terminal shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<String>,
+    /// What it changed in the workspace; of a rehearsal, what it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Settled>,
 }
 
 impl Tool for Shell {
@@ -67,15 +126,18 @@ impl Tool for Shell {
 
     const SPEC: Spec = Spec {
         name: "shell",
-        version: "1.0.0",
+        version: "1.1.0",
         description: "Run a command with bash in the workspace. It is confined: it can read the machine, change the \
-                      workspace, and reach no network. There is nothing on its standard input, so it must not wait \
-                      for an answer.",
+                      workspace, and reach no network. There is nothing on its standard input unless you ask for \
+                      `stdin` or `tty`. A command that takes longer than `yield_ms`, or runs in the `background`, goes \
+                      on as a process until the session ends: use `process` for it.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],
         parallel: false,
     };
+
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(MOST_SECONDS + MARGIN_SECONDS));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         let run = Effect::Run { command: args.command.clone(), workdir: args.workdir.clone() };
@@ -83,88 +145,99 @@ impl Tool for Shell {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        if !(1..=MOST_SECONDS).contains(&args.timeout_seconds) {
-            let message = format!("`timeout_seconds` is {}; it can be 1 to {MOST_SECONDS}.", args.timeout_seconds);
-            return Err(ToolError::new(ErrorCode::InvalidArgs, message));
-        }
-        let start = Instant::now();
-        let mut process = hands.start(&args.command, &args.workdir).await?;
-        let (mut out, mut err) = (Kept::default(), Kept::default());
-        let limit = Duration::from_secs(args.timeout_seconds);
-        let ended = tokio::time::timeout(limit, listen(process.as_mut(), &mut out, &mut err)).await;
-        let timed_out = ended.is_err();
-        let exit_code = ended.unwrap_or(Ok(TIMED_OUT))?;
-        // Everything that the command started ends here, whether it wanted to or not.
-        drop(process);
-        hands.ended(i64::from(exit_code));
-        let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Output { exit_code, stdout: out.into_text(), stderr: err.into_text(), duration_ms, timed_out })
-    }
-}
-
-async fn listen(process: &mut dyn Process, out: &mut Kept, err: &mut Kept) -> Result<i32, ToolError> {
-    while let Some(piece) = process.output().await {
-        match piece {
-            Piece::Out(bytes) => out.push(&bytes),
-            Piece::Err(bytes) => err.push(&bytes),
-        }
-    }
-    process.wait().await
-}
-
-/// Output of which only so much is held: the first part, and the last.
-#[derive(Default)]
-struct Kept {
-    first: Vec<u8>,
-    last: Vec<u8>,
-    dropped: u64,
-}
-
-impl Kept {
-    fn push(&mut self, bytes: &[u8]) {
-        let room = (KEPT / 2).saturating_sub(self.first.len()).min(bytes.len());
-        let (first, rest) = bytes.split_at(room);
-        self.first.extend_from_slice(first);
-        self.last.extend_from_slice(rest);
-        // Cutting seldom and much keeps an endless stream cheap.
-        if self.last.len() > KEPT {
-            let cut = self.last.len() - KEPT / 2;
-            self.last.drain(..cut);
-            self.dropped += cut as u64;
-        }
-    }
-
-    fn into_text(self) -> String {
-        let first = String::from_utf8_lossy(&self.first);
-        let last = String::from_utf8_lossy(&self.last);
-        match self.dropped {
-            0 => String::from_utf8_lossy(&[self.first.as_slice(), &self.last].concat()).into_owned(),
-            dropped => format!("{first}\n[{dropped} bytes of output were too much to keep]\n{last}"),
+        let longest = longest(&args, hands.longest())?;
+        let patience = match args.background {
+            true => Duration::ZERO,
+            false => longest.max(Duration::from_millis(1)).min(Duration::from_millis(args.yield_ms)),
+        };
+        let attached = hands.start(&args.command, &args.workdir, streams(&args), landing(&args), longest).await?;
+        // A process whose time is up is about to end; its end is worth waiting for.
+        let patience = if patience == longest { Duration::MAX } else { patience };
+        match ended(attached.process(), patience).await {
+            Some(end) => finished(&attached, end, hands),
+            None => match attached.detach() {
+                Ok(process) => going_on(process.as_ref(), hands),
+                Err(attached) => match ended(attached.process(), Duration::MAX).await {
+                    Some(end) => finished(&attached, end, hands),
+                    None => Err(ToolError::internal("A process that had ended had no end.")),
+                },
+            },
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn output_beyond_all_bounds_keeps_its_beginning_and_its_end() {
-        let mut kept = Kept::default();
-        kept.push(b"first");
-        for _ in 0..200 {
-            kept.push(&vec![b'x'; 1 << 20]);
-        }
-        kept.push(b"last");
-        assert!(kept.first.len() + kept.last.len() <= 2 * KEPT);
-        let text = kept.into_text();
-        assert!(text.starts_with("first") && text.ends_with("last") && text.contains("too much to keep"));
+/// How long it may take in all. What nobody waits for may take longer.
+fn longest(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
+    let most = if args.background || args.tty { detached.as_secs() } else { MOST_SECONDS };
+    let usual = if args.background || args.tty { most } else { USUAL_SECONDS };
+    let wanted = args.timeout_seconds.unwrap_or(usual);
+    match (1..=most).contains(&wanted) {
+        true => Ok(Duration::from_secs(wanted)),
+        false => Err(ToolError::new(
+            ErrorCode::InvalidArgs,
+            format!("`timeout_seconds` is {wanted}; for this command it can be 1 to {most}."),
+        )),
     }
+}
 
-    #[test]
-    fn a_character_across_two_pieces_stays_whole() {
-        let mut kept = Kept::default();
-        "é".as_bytes().iter().for_each(|byte| kept.push(&[*byte]));
-        assert_eq!(kept.into_text(), "é");
+fn streams(args: &Args) -> Streams {
+    match (args.tty, args.stdin) {
+        (true, _) => Streams::Terminal(TerminalSize { rows: args.rows, columns: args.columns }),
+        (false, true) => Streams::Input,
+        (false, false) => Streams::Output,
     }
+}
+
+/// A command that works beside others, or with a person, has to see what they change, and they what it does.
+fn landing(args: &Args) -> Landing {
+    match (args.rehearse, args.background || args.tty || args.stdin) {
+        (true, _) => Landing::WhenCommitted,
+        (false, true) => Landing::AtOnce,
+        (false, false) => Landing::AtItsEnd,
+    }
+}
+
+/// How it ended, if it does so in time.
+async fn ended(process: &dyn SessionProcess, patience: Duration) -> Option<End> {
+    let mut progress = process.progress();
+    let end = tokio::time::timeout(patience, progress.wait_for(|progress| progress.end.is_some())).await;
+    end.ok()?.ok()?.end.clone()
+}
+
+/// The command ended while its call waited for it.
+fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, ToolError> {
+    let process = attached.process();
+    let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
+    hands.ended(i64::from(exit_code));
+    Ok(Output {
+        exit_code: Some(exit_code),
+        stdout: hands.output(process, Stream::Stdout, "/stdout")?,
+        stderr: hands.output(process, Stream::Stderr, "/stderr")?,
+        duration_ms: Some(u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX)),
+        timed_out: end.stopped == Some(Stopped::Time),
+        output_limit: end.stopped == Some(Stopped::Output),
+        screen: process.screen().map(|screen| screen.text),
+        changes: hands.settled(process),
+        ..Output::default()
+    })
+}
+
+/// The command goes on without its call.
+fn going_on(process: &dyn SessionProcess, hands: &Hands) -> Result<Output, ToolError> {
+    hands.redacted(process);
+    let written = { [process.progress().borrow().stdout, process.progress().borrow().stderr] };
+    let last = |stream: Stream, to: u64| excerpt(process, stream, to.saturating_sub(SHOWN), SHOWN as usize);
+    let Excerpt { text: stdout, next: next_offset } = last(Stream::Stdout, written[0])?;
+    let Excerpt { text: stderr, next: next_stderr_offset } = last(Stream::Stderr, written[1])?;
+    process.have_read([next_offset, next_stderr_offset]);
+    Ok(Output {
+        stdout,
+        stderr,
+        running: true,
+        process: Some(process.facts().id.clone()),
+        next_offset: Some(next_offset),
+        next_stderr_offset: (!process.facts().terminal).then_some(next_stderr_offset),
+        screen: process.screen().map(|screen| screen.text),
+        ..Output::default()
+    })
 }

@@ -4,6 +4,7 @@
 //! as it was, in any encoding and with any line ending. Leniency comes in tiers, and a receipt names the tier.
 
 mod block;
+mod change;
 mod diff;
 mod edit;
 mod encoding;
@@ -16,6 +17,7 @@ mod splice;
 mod tier;
 mod view;
 
+pub use change::Diffs;
 pub use diff::{Diff, Side, between, unified};
 pub use edit::{EditFault, Edited, edit, edit_in};
 pub use encoding::{Encoding, EncodingFault};

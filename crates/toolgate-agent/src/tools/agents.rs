@@ -90,6 +90,9 @@ impl Tool for AgentsTool {
         parallel: false,
     };
 
+    /// Agents bring time limits of their own, which this leaves room for.
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(86_400));
+
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::Delegate { agent: args.whom() }]
     }

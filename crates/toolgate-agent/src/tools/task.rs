@@ -1,5 +1,7 @@
 //! `task`: gives a piece of work to another agent and waits for its answer (C-41).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars::{self, JsonSchema};
 use toolgate_contract::{Effect, Errand, Finish, Hands, Permission, Risk, Spec, Tool, ToolError};
@@ -52,6 +54,9 @@ impl Tool for Task {
         side_effects: &[],
         parallel: true,
     };
+
+    /// Agents bring time limits of their own, which this leaves room for.
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(86_400));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![Effect::Delegate { agent: args.agent.clone() }]

@@ -45,7 +45,7 @@ fn rows() -> Vec<Row> {
         ("ask", json!({ "question": "Which milk?" }), &["the usual"]),
         ("skill", json!({ "name": "shopping" }), &["Take a bag."]),
         ("task", json!({ "objective": "Say yes." }), &["summary: Yes."]),
-        ("agents", json!({ "action": "list" }), &["agents:"]),
+        ("agents", json!({ "action": "list" }), &["answered"]),
         ("undo", json!({ "run": "run_test" }), &["undone"]),
     ]
 }

@@ -56,7 +56,7 @@ async fn time_ends_a_model_that_drips() {
 async fn time_ends_a_call_that_goes_on() {
     let world = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
-    let limits = Controls { time: Duration::from_millis(300), ..controls() };
+    let limits = Controls { time: Duration::from_secs(3), ..controls() };
     let outcome = work(&world, chat_model(&server), limits).await;
     assert_eq!(outcome.finish, Finish::TimeLimit);
     assert!(trail(&world).contains(&"tool_call.failed".to_owned()), "the call has its end on record");
@@ -88,23 +88,22 @@ async fn somebody_stops_it_while_the_model_thinks_or_a_tool_works() {
     let thinking = world();
     let server = ModelServer::start([Play::stalls("data: {}\n\n")]).await;
     let model = chat_model(&server);
-    assert_eq!(stopped(&thinking, model).await, Finish::Cancelled);
+    assert_eq!(stopped(&thinking, model, "turn.started").await, Finish::Cancelled);
 
     let working = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
-    assert_eq!(stopped(&working, chat_model(&server)).await, Finish::Cancelled);
+    assert_eq!(stopped(&working, chat_model(&server), "tool_call.started").await, Finish::Cancelled);
     assert_eq!(trail(&working)[1..], ["tool_call.started", "tool_call.failed", "agent.ended"]);
 }
 
-/// Stops the work once something is under way.
-async fn stopped(world: &World, model: Arc<dyn toolgate_agent::model::Model>) -> Finish {
+/// Stops the work once this is on record.
+async fn stopped(world: &World, model: Arc<dyn toolgate_agent::model::Model>, begun: &str) -> Finish {
     let cancel = CancellationToken::new();
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls());
     let stop = async {
-        while !world.trail().iter().any(|kind| kind == "turn.started") {
+        while !world.trail().iter().any(|kind| kind == begun) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(agent.work("wait", cancel.clone()), stop);

@@ -30,7 +30,7 @@ pub(crate) fn controls() -> Controls {
 pub(crate) fn chat_model(server: &ModelServer) -> Arc<dyn Model> {
     let key = Key::new(KEY).unwrap();
     let wire = Wire::new(&server.url, Some(("authorization", "Bearer ", &key))).unwrap();
-    Arc::new(ChatCompletions::new("test-model", wire.with_patience(Duration::from_millis(1500))))
+    Arc::new(ChatCompletions::new("test-model", wire.with_patience(Duration::from_secs(4))))
 }
 
 /// Lets an agent work on a task.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
+use serde_json::Value;
 use toolgate_contract::{CancellationToken, Reply, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
@@ -14,6 +15,9 @@ use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
 use crate::wiring::{Desk, RunChoice, person_name};
+
+/// As long as a command may take, in milliseconds.
+const LONG: u64 = 600_000;
 
 /// Call a tool, through the same path as any agent's call.
 ///
@@ -65,27 +69,36 @@ impl Call {
         }
     }
 
+    /// The same in an earlier run.
+    pub(super) fn in_run(self, run: Option<String>) -> Self {
+        Self { run, ..self }
+    }
+
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let args = strict_json::parse(&self.arguments()?)?;
+        let args = patient(&self.tool, strict_json::parse(&self.arguments()?)?);
         let desk = Desk::open(&setting.place)?;
         let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: "cli" };
         let stay = desk.begin(&choice)?;
+        let sink = Arc::new(TerminalSink::new(setting.json));
         let session = stay
             .session
             .approved_by(self.approver(setting))
             .answered_by(respondent(setting))
-            .watched_by(Arc::new(TerminalSink));
+            .watched_by(Arc::clone(&sink) as _);
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
         call.justification = self.justification;
         let reply = block_on(async {
             let cancel = CancellationToken::new();
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
-            desk.gate.perform(call, &session, cancel).await
+            let _door = desk.door();
+            let reply = desk.gate.perform(call, &session, cancel).await;
+            session.end().await;
+            reply
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();
-        print(&reply, setting)?;
+        print(&reply, setting, &sink)?;
         Ok(Exit::of_reply(&reply))
     }
 
@@ -113,6 +126,17 @@ impl Call {
     }
 }
 
+/// This program ends with its call, and nobody would come back for a command that went on: so it waits, unless it was told
+/// for how long.
+fn patient(tool: &str, mut args: Value) -> Value {
+    if let (Some(fields), "shell") = (args.as_object_mut(), tool)
+        && !fields.contains_key("yield_ms")
+    {
+        fields.insert("yield_ms".into(), LONG.into());
+    }
+    args
+}
+
 /// Whoever answers the agent's own questions: the person at the terminal, if there is one.
 pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
     match !setting.json && TerminalApprover::is_possible() {
@@ -121,10 +145,10 @@ pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
     }
 }
 
-fn print(reply: &Reply, setting: &Setting) -> Result<()> {
+fn print(reply: &Reply, setting: &Setting, sink: &TerminalSink) -> Result<()> {
     match setting.json {
         true => anstream::println!("{}", serde_json::to_string(reply)?),
-        false => show_reply(reply),
+        false => show_reply(reply, sink.has_shown_output()),
     }
     Ok(())
 }

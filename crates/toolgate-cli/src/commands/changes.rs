@@ -56,16 +56,20 @@ impl Changes {
     }
 
     fn show_change(&self, change: &Change, contents: &Contents) -> Result<()> {
-        let (Some(before), Some(after)) =
-            (Version::of(&change.before, contents)?, Version::of(&change.after, contents)?)
-        else {
-            let note = paint(DIM, "(its content was evicted; it can't be undone)");
-            anstream::println!("  {} {note}", plain(&change.path));
-            return Ok(());
+        let sides = (Version::of(&change.before, contents)?, Version::of(&change.after, contents)?);
+        let note = match sides {
+            (Some(before), Some(after)) => return self.show_diff(&change.path, &before, &after),
+            (None, _) => "(its content was evicted; it can't be undone)",
+            (Some(_), None) => "(its new content isn't kept; it can be undone)",
         };
-        let diff = between(before.side(&change.path), after.side(&change.path));
+        anstream::println!("  {} {}", plain(&change.path), paint(DIM, note));
+        Ok(())
+    }
+
+    fn show_diff(&self, path: &str, before: &Version, after: &Version) -> Result<()> {
+        let diff = between(before.side(path), after.side(path));
         let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
-        anstream::println!("  {} {} {}", plain(&change.path), paint(GREEN, more), paint(RED, less));
+        anstream::println!("  {} {} {}", plain(path), paint(GREEN, more), paint(RED, less));
         if !self.stat {
             diff.text.lines().for_each(|line| anstream::println!("    {}", diff_line(line)));
         }
@@ -73,13 +77,16 @@ impl Changes {
     }
 }
 
-/// A file at one end of a change: its bytes and mode, or nothing there.
+/// A file at one end of a change: its bytes and mode, or nothing there. Folders and pipes have no bytes.
 struct Version(Option<(Blob, u32)>);
 
 impl Version {
     /// None when the content was evicted.
     fn of(state: &Option<FileState>, contents: &Contents) -> Result<Option<Self>> {
         let Some(state) = state else { return Ok(Some(Self(None))) };
+        if !state.is_file() && !state.is_link() {
+            return Ok(Some(Self(Some((Blob::from(Vec::new()), state.mode)))));
+        }
         let mode = if state.mode == LINK_MODE { LINK_MODE } else { 0o100_000 | state.mode };
         Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, mode)))))
     }

@@ -58,20 +58,14 @@ impl Demo {
         anstream::eprintln!("{}", paint(DIM, names.join("  ")));
         say(&format!("$ toolgate run \"{TASK}\""));
         let desk = Desk::open_with(&place, toolgate_agent::tools(), Vec::new())?;
-        let choice = RunChoice { run: None, session: "demo".into(), front_end: "agent" };
-        let stay = desk.begin(&choice)?;
+        let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
         let finish = work(&desk, stay.session, &stay.run.id)?;
         stay.run.end()?;
         say("$ toolgate runs tree");
         let events: Result<Vec<_>, _> = read_events(stay.run.path())?.map(|line| line.map(|line| line.event)).collect();
         show_tree(&tree(&events?));
-        say("$ toolgate undo --run last");
-        let again = desk.begin(&choice)?;
-        call(&desk, &again.session, "undo", json!({ "run": stay.run.id }))?;
-        say("$ sh test.sh, as it was before");
-        call(&desk, &again.session, "shell", json!({ "command": "sh test.sh" }))?;
-        again.run.end()?;
         desk.finish();
+        take_back(&place, &stay.run.id)?;
         self.leave(folder);
         Ok(Exit::of_finish(finish))
     }
@@ -91,8 +85,7 @@ fn prepare(folder: &Path) -> Result<(Place, PathBuf)> {
     for (name, content) in PROJECT {
         std::fs::write(workspace.join(name), content)?;
     }
-    let managed = Sources::usual().map(|sources| sources.managed)?;
-    let sources = Sources { managed, user: folder.join("config.toml"), state: folder.join("state") };
+    let sources = Sources { user: folder.join("config.toml"), state: folder.join("state"), ..Sources::usual()? };
     let place = Place::find(Some(workspace), sources, PolicyFlags::default())?;
     let workspace = place.workspace.clone();
     Ok((place, workspace))
@@ -118,12 +111,25 @@ fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     Ok(outcome.finish)
 }
 
+/// Undoes the run and tries the test again, as another start of the program would.
+fn take_back(place: &Place, run: &str) -> Result<()> {
+    let desk = Desk::open(place)?;
+    let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
+    say("$ toolgate undo --run last");
+    call(&desk, &stay.session, "undo", json!({ "run": run }))?;
+    say("$ sh test.sh, as it was before");
+    call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
+    stay.run.end()?;
+    desk.finish();
+    Ok(())
+}
+
 /// Makes a call of its own and shows what it brings. Whoever watches the demo has agreed to that.
 fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<()> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
     let call = Call::new(tool, args, desk.clock.as_ref());
     let reply = block_on(desk.gate.perform(call, &session, CancellationToken::new()))?;
-    show_reply(&reply);
+    show_reply(&reply, false);
     Ok(())
 }
 

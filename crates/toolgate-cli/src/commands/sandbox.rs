@@ -9,13 +9,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_contract::{Access, Place, Veil, out_of_bounds};
 use toolgate_policy::{Compiled, Policy};
-use toolgate_sandbox::Roots;
 use toolgate_sandbox::process::{Command, Enforcement, Network, Options, Profile, Running, Sandbox as Maker};
+use toolgate_sandbox::{Layers, Roots};
 
+use super::commit::Commit;
 use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{DIM, paint};
-use crate::wiring::profile;
+use crate::wiring::{folders, profile, roots};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -24,15 +25,19 @@ use crate::wiring::profile;
 ///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
 ///   toolgate sandbox --network -- npm ci
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
+///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then puts it in place as one undoable change)
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Sandbox {
     /// Let it reach the network.
     #[arg(long)]
     network: bool,
-    /// Keep its changes apart, show them, and let them go: the workspace stays as it is.
+    /// Keep its changes apart and show them: the workspace stays as it is until `toolgate commit`.
     #[arg(long)]
     rehearse: bool,
+    /// Keep its changes apart, show them, and put them in place if it succeeds.
+    #[arg(long, conflicts_with = "rehearse")]
+    commit: bool,
     /// Say afterwards what held.
     #[arg(long, short)]
     verbose: bool,
@@ -51,25 +56,32 @@ impl Sandbox {
         }
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
-        let apart = self.rehearse.then(|| tempfile::tempdir().context("a folder for the changes can't be made"));
-        let apart = apart.transpose()?;
-        let (code, enforcement) = block_on(async {
+        let place = &setting.place;
+        let (layers, folders) = (place.state()?.layers_dir(), folders(place, &compiled.settings.roots));
+        let files = roots(place, &compiled.settings)?;
+        let (code, enforcement, kept) = block_on(async {
             let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
-            let (mut running, rehearsal) = match &apart {
-                Some(folder) => {
-                    maker.rehearse(&profile, &command, folder.path()).await.map(|(run, kept)| (run, Some(kept)))?
-                }
-                None => (maker.spawn(&profile, &command).await?, None),
+            let (mut running, apart) = match self.rehearse || self.commit {
+                true => Layers::run(&maker, &profile, &command, &layers, &folders)
+                    .await
+                    .map(|(running, apart)| (running, Some(apart)))?,
+                false => (maker.spawn(&profile, &command).await?, None),
             };
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
-            if let Some(rehearsal) = rehearsal {
-                changes::show(&rehearsal.changes()?, &setting.place.workspace)?;
-            }
-            anyhow::Ok((ended.shell_code(), running.enforcement().clone()))
+            let kept = apart.map(|mut apart| changes::show(&mut apart, &files)).transpose()?;
+            anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
         if self.verbose {
             tell(&enforcement);
+        }
+        match kept {
+            Some(rehearsal) if self.commit && code == 0 => return Commit { rehearsal }.run(setting),
+            Some(rehearsal) => {
+                let how = format!("To put exactly this in place within a day: toolgate commit {rehearsal}");
+                anstream::eprintln!("{}", paint(DIM, how));
+            }
+            None => {}
         }
         Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
     }

@@ -18,9 +18,9 @@ use crate::exit::Exit;
 /// Each client has its own session and run; questions are asked through the client if it can show them. It ends when the
 /// client hangs up, with everything that the client had started.
 ///
-/// Otherwise it listens on loopback, for HTTP: an API of its own beneath `/v1`, and MCP at `/mcp`. Every request needs the token from the file that is named when the server
-/// starts; `GET /openapi.json` describes what can be asked. Ctrl-C or SIGTERM ends every call and its processes, finishes
-/// the record and stops; a second one leaves at once.
+/// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
+/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Ctrl-C or SIGTERM ends
+/// every call and its processes, finishes the record and stops; a second one leaves at once.
 ///
 /// Examples:
 ///   toolgate serve --stdio
@@ -42,7 +42,7 @@ impl Serve {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         match self.mcp.is_alone() {
             true => self.mcp.run(setting),
-            false => self.http.run(&self.mcp, setting),
+            false => self.http.run(setting, &self.mcp),
         }
     }
 }

@@ -144,7 +144,7 @@ impl Worker for AgentWorker {
                 .session
                 .approved_by(job.commander.approver())
                 .answered_by(job.commander.respondent())
-                .watched_by(Arc::new(TerminalSink));
+                .watched_by(Arc::new(TerminalSink::new(false)));
             let agent =
                 Agent::new(Arc::clone(&self.model), Arc::clone(&self.desk.gate), session, self.controls.clone());
             let outcome = agent.work(&job.objective, cancel).await;

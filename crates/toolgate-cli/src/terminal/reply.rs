@@ -5,10 +5,12 @@ use toolgate_contract::Reply;
 
 use super::{BLUE, DIM, complain_of, diff_line, paint, plain};
 
-/// Shows a reply.
-pub(crate) fn show_reply(reply: &Reply) {
-    if let Some(payload) = &reply.payload {
-        show_payload(payload);
+/// Shows a reply; `output_was_shown` says that a command's output is on the screen already.
+pub(crate) fn show_reply(reply: &Reply, output_was_shown: bool) {
+    match &reply.payload {
+        Some(payload) if output_was_shown && payload.get("exit_code").is_some() => show_end(payload),
+        Some(payload) => show_payload(payload),
+        None => {}
     }
     if let Some(error) = &reply.error {
         complain_of(error);
@@ -47,7 +49,15 @@ fn show_command(stdout: &str, payload: &Value) {
     anstream::print!("{stdout}{}", line_end(&stdout));
     let stderr = plain(payload.get("stderr").and_then(Value::as_str).unwrap_or_default());
     anstream::eprint!("{stderr}{}", line_end(&stderr));
+    show_end(payload);
+}
+
+/// How a command ended, where that isn't plain success.
+fn show_end(payload: &Value) {
     match payload.get("exit_code").and_then(Value::as_i64) {
+        _ if payload.get("running").and_then(Value::as_bool) == Some(true) => {
+            anstream::eprintln!("{}", paint(DIM, "stopped: its process ends with this program; `toolgate serve` stays"))
+        }
         Some(0) | None => {}
         Some(124) if payload.get("timed_out").is_some() => {
             anstream::eprintln!("{}", paint(DIM, "stopped: its time was up"))

@@ -1,19 +1,59 @@
-//! Shows what tools say to the person, as it comes.
+//! Shows what tools say to the person and what commands write, as it comes.
 
-use toolgate_contract::{Event, Happening, Message};
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolgate_contract::{Event, Happening, Message, ProcessOutput, Stream};
 use toolgate_runtime::EventSink;
 
 use super::{BOLD, DIM, level, paint, plain};
 
-/// Prints messages to standard error, so that standard output stays the tool's result.
-pub(crate) struct TerminalSink;
+/// Prints messages to standard error, so that standard output stays the tool's result. What commands write is printed as
+/// it comes, where a person sees it.
+pub(crate) struct TerminalSink {
+    live: bool,
+    has_shown_output: AtomicBool,
+}
+
+impl TerminalSink {
+    /// A sink for a program that prints JSON, or one that speaks to a person.
+    pub(crate) fn new(json: bool) -> Self {
+        let live = !json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        Self { live, has_shown_output: AtomicBool::new(false) }
+    }
+
+    /// Whether the output of commands was shown while it came.
+    pub(crate) fn has_shown_output(&self) -> bool {
+        self.has_shown_output.load(Ordering::Relaxed)
+    }
+}
 
 impl EventSink for TerminalSink {
+    fn passing(&self, event: &Event) {
+        if let (Happening::ProcessOutput(output), true) = (&event.happening, self.live) {
+            self.has_shown_output.store(true, Ordering::Relaxed);
+            show_output(output);
+        }
+    }
+
     fn event(&self, event: &Event) {
         if let Happening::Display(message) = &event.happening {
             show_message(message);
         }
     }
+}
+
+fn show_output(output: &ProcessOutput) {
+    if output.skipped > 0 {
+        anstream::eprintln!("{}", paint(DIM, format!("… {} bytes passed too fast to be shown", output.skipped)));
+    }
+    // Carriage returns and colours are tricks too; whoever wants those attaches to a terminal.
+    let text = plain(&output.text.replace("\r\n", "\n"));
+    match output.stream {
+        Stream::Stdout => anstream::print!("{text}"),
+        Stream::Stderr => anstream::eprint!("{text}"),
+    }
+    let _ = std::io::stdout().flush();
 }
 
 fn show_message(message: &Message) {

@@ -131,12 +131,12 @@ impl Telegram {
     async fn hear(&self, number: i64, message: Message, inbox: &Arc<dyn Inbox>) -> Result<()> {
         let Message { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
         let waiting = self.open().words.remove(&chat);
-        if let Some(waiting) = waiting {
-            let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
-            // Whoever asked may be gone; then the words were for nobody.
-            let _ = waiting.send((text, by));
-            return Ok(());
-        }
+        let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
+        let text = match waiting.map(|waiting| waiting.send((text.clone(), by))) {
+            Some(Ok(())) => return Ok(()),
+            // Whoever asked is gone, so it is no answer.
+            Some(Err(_)) | None => text,
+        };
         let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
         let (task, inbox) =
             (NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() }, Arc::clone(inbox));

@@ -218,4 +218,5 @@ fn the_demo_shows_what_it_promises() {
     ] {
         assert!(shown.contains(words), "{words} isn't in:\n{shown}");
     }
+    assert_eq!(shown.matches("got Hello-World").count(), 2, "it fails again once all is undone:\n{shown}");
 }

@@ -2,10 +2,10 @@
 
 mod abuse;
 mod approvals;
-mod client;
+pub(crate) mod client;
 mod crowd;
 mod door;
 mod leaving;
 mod mcp;
 mod routes;
-mod server;
+pub(crate) mod server;

@@ -11,9 +11,10 @@ use crate::world::{PROGRAM, World};
 const SCRIPT: &str = r#"
 [[turns]]
 text = "First I write it down."
-calls = [{ tool = "shell", args = { command = "echo once >> log.txt; sleep 0.3" } }]
+calls = [{ tool = "shell", args = { command = "echo once >> log.txt; sleep 0.5" } }]
 
 [[turns]]
+pause_ms = 500
 text = "All done."
 "#;
 
@@ -53,26 +54,34 @@ fn a_task_is_added_done_and_answered() {
 
 #[test]
 fn a_worker_killed_at_any_moment_leaves_the_task_to_the_next_which_is_told() {
-    let (mut killed, mut told) = (0, 0);
-    for attempt in 0..12u64 {
+    let moments = ["run.started", "agent.started", "tool_call.started", "tool_call.completed", "agent.ended"];
+    let mut told = 0;
+    for moment in moments {
         let world = World::new().file("script.toml", SCRIPT);
         let id = add(&world, "write it down");
         let mut child = worker(&world, &["--once"]);
-        // Later and later, so that every moment of the work is hit by some attempt.
-        std::thread::sleep(Duration::from_millis(60 * (attempt + 1)));
-        killed += i32::from(child.try_wait().unwrap().is_none());
+        while !is_on_record(&world, moment) {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before {moment}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
         child.kill().unwrap();
         let mut said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         while task(&world, &id)["state"] != "done" {
             said += &String::from_utf8(worker(&world, &["--once"]).wait_with_output().unwrap().stdout).unwrap();
             std::thread::sleep(Duration::from_millis(100));
         }
-        assert_eq!(task(&world, &id)["answer"], "All done.");
-        assert!(said.contains("All done."), "the answer was delivered: {said}");
+        assert_eq!(task(&world, &id)["answer"], "All done.", "{moment}");
+        assert!(said.contains("All done."), "killed at {moment}, the answer was delivered: {said}");
         told += check_notices(&world, &task(&world, &id));
     }
-    assert!(killed > 0, "no worker was early enough to be killed");
-    assert!(told > 0, "no worker was killed between a call and the answer");
+    assert!(told >= 2, "killed in a call and after it, the next worker is told: {told}");
+}
+
+/// Whether something of this kind has happened in any run.
+fn is_on_record(world: &World, kind: &str) -> bool {
+    let runs = std::fs::read_dir(world.workspace().join(".toolgate/runs")).into_iter().flatten();
+    let mut events = runs.filter_map(|run| std::fs::read_to_string(run.ok()?.path().join("events.jsonl")).ok());
+    events.any(|events| events.contains(&format!("\"kind\":\"{kind}\"")))
 }
 
 /// Whenever a call may be carried out again, whoever makes it was told of the first one. Counts how often that was.

@@ -3,6 +3,7 @@
 
 mod agent;
 mod agents_own;
+mod attach;
 mod bot;
 mod calls;
 mod commands;
@@ -11,7 +12,11 @@ mod inbox;
 mod init;
 mod killed;
 mod mcp;
+mod ordinary_work;
+mod overlay;
 mod policy;
+mod quarantine;
 mod record;
+mod rehearsal;
 mod replay;
 mod world;

@@ -88,6 +88,7 @@ pub(super) async fn end(State(shared): State<Arc<Shared>>, _owner: Owner, Id(id)
     while client.running() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    client.session.end().await;
     client.run.end()?;
     Ok(StatusCode::NO_CONTENT)
 }

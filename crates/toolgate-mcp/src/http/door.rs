@@ -94,7 +94,7 @@ fn make_room<Key: Clone + Eq + Hash>(seats: &mut HashMap<Key, Seat>) {
     }
     for key in gone {
         if let Some(seat) = seats.remove(&key) {
-            seat.client.leave();
+            tokio::spawn(async move { seat.client.leave().await });
         }
     }
 }

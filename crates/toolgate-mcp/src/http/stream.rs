@@ -67,7 +67,7 @@ impl Reply {
     pub(super) async fn respond(mut self, has_statuses: bool) -> Response {
         tokio::select! {
             biased;
-            message = self.messages.recv() => self.events(message),
+            Some(message) = self.messages.recv() => self.events(Some(message)),
             answer = &mut self.work => {
                 let answer = answer.unwrap_or_else(|_| Err(lost()));
                 let status = if has_statuses { status_of(&answer) } else { StatusCode::OK };

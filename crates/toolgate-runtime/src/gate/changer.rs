@@ -1,13 +1,14 @@
 //! Changes files for one call: checked against what the tool saw, kept for undo, recorded, then made, in that order.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 use toolgate_contract::{
-    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Opened, Place, Seen,
+    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Opened, Place, Seen, Source,
     ToolError, Veil,
 };
-use toolgate_journal::{ChangeNote, Changing, Contents, State};
+use toolgate_journal::{ChangeNote, Changing, Contents, Quarantine, State};
 
 use super::speaker::Origin;
 use crate::session::Recorder;
@@ -15,6 +16,13 @@ use crate::versions::Versions;
 
 /// Bytes of a file that are compared at a time; they stay in the processor's cache.
 const PIECE: usize = 128 * 1024;
+
+/// The id of what mends; it becomes part of temporary names.
+const MENDING: &str = "mend";
+
+/// The new side of a command's changes is kept, to be shown, of files up to this size and up to this much together.
+const SMALL: u64 = 256 * 1024;
+const KEPT_OF_NEW: u64 = 16 * 1024 * 1024;
 
 /// Memory that stays with the process when it is free; glibc doubles it.
 const KEPT_FREE: usize = 8 * 1024 * 1024;
@@ -36,41 +44,116 @@ impl Workshop {
         self.put_back(&self.state.begin_change()?, files, veil)
     }
 
-    /// Files that did change go back to what they were. Places that policy hides are left alone, so that a note which
-    /// came with a repository can't reach them.
+    /// What did change goes back to what it was. Places that policy hides are left alone, so that a note which came with a
+    /// repository can't reach them.
     fn put_back(&self, turn: &Changing, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
         let Some(ChangeNote { id, changes }) = turn.unfinished()? else { return Ok(()) };
         let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, &id)?;
+        let mut back = Vec::new();
         for change in changes.iter().filter(|change| !veil.hides(Access::Write, &change.place)) {
-            if let Some(edit) = self.way_back(change, files)? {
-                // Whoever mended before may have been killed too.
-                files.clear_temporary(std::slice::from_ref(&change.place), "mend")?;
-                files.apply(&[edit], "mend", &mut || Ok(()))?;
-            }
+            back.extend(self.way_back(change, files)?);
         }
+        // Whoever mended before may have been killed too.
+        let places: Vec<Place> = back.iter().map(|change| change.place.clone()).collect();
+        files.clear_temporary(&places, MENDING)?;
+        files.arrange(&back, self.contents.as_ref(), MENDING)?;
+        self.own(&changes)?;
         Ok(turn.done()?)
     }
 
-    /// The edit that takes one file back; none when it never changed, or what it was is no longer kept.
-    fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Edit>, ToolError> {
-        let now = files.content(&change.place, u64::MAX)?;
+    /// The change that takes one place back; none when it never changed, or what it was is no longer kept.
+    fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
+        let now = files.node(&change.place, true)?.map(|node| node.state);
         let has_happened = match (&now, &change.after) {
             (Some(now), Some(after)) => after.is(now),
             (now, after) => now.is_none() && after.is_none(),
         };
-        if !has_happened || change.before == change.after {
+        let can_be_had = |state: &FileState| has_no_bytes(state) || self.contents.has(state);
+        if !has_happened || change.before == change.after || !change.before.as_ref().is_none_or(can_be_had) {
             return Ok(None);
         }
-        let after = match &change.before {
-            None => None,
-            Some(state) => match self.contents.get(&state.sha256)? {
-                Some(bytes) => Some(Content { bytes, mode: Some(state.mode) }),
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(Edit { place: change.place.clone(), before: now, after }))
+        Ok(Some(Change { before: now, after: change.before.clone(), ..change.clone() }))
     }
+
+    /// Keeps what is there before it goes. A file of which every name goes isn't copied.
+    fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
+        let mut names_that_go: HashMap<u64, u64> = HashMap::new();
+        let replaced = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file);
+        for change in changes.iter().filter(replaced) {
+            if let Some(node) = files.node(&change.place, false)? {
+                *names_that_go.entry(node.number).or_default() += 1;
+            }
+        }
+        for change in changes {
+            match &change.before {
+                Some(before) if before.is_link() => {
+                    let link =
+                        files.content(&change.place, u64::MAX)?.filter(|link| link.bytes.sha256() == before.sha256);
+                    self.contents.put(&link.ok_or_else(|| moved_on(&change.path))?.bytes)?;
+                }
+                before => {
+                    let node = files.node(&change.place, true)?;
+                    if node.as_ref().map(|node| &node.state) != before.as_ref() {
+                        return Err(moved_on(&change.path));
+                    }
+                    if let (Some(node), Some(before)) = (node, before) {
+                        let alone = names_that_go.get(&node.number) == Some(&node.links);
+                        node.file.map_or(Ok(()), |file| self.contents.adopt(&file, before, alone))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was adopted is ours alone from now on.
+    fn own(&self, changes: &[Change]) -> Result<(), ToolError> {
+        let hashes: BTreeSet<&str> =
+            changes.iter().filter_map(|change| Some(change.before.as_ref()?.sha256.as_str())).collect();
+        hashes.into_iter().try_for_each(|hash| Ok(self.contents.own(hash)?))
+    }
+
+    /// How many of these can't be taken back, because what they were is more than is kept.
+    pub(super) fn beyond_quota(&self, changes: &[Change]) -> usize {
+        let is_lost = |state: &FileState| !has_no_bytes(state) && !self.contents.has(state);
+        changes.iter().filter(|change| change.before.as_ref().is_some_and(is_lost)).count()
+    }
+
+    /// Where what isn't put in place waits for a person.
+    pub(super) fn quarantine(&self) -> Result<Quarantine, ToolError> {
+        Ok(self.state.quarantine()?)
+    }
+
+    /// Keeps the new side of changes as well, as far as it is small: then they can be shown later.
+    pub(super) fn keep_small(&self, changes: &[Change], files: &dyn Files) {
+        let mut room = KEPT_OF_NEW;
+        for change in changes {
+            let Some(after) = change.after.as_ref().filter(|after| after.is_file() || after.is_link()) else {
+                continue;
+            };
+            if after.bytes > SMALL || after.bytes > room {
+                continue;
+            }
+            room -= after.bytes;
+            // It is there for showing only; without it everything still works.
+            if let Ok(Some(content)) = files.content(&change.place, SMALL) {
+                let _ = self.contents.put(&content.bytes);
+            }
+        }
+    }
+}
+
+/// Folders and pipes are made anew from what is known of them.
+fn has_no_bytes(state: &FileState) -> bool {
+    !state.is_file() && !state.is_link()
+}
+
+fn moved_on(path: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::StaleFile,
+        format!("`{path}` was changed by something outside this gate in the meantime."),
+    )
 }
 
 /// Lets files of some megabytes come and go in memory that the process keeps. Glibc hands memory back to the kernel when
@@ -95,7 +178,7 @@ pub(super) struct Changer {
 
 impl Changes for Changer {
     fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
-        let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))?;
+        let workshop = self.workshop()?;
         let turn = workshop.state.begin_change()?;
         workshop.put_back(&turn, self.files.as_ref(), self.veil.as_ref())?;
         let id = self.clock.id().simple().to_string();
@@ -110,6 +193,33 @@ impl Changes for Changer {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
         Ok(changes)
+    }
+
+    fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
+        let workshop = self.workshop()?;
+        let (files, veil) = (self.files.as_ref(), self.veil.as_ref());
+        let turn = workshop.state.begin_change()?;
+        workshop.put_back(&turn, files, veil)?;
+        let id = self.clock.id().simple().to_string();
+        if let Err(error) = workshop.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
+            workshop.own(&changes)?;
+            return Err(error);
+        }
+        if let Err(error) = files.arrange(&changes, source, &id) {
+            // The note is still there: what was done of it is taken back as after a crash.
+            workshop.put_back(&turn, files, veil)?;
+            return Err(error.with_hint("Everything is as it was before."));
+        }
+        turn.done()?;
+        workshop.own(&changes)?;
+        for change in &changes {
+            self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
+        }
+        Ok(())
+    }
+
+    fn run(&self) -> &str {
+        &self.origin.run
     }
 
     fn saw(&self, place: &Place, sha256: &str) {
@@ -135,11 +245,19 @@ impl Changer {
         id: &str,
     ) -> Result<Vec<Change>, ToolError> {
         let changes = self.keep(workshop, edits)?;
-        let happening = Happening::FilesChanging { changes: changes.clone() };
+        self.record(turn, id, &changes)?;
+        Ok(changes)
+    }
+
+    /// From here on it can be taken back, whoever is killed.
+    fn record(&self, turn: &Changing, id: &str, changes: &[Change]) -> Result<(), ToolError> {
+        let happening = Happening::FilesChanging { changes: changes.to_vec() };
         self.recorder.record(&[self.origin.event(self.clock.now(), happening)])?;
-        let note = ChangeNote { id: id.to_owned(), changes };
-        turn.note(&note)?;
-        Ok(note.changes)
+        Ok(turn.note(&ChangeNote { id: id.to_owned(), changes: changes.to_vec() })?)
+    }
+
+    pub(super) fn workshop(&self) -> Result<&Workshop, ToolError> {
+        self.workshop.as_deref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
     }
 
     /// Stores before and after, and refuses when something else is there than what the tool saw.

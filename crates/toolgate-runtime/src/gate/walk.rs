@@ -4,24 +4,32 @@ mod ask;
 mod refusals;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_contract::{
-    ArtifactRef, Call, CancellationToken, Declaration, Ending, ErrorCode, Event, Hands, Happening, Located, Means,
-    Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located, Means,
+    Missing, Processes, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
-use toolgate_policy::Question;
+use toolgate_policy::{Overlay, Question};
 
 use self::refusals::{honest, unrecorded};
 use super::Gate;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
+use super::commands::Commands;
+use super::runner::Runner;
+use super::settler::Settler;
 use super::speaker::{Origin, Speaker};
+use super::witness::Witness;
 use super::writer::Writer;
 use crate::session::Session;
 use crate::skills::Librarian;
 use crate::steps::Steps;
 use crate::trim;
+
+/// How much of each end of a long stream is at hand, however little of it may be shown.
+const LEAST_SHOWN: usize = 64 * 1024;
 
 /// A call and what the steps so far have found out about it.
 pub(super) struct Walk<'a> {
@@ -35,6 +43,8 @@ pub(super) struct Walk<'a> {
     origin: Arc<Origin>,
     steps: Steps,
     tool: Option<&'a Declaration>,
+    /// How long the tool itself says that a call may take.
+    longest: Option<Duration>,
     /// The arguments as they may be seen.
     shown_args: Value,
     redacted: bool,
@@ -65,6 +75,7 @@ impl<'a> Walk<'a> {
             origin,
             steps,
             tool: None,
+            longest: None,
             shown_args,
             redacted,
             effects: Arc::default(),
@@ -79,6 +90,7 @@ impl<'a> Walk<'a> {
     pub(super) async fn go(&mut self) -> Result<Value, ToolError> {
         let tool = self.gate.registry.find(&self.call.name)?;
         self.tool = Some(tool.declaration());
+        self.longest = tool.longest();
         self.steps.done("find");
         let prepared = tool.prepare(&self.call)?;
         self.steps.done("validate");
@@ -109,7 +121,7 @@ impl<'a> Walk<'a> {
     /// Waits for its turn and runs, within its time, until somebody stops it.
     async fn act(&mut self, cleared: Cleared, parallel: bool) -> Result<Value, ToolError> {
         let _stop_the_tool_when_this_ends = self.stop.clone().drop_guard();
-        let (_, most) = self.gate.limits(&self.call.name);
+        let (_, most) = self.gate.limits(&self.call.name, self.longest);
         let lock = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(ToolError::cancelled()),
@@ -137,7 +149,7 @@ impl<'a> Walk<'a> {
     pub(super) fn answer(mut self, outcome: Result<Value, ToolError>) -> (Reply, Steps) {
         let mut truncated = None;
         let outcome = outcome.and_then(|mut payload| {
-            self.redacted |= self.gate.redactor.json(&mut payload);
+            self.redacted |= self.tally.redacted | self.gate.redactor.json(&mut payload);
             self.steps.done("redact");
             truncated = self.trim(&mut payload)?;
             self.steps.done("trim");
@@ -169,13 +181,17 @@ impl<'a> Walk<'a> {
     }
 
     fn trim(&mut self, payload: &mut Value) -> Result<Option<Truncated>, ToolError> {
-        let (limits, _) = self.gate.limits(&self.call.name);
+        let (limits, _) = self.gate.limits(&self.call.name, self.longest);
+        let known = std::mem::take(&mut self.tally.stored);
         let artifacts = Arc::clone(&self.session.artifacts);
         let mut store = |text: &str, field: &str| {
+            if let Some((_, missing)) = known.iter().find(|(pointer, _)| pointer == field) {
+                return Ok(missing.clone());
+            }
             // A payload that was stored as a whole is JSON; a field of it is text.
             let mime = if field.is_empty() { "application/json" } else { "text/plain; charset=utf-8" };
             let stored = artifacts.store(text.as_bytes(), mime)?;
-            Ok(ArtifactRef { field: Some(field.to_owned()), ..stored })
+            Ok(Missing { lines: 0, bytes: 0, artifact: stored })
         };
         let cut = trim::trim_payload(payload, &limits, &mut store)?;
         let cursor = self.tally.next_cursor.take();
@@ -225,8 +241,8 @@ impl<'a> Walk<'a> {
             tool: self.call.name.clone(),
             version: self.tool.map(|tool| tool.version.to_string()),
             args: self.shown_args.clone(),
-            effects: self.effects.iter().map(|located| located.effect.clone()).collect(),
-            verdict: self.verdict.clone(),
+            effects: self.clean_effects(),
+            verdict: self.verdict.as_ref().map(|verdict| self.clean_verdict(verdict)),
             approval: self.approval,
             risk: self.tool.map(|tool| tool.risk),
             justification: self.call.justification.as_ref().map(|words| self.clean(words)),
@@ -261,20 +277,53 @@ impl<'a> Walk<'a> {
             origin: Arc::clone(&self.origin),
             session: session.id.clone(),
         };
+        let changer = Arc::new(changer);
+        let settler = Arc::new(Settler {
+            changer: Arc::clone(&changer),
+            overlay: gate.settings.overlay == Overlay::On,
+            quarantine: gate.settings.quarantine,
+            differ: gate.differ.clone(),
+        });
+        let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {
+            Arc::new(Commands { processes: Arc::clone(processes), settler })
+        };
         let means = Means {
             files: Arc::clone(&gate.files),
-            changes: Arc::new(changer),
+            changes: changer,
             artifacts: Arc::clone(&session.artifacts),
             person: Arc::new(speaker),
             notes: Arc::new(self.writer()),
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
-            processes: gate.processes.clone(),
+            processes: Arc::new(self.runner(gate.processes.as_ref().map(commands))),
             agents: session.agents.clone(),
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
+    }
+
+    fn runner(&self, processes: Option<Arc<dyn Processes>>) -> Runner {
+        let (gate, session) = (self.gate, self.session);
+        let (limits, _) = gate.limits(&self.call.name, self.longest);
+        Runner {
+            processes,
+            roster: Arc::clone(&session.processes),
+            rosters: Arc::clone(&gate.rosters),
+            limits: gate.settings.processes,
+            shown: limits.bytes.max(LEAST_SHOWN),
+            files: Arc::clone(&gate.files),
+            redactor: Arc::clone(&gate.redactor),
+            artifacts: Arc::clone(&session.artifacts),
+            clock: Arc::clone(&gate.clock),
+            witness: Witness {
+                recorder: Arc::clone(&session.recorder),
+                sink: Arc::clone(&session.sink),
+                clock: Arc::clone(&gate.clock),
+                origin: Arc::clone(&self.origin),
+            },
+            session: session.id.clone(),
+        }
     }
 
     fn writer(&self) -> Writer {
@@ -297,6 +346,32 @@ impl<'a> Walk<'a> {
 
     fn clean(&self, text: &str) -> String {
         self.gate.redactor.text(text).into_owned()
+    }
+
+    /// The effects as they may be seen: a command line may hold a secret, and so may what is written into a process.
+    fn clean_effects(&self) -> Vec<Effect> {
+        self.effects.iter().map(|located| self.clean_effect(&located.effect)).collect()
+    }
+
+    fn clean_effect(&self, effect: &Effect) -> Effect {
+        match effect {
+            Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
+            Effect::Feed { process, text } => Effect::Feed { process: process.clone(), text: self.clean(text) },
+            other => other.clone(),
+        }
+    }
+
+    fn clean_verdict(&self, verdict: &Verdict) -> Verdict {
+        let clean = |finding: &Finding| Finding {
+            effect: finding.effect.as_ref().map(|effect| self.clean_effect(effect)),
+            ..finding.clone()
+        };
+        Verdict {
+            decided_by: clean(&verdict.decided_by),
+            asks: verdict.asks.iter().map(clean).collect(),
+            lost: verdict.lost.iter().map(clean).collect(),
+            ..verdict.clone()
+        }
     }
 
     fn clean_error(&mut self, mut error: ToolError) -> ToolError {

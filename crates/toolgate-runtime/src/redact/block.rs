@@ -6,7 +6,7 @@
 const WIDEST_GAP: usize = 256;
 
 /// Reads a body, piece by piece.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct KeyBody {
     seen: usize,
     length: usize,

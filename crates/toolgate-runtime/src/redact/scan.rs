@@ -55,6 +55,7 @@ impl<'a> View<'a> {
 }
 
 /// A stretch of text to replace.
+#[derive(Clone)]
 pub(super) struct Span {
     pub(super) start: usize,
     pub(super) end: usize,
@@ -62,6 +63,7 @@ pub(super) struct Span {
     growth: Option<Growth>,
 }
 
+#[derive(Clone)]
 enum Growth {
     /// A token longer than the window: on to the first byte that can't be in one.
     Token,

@@ -10,7 +10,8 @@ use super::{REDACTED, Redactor};
 /// Large chunks are taken in pieces of this size, so that memory stays bounded.
 const PIECE: usize = 64 * 1024;
 
-/// A text in the course of being redacted.
+/// A text in the course of being redacted. A clone goes on by itself from where it was made.
+#[derive(Clone)]
 pub struct Stream {
     redactor: Redactor,
     /// Text not yet written, and what precedes it as far as rules look back.

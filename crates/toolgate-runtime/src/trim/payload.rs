@@ -4,9 +4,9 @@
 
 use memchr::memchr_iter;
 use serde_json::{Value, json};
-use toolgate_contract::{ArtifactRef, ToolError, Truncated};
+use toolgate_contract::{ArtifactRef, Missing, ToolError, Truncated};
 
-use super::{Limits, Trimmed, count_lines, fits, trim_with_advice};
+use super::{Limits, Rest, Trimmed, count_lines, fits, trim_with_rest};
 
 /// More texts to cut than this, and the payload is stored as one: nobody wants to open dozens of artifacts.
 const MOST_CUTS: usize = 16;
@@ -20,8 +20,9 @@ pub struct Outcome {
     pub refs: Vec<ArtifactRef>,
 }
 
-/// Keeps a text, given with the JSON pointer of its field, and returns its handle.
-type Store<'a> = dyn FnMut(&str, &str) -> Result<ArtifactRef, ToolError> + 'a;
+/// Keeps a text, given with the JSON pointer of its field, and returns its handle; of a text that is kept already and isn't
+/// all there, also how much is missing.
+type Store<'a> = dyn FnMut(&str, &str) -> Result<Missing, ToolError> + 'a;
 
 /// Cuts `payload` to `limits`; none if it fits as it is. Whatever is cut goes to `store` first, in full, with the JSON
 /// pointer of its field; the empty pointer stands for the whole payload, as JSON unless it is a text itself. If storing
@@ -64,12 +65,14 @@ fn cut(
     limits: &Limits,
     store: &mut Store<'_>,
 ) -> Result<Option<(ArtifactRef, Trimmed)>, ToolError> {
-    if trim_with_advice(full, limits, "").is_none() {
+    if trim_with_rest(full, limits, &Rest::default()).is_none() {
         return Ok(None);
     }
-    let stored = ArtifactRef { field: Some(pointer.to_owned()), ..store(full, pointer)? };
-    let advice = format!("artifact {} has all of it", stored.id);
-    Ok(trim_with_advice(full, limits, &advice).map(|trimmed| (stored, trimmed)))
+    let Missing { lines, bytes, artifact } = store(full, pointer)?;
+    let stored = ArtifactRef { field: Some(pointer.to_owned()), ..artifact };
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let rest = Rest { advice: format!("artifact {} has all of it", stored.id), lines: size(lines), bytes: size(bytes) };
+    Ok(trim_with_rest(full, limits, &rest).map(|trimmed| (stored, trimmed)))
 }
 
 /// Stores the payload as a whole and leaves the beginning and end of its JSON.
@@ -241,19 +244,18 @@ mod tests {
 
     const LIMITS: Limits = Limits { lines: 100, bytes: 1000, line_chars: 200 };
 
+    fn stored(id: String, text: &str) -> Missing {
+        let (sha256, mime) = (String::new(), "text/plain".to_owned());
+        let artifact = ArtifactRef { id, sha256, bytes: text.len() as u64, lines: None, mime, field: None };
+        Missing { lines: 0, bytes: 0, artifact }
+    }
+
     /// Trims into a store that numbers what it is given.
     fn trim(payload: &mut Value, limits: &Limits) -> (Option<Outcome>, Vec<(String, String)>) {
         let mut kept: Vec<(String, String)> = Vec::new();
         let outcome = trim_payload(payload, limits, &mut |text, pointer| {
             kept.push((pointer.to_owned(), text.to_owned()));
-            Ok(ArtifactRef {
-                id: format!("art_{}", kept.len()),
-                sha256: String::new(),
-                bytes: text.len() as u64,
-                lines: None,
-                mime: "text/plain".to_owned(),
-                field: None,
-            })
+            Ok(stored(format!("art_{}", kept.len()), text))
         });
         (outcome.unwrap(), kept)
     }
@@ -283,6 +285,20 @@ mod tests {
         let whole_lines = shown.matches("a line of the log\n").count() as u64;
         assert_eq!(outcome.truncated.lines, 500 - whole_lines);
         assert_eq!(outcome.truncated.bytes, log.len() as u64 - 18 * whole_lines);
+    }
+
+    #[test]
+    fn a_text_that_is_stored_already_says_how_much_is_missing_in_all() {
+        let part = "a line of the log\n".repeat(500);
+        let mut payload = json!({ "stdout": part });
+        let mut store = |_: &str, _: &str| Ok(Missing { lines: 7000, bytes: 126_000, ..stored("art_9".into(), "") });
+        let outcome = trim_payload(&mut payload, &LIMITS, &mut store).unwrap().unwrap();
+        let whole_lines = payload["stdout"].as_str().unwrap().matches("a line of the log\n").count() as u64;
+        assert_eq!(
+            (outcome.truncated.lines, outcome.truncated.artifact.as_deref()),
+            (7500 - whole_lines, Some("art_9"))
+        );
+        assert_eq!(outcome.truncated.bytes, 18 * (7500 - whole_lines));
     }
 
     #[test]
@@ -320,18 +336,11 @@ mod tests {
     fn if_storing_fails_nothing_is_lost() {
         let mut payload = json!({"a": "x\n".repeat(2000), "b": "y\n".repeat(2000)});
         let before = payload.clone();
-        let mut stored = 0;
+        let mut calls = 0;
         let error = trim_payload(&mut payload, &LIMITS, &mut |text, pointer| {
-            stored += 1;
-            match stored {
-                1 => Ok(ArtifactRef {
-                    id: pointer.to_owned(),
-                    sha256: String::new(),
-                    bytes: text.len() as u64,
-                    lines: None,
-                    mime: String::new(),
-                    field: None,
-                }),
+            calls += 1;
+            match calls {
+                1 => Ok(stored(pointer.to_owned(), text)),
                 _ => Err(ToolError::new(ErrorCode::IoError, "The disk is full.")),
             }
         });

@@ -2,6 +2,8 @@
 //! why it is sound.
 #![allow(unsafe_code, reason = "raw kernel calls; each block says why it is sound")]
 
+#[cfg(feature = "before-main")]
+pub(super) mod before_main;
 pub(super) mod clone;
 pub(super) mod descriptors;
 pub(super) mod execute;

@@ -84,6 +84,13 @@ impl Running {
         signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
     }
 
+    /// Sends signals to the command also where it itself is busy being listened to.
+    pub fn signaller(&self) -> Result<Signaller, SandboxError> {
+        let held = |descriptor: BorrowedFd<'_>| descriptor.try_clone_to_owned().doing("Holding on to a process");
+        let first_process = self.cage.first_process().map(held).transpose()?;
+        Ok(Signaller { process: held(self.process.as_fd())?, first_process })
+    }
+
     /// A descriptor of the command's own process.
     pub fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
@@ -92,6 +99,26 @@ impl Running {
     /// A descriptor of the process that ends last.
     pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.cage.first_process()
+    }
+}
+
+/// Sends signals to a command. Once that has ended, they reach nobody.
+#[derive(Debug)]
+pub struct Signaller {
+    process: OwnedFd,
+    first_process: Option<OwnedFd>,
+}
+
+impl Signaller {
+    /// Sends a signal to the command and its process group.
+    pub fn send(&self, signal: Signal) -> Result<(), SandboxError> {
+        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
+    }
+
+    /// Kills the process that everything inside ends with, at once.
+    pub fn kill(&self) {
+        let process = self.first_process.as_ref().unwrap_or(&self.process);
+        let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
     }
 }
 

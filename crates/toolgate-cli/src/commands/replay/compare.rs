@@ -44,7 +44,7 @@ pub(super) fn from_event(
         _ => Value::String(error.message.clone()),
     };
     let error = error.map(|error| json!({ "code": error.code, "message": words(error) }));
-    json!({ "payload": payload, "error": error, "changed": changed })
+    json!({ "error": error, "payload": payload, "changed": changed })
 }
 
 /// Where two answers differ first, if they do.

@@ -46,8 +46,7 @@ impl Record {
     fn find(&self, call: &Call) -> Option<usize> {
         let wanted = steady(&call.args);
         let same = |past: &PastCall| past.tool == call.name && steady(&past.args) == wanted && !past.answer.is_null();
-        let mut matching = (0..self.calls.len()).filter(|index| same(&self.calls[*index]));
-        let all: Vec<usize> = matching.by_ref().collect();
+        let all: Vec<usize> = (0..self.calls.len()).filter(|index| same(&self.calls[*index])).collect();
         all.iter().find(|index| !self.given[**index]).or(all.last()).copied()
     }
 

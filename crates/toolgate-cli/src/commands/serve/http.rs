@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use axum::Router;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,7 +37,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(super) fn run(self, mcp: &Mcp, setting: &Setting) -> Result<Exit> {
+    pub(super) fn run(self, setting: &Setting, mcp: &Mcp) -> Result<Exit> {
         if !self.listen.ip().is_loopback() && !self.expose_without_tls {
             bail!(
                 "{} can be reached from other machines, and nothing here encrypts. Listen on 127.0.0.1 behind a proxy \
@@ -50,10 +49,9 @@ impl Http {
         let token =
             token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
         let desk = Arc::new(Desk::open(&setting.place)?);
-        let mcp = mcp.server(&desk, setting)?;
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-        let served = runtime.block_on(self.serve(desk, mcp, &Token::new(token), setting));
+        let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file, mcp));
         runtime.shutdown_background();
         served.map(|()| Exit::Ok)
     }
@@ -61,25 +59,21 @@ impl Http {
     async fn serve(
         &self,
         desk: Arc<Desk>,
-        mcp: Arc<toolgate_mcp::Server>,
         token: &Token,
         setting: &Setting,
+        token_file: &std::path::Path,
+        mcp: &Mcp,
     ) -> Result<()> {
         let listener = TcpListener::bind(self.listen).await.with_context(|| {
             format!("{} can't be listened on; `--listen 127.0.0.1:0` takes any free port", self.listen)
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
-        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?
-            .with_routes(Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&mcp))));
+        let _door = desk.door();
         let stop = stop_on_signal()?;
-        self.announce(address, setting, &setting.place.sources.http_token());
-        // Its clients end with it; the server waits for their connections.
-        let stopping = stop.clone();
-        tokio::spawn(async move {
-            stopping.cancelled().await;
-            mcp.stop();
-        });
+        let routes = mcp.routes(Arc::clone(&desk), setting, stop.clone())?;
+        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?.with_routes(routes);
+        self.announce(address, setting, token_file);
         server.serve(listener, stop).await;
         Ok(())
     }
@@ -98,7 +92,8 @@ impl Http {
         anstream::eprintln!("{}", paint(BOLD, format!("Listening on http://{address}")));
         field("workspace", setting.place.workspace.display().to_string());
         field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
-        field("routes", format!("http://{address}/openapi.json, and MCP at http://{address}/mcp"));
+        field("routes", format!("http://{address}/openapi.json"));
+        field("MCP", format!("http://{address}/mcp"));
         field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
     }
 }

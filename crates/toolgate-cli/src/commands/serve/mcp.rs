@@ -1,10 +1,13 @@
-//! The MCP half of `toolgate serve`: one client on standard input and output, or the conformance suite on loopback.
+//! The MCP half of `toolgate serve`: one client on standard input and output, the endpoint
+//! `/mcp` of the HTTP server, or the conformance suite on loopback.
 
 use std::sync::Arc;
 
 use anyhow::Result;
+use axum::Router;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
+use toolgate_contract::CancellationToken;
 use toolgate_mcp::{Options, Server};
 
 use super::host::McpHost;
@@ -33,21 +36,15 @@ impl Mcp {
         self.stdio || self.conformance
     }
 
-    /// A server of this desk's tools.
-    pub(super) fn server(&self, desk: &Arc<Desk>, setting: &Setting) -> Result<Arc<Server>> {
-        let ceilings = budget::ceilings(&self.tools, desk.gate.declarations())?;
-        let workspace = setting.place.workspace.clone();
-        let host = McpHost { desk: Arc::clone(desk), ceilings, workspace };
-        Ok(Server::new(Arc::new(host), Options { conformance: self.conformance, ..Options::default() })?)
-    }
-
     pub(super) fn run(self, setting: &Setting) -> Result<Exit> {
         let fixtures = if self.conformance { toolgate_mcp::conformance_tools() } else { Vec::new() };
-        let desk = Arc::new(Desk::open_with(&setting.place, fixtures, Vec::new())?);
-        let server = self.server(&desk, setting)?;
+        let host = self.host(Arc::new(Desk::open_with(&setting.place, fixtures, Vec::new())?), setting)?;
+        let options = Options { conformance: self.conformance, ..Options::default() };
+        let server = Server::new(Arc::clone(&host) as _, options)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
             stop_on_signal(&server)?;
+            let _door = host.desk.door();
             match self.stdio {
                 true => toolgate_mcp::serve_stdio(&server).await,
                 false => loopback::serve(&server).await?,
@@ -56,8 +53,27 @@ impl Mcp {
         });
         // A thread may still wait for input that nobody wants.
         runtime.shutdown_background();
-        desk.finish();
+        host.desk.finish();
         served.map(|()| Exit::Ok)
+    }
+}
+
+impl Mcp {
+    /// The endpoint `/mcp` for a server that has a door of its own, until that is told to stop.
+    pub(super) fn routes(&self, desk: Arc<Desk>, setting: &Setting, stop: CancellationToken) -> Result<Router> {
+        let options = Options { is_behind_door: true, ..Options::default() };
+        let server = Server::new(self.host(desk, setting)?, options)?;
+        let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
+        tokio::spawn(async move {
+            stop.cancelled().await;
+            server.stop();
+        });
+        Ok(routes)
+    }
+
+    fn host(&self, desk: Arc<Desk>, setting: &Setting) -> Result<Arc<McpHost>> {
+        let ceilings = budget::ceilings(&self.tools, desk.gate.declarations())?;
+        Ok(Arc::new(McpHost { desk, ceilings, workspace: setting.place.workspace.clone() }))
     }
 }
 

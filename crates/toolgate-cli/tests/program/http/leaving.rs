@@ -60,7 +60,7 @@ fn a_call_can_be_cancelled_by_its_id() {
     let cancel = server.owner().request("DELETE", "/v1/calls/call-1", &[("X-Toolgate-Session", "mine")], None);
     assert_eq!(cancel.status, 202);
     assert_eq!(client.receive().json()["error"]["code"], "cancelled");
-    assert!(!runs("sleep 61.3581"));
+    wait_until("the process ends", || !runs("sleep 61.3581"));
 }
 
 #[test]
@@ -94,4 +94,50 @@ fn a_client_that_leaves_while_it_waits_for_approval_withdraws_its_ask() {
     wait_until("it asks", || asks() == 1);
     client.leave();
     wait_until("it is withdrawn", || asks() == 0);
+}
+
+#[test]
+fn processes_outlive_their_calls_and_end_with_their_session() {
+    let server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let started = client.call("shell", json!({ "command": "sleep 61.7193", "background": true }));
+    assert_eq!(started["payload"]["running"], json!(true), "{started}");
+    let process = started["payload"]["process"].clone();
+    let read = client.call("process", json!({ "action": "read", "process": process }));
+    assert_eq!(read["payload"]["running"], json!(true), "{read}");
+    let (_, mut other) = server.session(&json!({}));
+    let refused = other.call("process", json!({ "action": "stop", "process": process }));
+    assert_eq!(refused["error"]["code"], json!("not_found"), "{refused}");
+    assert!(runs("sleep 61.7193"));
+    let id = session["id"].as_str().unwrap();
+    assert_eq!(server.owner().delete(&format!("/v1/sessions/{id}")).status, 204);
+    assert!(!runs("sleep 61.7193"), "gone once the server says so");
+    let events = server.events(session["run"].as_str().unwrap());
+    assert!(events.iter().any(|event| event["kind"] == "process.ended"), "{events:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_no_process_mount_or_file() {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let mut server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let run = server.world.workspace().join(".toolgate/runs").join(session["run"].as_str().unwrap());
+    let command = "setsid nohup sleep 61.8264 & trap '' TERM HUP; seq 1 200000; sleep 61.8264; sleep 61.8264";
+    for tty in [false, true] {
+        let started = client.call("shell", json!({ "command": command, "background": true, "tty": tty }));
+        let process = started["payload"]["process"].clone();
+        let wait = json!({ "action": "wait", "process": process, "pattern": "200000", "timeout_ms": 90_000 });
+        assert_eq!(client.call("process", wait)["payload"]["heard"], json!("pattern"));
+    }
+    assert!(runs("sleep 61.8264"));
+    server.signal("KILL");
+    server.wait();
+    wait_until("everything ends", || !runs("sleep 61.8264"));
+    assert_eq!(std::fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
+    for folder in ["artifacts", "sandbox"] {
+        let left = std::fs::read_dir(run.join(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+        // What a reply was too short for stays: it is on record.
+        let left: Vec<std::ffi::OsString> = left.filter(|name| !name.to_string_lossy().starts_with("art_")).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }

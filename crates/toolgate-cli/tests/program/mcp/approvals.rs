@@ -30,16 +30,28 @@ fn trail(world: &World) -> Vec<String> {
     events.lines().filter_map(|line| kind(line).or_else(|| flat(line))).collect()
 }
 
+/// A world in which changes of files are asked about.
+fn careful() -> World {
+    let world = World::new();
+    world.put(&world.user_config(), "[[rules]]\ndecision = \"ask\"\ntool = \"edit\"\n");
+    world
+}
+
+fn edit() -> Value {
+    json!({ "name": "edit", "arguments": { "path": "hello.txt", "find": "world", "replace": "moon" } })
+}
+
 #[test]
 fn a_person_is_asked_with_what_the_terminal_shows() {
-    let world = World::new();
+    let world = careful();
     let mut talk = Talk::legacy(&world, forms());
     talk.answers = vec![says("yes")];
-    let done = talk.ask("tools/call", delete());
-    assert!(done.get("isError").is_none(), "{done}");
+    let done = talk.ask("tools/call", edit());
+    assert!(done.get("isError").is_none() && world.read("hello.txt") == "hello\nmoon\n", "{done}");
     let asked = talk.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
     let message = asked["params"]["message"].as_str().unwrap();
-    for part in ["May this run? delete", "delete hello.txt", "-hello", "this one call", "until this session ends"] {
+    for part in ["May this run? edit", "write hello.txt", "-world", "+moon", "this one call", "until this session ends"]
+    {
         assert!(message.contains(part), "{part} is missing in {message}");
     }
     talk.end();
@@ -105,19 +117,19 @@ fn a_question_is_withdrawn_when_the_call_is_cancelled() {
 
 #[test]
 fn without_a_handshake_the_question_is_part_of_the_result() {
-    let world = World::new();
+    let world = careful();
     let mut talk = Talk::modern(&world, forms());
-    let first = talk.ask("tools/call", delete());
+    let first = talk.ask("tools/call", edit());
     assert_eq!(first["resultType"], "input_required");
     let question = &first["inputRequests"]["approval"];
     assert_eq!(question["method"], "elicitation/create");
-    assert!(question["params"]["message"].as_str().unwrap().contains("-hello"));
+    assert!(question["params"]["message"].as_str().unwrap().contains("+moon"));
     assert_eq!(world.read("hello.txt"), "hello\nworld\n", "nothing happens before the answer");
-    let again = with(delete(), "requestState", first["requestState"].clone());
+    let again = with(edit(), "requestState", first["requestState"].clone());
     let again = with(again, "inputResponses", json!({ "approval": says("yes") }));
     let done = talk.ask("tools/call", again.clone());
     assert_eq!(done["resultType"], "complete");
-    assert!(done.get("isError").is_none() && !world.workspace().join("hello.txt").exists(), "{done}");
+    assert!(done.get("isError").is_none() && world.read("hello.txt") == "hello\nmoon\n", "{done}");
     let replayed = talk.fault("tools/call", again);
     assert!(replayed["message"].as_str().unwrap().contains("used before"), "{replayed}");
 }
@@ -145,7 +157,7 @@ fn a_state_is_good_for_its_own_call_in_its_own_session() {
     assert!(world.workspace().join("b.txt").exists() && world.workspace().join("hello.txt").exists());
     talk.end();
     stranger.end();
-    assert!(trail(&world).iter().any(|kind| kind == "approval_denied"), "a refused state is on record");
+    assert!(trail(&world).iter().any(|kind| kind == "request.refused"), "a refused state is on record");
 }
 
 #[test]

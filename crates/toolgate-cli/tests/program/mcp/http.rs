@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::http::server::Server;
 use crate::world::{PROGRAM, World};
 
 /// A server with the endpoint alone.
@@ -185,4 +186,17 @@ fn a_hundred_clients_lose_nothing() {
         completed += events.matches("\"tool_call.completed\"").count();
     }
     assert_eq!((started, completed), (CLIENTS * CALLS, CLIENTS * CALLS));
+}
+
+#[test]
+fn behind_the_door_of_the_http_server_mcp_is_the_owners() {
+    let server = Server::start();
+    let initialize = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize });
+    let (_, mut session) = server.session(&json!({}));
+    assert_eq!(server.stranger().post("/mcp", &body).status, 401);
+    assert_eq!(session.post("/mcp", &body).status, 403, "a session's token is held to a set of tools; MCP isn't");
+    let answered = server.owner().post("/mcp", &body);
+    assert_eq!(answered.status, 200, "{answered:?}");
+    assert_eq!(answered.json()["result"]["serverInfo"]["name"], "toolgate");
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use toolgate_sandbox::process::{ChangeKind, Command, Tier};
+use toolgate_contract::{Apart, Difference};
+use toolgate_sandbox::process::{Command, Tier};
+use toolgate_sandbox::{Layers, Roots};
 
 use super::scene::{Scene, attack, finish};
 
@@ -31,6 +33,15 @@ const LINE: &str = "echo after > changed; printf before > same; chmod 700 mode; 
                     rm becomes-folder; mkdir becomes-folder; echo x > becomes-folder/y; mkdir -p made/deep; echo x > made/deep/z; \
                     ln -s changed link; echo x > passing; rm passing; cat changed";
 
+fn shown(Difference { change, .. }: &Difference) -> String {
+    let sign = match (&change.before, &change.after) {
+        (None, _) => '+',
+        (Some(_), Some(_)) => '~',
+        (Some(_), None) => '-',
+    };
+    format!("{sign}{}", change.path)
+}
+
 attack! {
     fn changes_are_kept_apart_and_listed(scene) {
         if scene.tier != Tier::Namespaces {
@@ -38,25 +49,21 @@ attack! {
         }
         prepare(scene);
         let before = scene.outside("find . -type f | sort | xargs cat; find . | sort");
-        let folder = scene.path("rehearsal");
-        fs::create_dir(&folder).unwrap();
+        let (folder, roots) = (scene.path("layers"), [scene.workspace()]);
         let rehearsed = async {
-            let (mut running, rehearsal) = scene.sandbox.rehearse(&scene.profile(), &Command::shell(LINE), &folder).await.unwrap();
-            (finish(&mut running).await, rehearsal)
+            let command = Command::shell(LINE);
+            let (mut running, layers) = Layers::run(&scene.sandbox, &scene.profile(), &command, &folder, &roots).await.unwrap();
+            (finish(&mut running).await, layers)
         };
-        let (outcome, rehearsal) = scene.runtime.block_on(rehearsed);
+        let (outcome, layers) = scene.runtime.block_on(rehearsed);
         assert_eq!((outcome.output.as_str(), outcome.errors.as_str()), ("after\n", ""), "it sees its own changes");
         let after = scene.outside("find . -type f | sort | xargs cat; find . | sort");
         assert_eq!(before.output, after.output, "the workspace is as it was");
-        let changes = rehearsal.changes().unwrap();
-        let words = |kind| match kind { ChangeKind::Created => '+', ChangeKind::Changed => '~', ChangeKind::Deleted => '-' };
-        let workspace = scene.workspace();
-        let listed: Vec<String> = changes.iter().map(|change| {
-            format!("{}{}", words(change.kind), change.path.strip_prefix(&workspace).unwrap().display())
-        }).collect();
-        assert_eq!(listed.join(" "), "+becomes-file -becomes-file -becomes-file/x ~becomes-folder +becomes-folder/y ~changed -emptied \
+        let files = Roots::open(&scene.workspace()).unwrap();
+        let listed: Vec<String> = layers.differences(&files).unwrap().all.iter().map(shown).collect();
+        assert_eq!(listed.join(" "), "~becomes-file -becomes-file/x ~becomes-folder +becomes-folder/y ~changed -emptied \
                     -emptied/one -folder/deep/gone -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
-        drop(rehearsal);
+        drop(layers);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left");
     }
 }

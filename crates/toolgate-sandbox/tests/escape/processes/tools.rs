@@ -1,6 +1,6 @@
 //! Commands of tools: they run where the walls hold, and where walls have gaps they don't run at all.
 
-use toolgate_contract::{ErrorCode, Order, Place, Processes};
+use toolgate_contract::{ErrorCode, Landing, Order, Place, Processes, Streams};
 use toolgate_sandbox::Confined;
 
 use super::scene::attack;
@@ -8,7 +8,14 @@ use super::scene::attack;
 attack! {
     fn a_command_runs_only_where_the_walls_hold(scene) {
         let confined = Confined::new(scene.profile(), vec![scene.workspace()], scene.options.clone());
-        let order = Order { command: "touch ran".into(), workdir: Place::in_workspace(""), hidden: vec![], protected: vec![] };
+        let order = Order {
+            command: "touch ran".into(),
+            workdir: Place::in_workspace(""),
+            hidden: vec![],
+            protected: vec![],
+            streams: Streams::Output,
+            landing: Landing::AtOnce,
+        };
         let code = scene.runtime.block_on(async { confined.start(order).await?.wait().await });
         match scene.has_namespaces() {
             true => assert_eq!(code, Ok(0)),

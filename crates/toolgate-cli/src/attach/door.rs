@@ -1,0 +1,142 @@
+//! The door of a program that runs commands.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::io::AsyncRead;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use toolgate_contract::{SessionProcess, TerminalSize};
+use toolgate_runtime::{ProcessEntry, Rosters};
+
+use super::frames::{Frame, read, write};
+use super::{Request, Running, short};
+
+/// A door to the processes of this program. It closes when it is dropped.
+pub(crate) struct Door {
+    socket: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl Door {
+    /// Opens the door in the user's own folder. Nobody else can enter that folder, and nobody else is let in.
+    #[allow(clippy::disallowed_methods, reason = "makes a socket in the user's own folder")]
+    pub(crate) fn open(folder: &Path, rosters: Arc<Rosters>) -> io::Result<Self> {
+        make_private(folder)?;
+        let socket = folder.join(format!("{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(short(&std::fs::File::open(folder)?, &socket))?;
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600))?;
+        Ok(Self { socket, task: tokio::spawn(listen(listener, rosters)) })
+    }
+}
+
+impl Drop for Door {
+    #[allow(clippy::disallowed_methods, reason = "removes the socket that it made")]
+    fn drop(&mut self) {
+        self.task.abort();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Makes a folder that only its owner can enter.
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))
+}
+
+async fn listen(listener: UnixListener, rosters: Arc<Rosters>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let is_the_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
+        if is_the_user {
+            tokio::spawn(serve(stream, Arc::clone(&rosters)));
+        }
+    }
+}
+
+/// Serves one person. Whatever goes wrong ends with them.
+async fn serve(stream: UnixStream, rosters: Arc<Rosters>) -> Option<()> {
+    let (mut from, mut to) = stream.into_split();
+    let Frame::Request(json) = read(&mut from).await.ok()?? else { return None };
+    match serde_json::from_slice(&json).ok()? {
+        Request::List => {
+            let running: Vec<Running> = rosters.running().iter().map(|entry| listed(entry)).collect();
+            write(&mut to, &Frame::Processes(serde_json::to_vec(&running).ok()?)).await.ok()
+        }
+        Request::Attach { process, size, by } => {
+            let entry = rosters.running().into_iter().find(|entry| entry.facts().id == process);
+            match entry {
+                Some(entry) => hold(&entry, size, &by, from, &mut to).await.ok(),
+                None => write(&mut to, &Frame::Refused(b"It has ended.".to_vec())).await.ok(),
+            }
+        }
+    }
+}
+
+fn listed(entry: &ProcessEntry) -> Running {
+    let facts = entry.facts();
+    Running {
+        process: facts.id.clone(),
+        session: entry.session.clone(),
+        command: facts.command.clone(),
+        tty: facts.terminal,
+        started: facts.started.to_string(),
+    }
+}
+
+/// Passes on what the person types and what the process writes, until one of them leaves.
+async fn hold(
+    entry: &ProcessEntry,
+    size: Option<TerminalSize>,
+    by: &str,
+    from: impl AsyncRead + Unpin + Send + 'static,
+    to: &mut (impl tokio::io::AsyncWrite + Unpin),
+) -> io::Result<()> {
+    if let Some(size) = size {
+        // What has no terminal has no size.
+        let _ = entry.resize(size);
+    }
+    let Some((before, mut follow)) = entry.follow(by) else {
+        return write(to, &Frame::Refused(b"It has ended.".to_vec())).await;
+    };
+    write(to, &Frame::Output(before)).await?;
+    let mut typed = frames_of(from);
+    loop {
+        tokio::select! {
+            frame = typed.recv() => match frame {
+                Some(Frame::Input(bytes)) => {
+                    // A process that has no input, or doesn't read it, is no reason to stop watching it.
+                    let _ = entry.controls().write(&bytes).await;
+                }
+                Some(Frame::Size(json)) => {
+                    let _ = serde_json::from_slice(&json).map(|size| entry.resize(size));
+                }
+                Some(_) | None => return Ok(()),
+            },
+            piece = follow.next() => match piece {
+                Some(bytes) => write(to, &Frame::Output(bytes)).await?,
+                None => break,
+            },
+        }
+    }
+    entry.ended().await;
+    let code = entry.progress().borrow().end.as_ref().and_then(|end| end.code.clone().ok());
+    write(to, &Frame::Ended(code.unwrap_or(-1).to_string().into_bytes())).await
+}
+
+/// Reads messages on a task of its own, since a message must not be given up half read.
+fn frames_of(mut from: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Frame> {
+    let (sender, receiver) = mpsc::channel(16);
+    tokio::spawn(async move {
+        while let Ok(Some(frame)) = read(&mut from).await {
+            if sender.send(frame).await.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

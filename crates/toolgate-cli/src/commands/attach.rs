@@ -1,0 +1,93 @@
+//! `toolgate attach`: a person takes hold of a running process.
+
+use anstyle::Style;
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::{Setting, block_on};
+use crate::attach::{self, Found, Left};
+use crate::exit::Exit;
+use crate::terminal::{DIM, Table, paint, plain};
+use crate::wiring::person_name;
+
+/// Attach this terminal to a command that an agent has running: see its screen, type into it, and let go with Ctrl-].
+///
+/// Any Toolgate of yours that runs commands can be attached to. Without PROCESS it takes the only one there is, or lists
+/// them. That you took hold of it is on record; what you type isn't.
+///
+/// Examples:
+///   toolgate attach
+///   toolgate attach proc_01a1e18c1a7b7289b13056122f1dcff3
+///   toolgate attach --list
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Attach {
+    /// The process, or the beginning of its name.
+    process: Option<String>,
+    /// Only show which processes run.
+    #[arg(long)]
+    list: bool,
+}
+
+impl Attach {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let folder = setting.place.sources.doors();
+        block_on(async {
+            let found = attach::find_all(&folder).await?;
+            if self.list || setting.json {
+                return show(&found, setting.json);
+            }
+            let chosen = match self.choose(&found)? {
+                Some(chosen) => chosen,
+                None => {
+                    show(&found, false)?;
+                    bail!("several processes run; name the one to attach to")
+                }
+            };
+            hold(chosen).await
+        })?
+    }
+
+    /// The process that is meant; none when there are several to choose from.
+    fn choose<'a>(&self, found: &'a [Found]) -> Result<Option<&'a Found>> {
+        let is_meant = |one: &&Found| self.process.as_ref().is_none_or(|name| one.running.process.starts_with(name));
+        let mut meant = found.iter().filter(is_meant);
+        match (meant.next(), meant.next(), &self.process) {
+            (Some(one), None, _) => Ok(Some(one)),
+            (Some(_), Some(_), _) => Ok(None),
+            (None, _, Some(name)) => bail!("no running process is called {name}; `toolgate attach --list` shows them"),
+            (None, _, None) => bail!("no Toolgate of yours has a process running"),
+        }
+    }
+}
+
+async fn hold(chosen: &Found) -> Result<Exit> {
+    let words = format!("attached to {}: {}", chosen.running.process, plain(&chosen.running.command));
+    anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] lets go; the process goes on")));
+    match attach::attach(chosen, &person_name()).await? {
+        Left::Detached => {
+            anstream::eprintln!("\n{}", paint(DIM, "let go; the process goes on"));
+            Ok(Exit::Ok)
+        }
+        Left::Ended(code) => {
+            anstream::eprintln!("\n{}", paint(DIM, format!("the process ended with code {code}")));
+            Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
+        }
+    }
+}
+
+fn show(found: &[Found], json: bool) -> Result<Exit> {
+    let running: Vec<_> = found.iter().map(|found| &found.running).collect();
+    if json {
+        anstream::println!("{}", serde_json::to_string(&running)?);
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(&["process", "session", "started", "tty", "command"]);
+    for one in running {
+        let tty = if one.tty { "yes" } else { "" };
+        let cells = [one.process.clone(), plain(&one.session), one.started.clone(), tty.into(), plain(&one.command)];
+        table.row(cells.map(|cell| (cell, Style::new())));
+    }
+    table.print();
+    Ok(Exit::Ok)
+}

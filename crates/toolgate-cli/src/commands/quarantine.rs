@@ -1,0 +1,121 @@
+//! `toolgate quarantine`: what commands made and the workspace didn't get.
+
+use std::io::{Read, Write};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use toolgate_contract::{Content, Edit, Effect, Files, LINK_MODE};
+use toolgate_journal::{Held, Quarantine as Store};
+
+use super::Setting;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, paint, plain};
+use crate::wiring::roots;
+
+/// Look at what commands made and the workspace didn't get, and let it in.
+///
+/// Something is kept aside when policy denies its place, when somebody else changed it while the command ran, or when git, an
+/// editor or another agent would obey it.
+///
+/// Examples:
+///   toolgate quarantine list
+///   toolgate quarantine show call_0195… .envrc
+///   toolgate quarantine release call_0195… .envrc
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Quarantine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List what is kept aside, by call, with the reasons.
+    List,
+    /// Print one thing that is kept aside.
+    Show {
+        /// The call.
+        call: String,
+        /// Its path.
+        path: String,
+    },
+    /// Put something in place after all: you have looked at it.
+    Release {
+        /// The call.
+        call: String,
+        /// Its path.
+        path: String,
+        /// Replace what is there.
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+impl Quarantine {
+    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        let store = setting.place.state()?.quarantine()?;
+        match self.verb {
+            Verb::List => list(&store, setting.json),
+            Verb::Show { call, path } => show(&store, &call, &path),
+            Verb::Release { call, path, force } => release(&store, &call, &path, force, setting),
+        }
+    }
+}
+
+fn list(store: &Store, as_json: bool) -> Result<Exit> {
+    for call in store.calls()? {
+        let held = store.held(&call)?;
+        if as_json {
+            anstream::println!("{}", json!({ "call": call, "held": held }));
+            continue;
+        }
+        anstream::println!("{}", paint(BOLD, plain(&call)));
+        for Held { path, reason, .. } in &held {
+            anstream::println!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// One thing of a call's, and its bytes.
+fn find(store: &Store, call: &str, path: &str) -> Result<(Held, Vec<u8>)> {
+    let held = store.held(call)?.into_iter().find(|held| held.path == path);
+    let held =
+        held.with_context(|| format!("nothing of {call} is kept aside at {path}; `toolgate quarantine list`"))?;
+    let bytes = match (&held.name, held.mode) {
+        (Some(name), Some(LINK_MODE)) => store.room(call)?.link(name)?,
+        _ => {
+            let Some(mut file) = store.room(call)?.open(&held)? else {
+                bail!("The command removed {path} or made a folder of it, so there is no content to show.")
+            };
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).with_context(|| format!("{path} can't be read"))?;
+            bytes
+        }
+    };
+    Ok((held, bytes))
+}
+
+fn show(store: &Store, call: &str, path: &str) -> Result<Exit> {
+    let (_, bytes) = find(store, call, path)?;
+    std::io::stdout().write_all(&bytes).context("standard output can't be written")?;
+    Ok(Exit::Ok)
+}
+
+fn release(store: &Store, call: &str, path: &str, force: bool, setting: &Setting) -> Result<Exit> {
+    let (held, bytes) = find(store, call, path)?;
+    let files = roots(&setting.place, &setting.place.load()?.settings)?;
+    // What was noted there is only believed as far as it leads nowhere else.
+    let located = files.locate(vec![Effect::write(path), Effect::delete(path)])?;
+    let place = located.into_iter().find_map(|located| located.real).context("the path leads nowhere")?;
+    let before = files.content(&place, u64::MAX)?;
+    if before.is_some() && !force {
+        bail!("Something else is at {path} by now. Add --force to replace it.");
+    }
+    let after = Some(Content { bytes: bytes.into(), mode: held.mode });
+    files.apply(&[Edit { place, before, after }], "release", &mut || Ok(()))?;
+    store.take_out(call, &held)?;
+    anstream::println!("Put {} in place.", paint(BOLD, plain(path)));
+    Ok(Exit::Ok)
+}

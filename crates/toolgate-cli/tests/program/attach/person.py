@@ -1,0 +1,51 @@
+# Attaches to the only process there is, twice, each time on a terminal of another size.
+import fcntl, os, pty, select, signal, struct, subprocess, sys, termios
+
+
+def resize(terminal, rows, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def attach(rows, columns):
+    ours, theirs = pty.openpty()
+    resize(ours, rows, columns)
+    person = subprocess.Popen([sys.argv[1], "attach"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    return person, ours
+
+
+def until(terminal, words):
+    seen = b""
+    while words not in seen:
+        if not select.select([terminal], [], [], 60)[0]:
+            sys.exit(f"waited in vain for {words}: {seen}")
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            piece = b""
+        if not piece:
+            sys.exit(f"ended before {words}: {seen}")
+        seen += piece
+
+
+person, terminal = attach(30, 100)
+until(terminal, b"Ctrl-] lets go")
+until(terminal, b">>> ")
+os.write(terminal, b"import os; print('size', *os.get_terminal_size())\r")
+until(terminal, b"size 100 30")
+resize(terminal, 40, 120)
+person.send_signal(signal.SIGWINCH)
+os.write(terminal, b"import time; time.sleep(0.5); print('size', *os.get_terminal_size())\r")
+until(terminal, b"size 120 40")
+os.write(terminal, b"\x1d")
+until(terminal, b"the process goes on")
+if person.wait(60) != 0:
+    sys.exit("letting go is no failure")
+
+person, terminal = attach(24, 80)
+until(terminal, b"size 120 40")
+os.write(terminal, b"exit(7)\r")
+until(terminal, b"ended with code 7")
+if person.wait(60) != 7:
+    sys.exit("the code of the process is the code of the program")
+print("let go, came back, ended")

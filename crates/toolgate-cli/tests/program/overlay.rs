@@ -1,0 +1,223 @@
+//! What commands change: put in place when they end, as one change, judged, recorded, and undone exactly.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::world::{PROGRAM, World};
+
+fn shell(world: &World, command: &str) -> Value {
+    let reply = world.run(&["--json", "call", "--approve", "shell", &json!({ "command": command }).to_string()]).json();
+    assert_eq!(reply["ok"], json!(true), "{command}: {reply}");
+    reply
+}
+
+/// Everything in the workspace but the record: path, mode, and content or target.
+fn everything(world: &World) -> BTreeMap<String, String> {
+    fn collect(folder: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if name == ".toolgate" {
+                continue;
+            }
+            let facts = std::fs::symlink_metadata(&entry).unwrap();
+            let content = match facts.file_type() {
+                kind if kind.is_symlink() => format!("-> {}", std::fs::read_link(&entry).unwrap().display()),
+                kind if kind.is_file() => String::from_utf8_lossy(&std::fs::read(&entry).unwrap()).into_owned(),
+                kind if kind.is_fifo() => "pipe".into(),
+                _ => "folder".into(),
+            };
+            if facts.is_dir() {
+                collect(&entry, root, found);
+            }
+            found.insert(name, format!("{:o} {content}", facts.mode()));
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(&world.workspace(), &world.workspace(), &mut found);
+    found
+}
+
+fn undo(world: &World, reply: &Value) {
+    let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("\"refused\": []"), "{said:?}");
+}
+
+/// What the same command leaves where nothing is kept apart, and what undo leaves of it, are compared exactly.
+#[test]
+fn a_commands_changes_are_those_of_a_plain_run_and_undo_brings_everything_back() {
+    for command in [
+        "sed -i s/one/1/ a.txt",
+        "rm a.txt && rm -r dir",
+        "mv a.txt b.txt && mv dir elsewhere",
+        "chmod 700 a.txt dir && chmod 600 run.sh",
+        "ln -s a.txt link && ln -sfn /nowhere old-link && rm dir/link",
+        "mkdir -p new/deep/empty && mkfifo new/pipe && echo x > new/deep/f && chmod 555 new/deep",
+        "rm -r dir && echo now-a-file > dir",
+        "rm a.txt && mkdir a.txt && echo deep > a.txt/f",
+        "mv dir tmp && mkdir dir && echo other > dir/x && rm -r tmp",
+        "printf 'same content' > kept.txt; touch a.txt; echo more >> a.txt; echo less > a.txt",
+        "for i in $(seq 1 300); do echo $i > f$i; done; ln f1 hard; rm f2",
+        "npm pack --version > version; mkdir -p node_modules/.bin && ln -s ../tool/cli.js node_modules/.bin/tool",
+        "exit 7",
+    ] {
+        let [apart, plain] = [(); 2].map(|()| {
+            let world = World::new().file("a.txt", "one\ntwo\n").file("dir/x", "x").file("dir/deep/y", "y");
+            let world = world.file("run.sh", "#!/bin/sh\n").file("kept.txt", "same content");
+            let script = "chmod 755 run.sh; ln -s x dir/link; ln -s y old-link; mkdir empty; mkfifo pipe";
+            assert_eq!(world.shell(script).code, 0);
+            world
+        });
+        let before = everything(&apart);
+        let reply = shell(&apart, command);
+        plain.shell(command);
+        assert_eq!(everything(&apart), everything(&plain), "{command}: {reply}");
+        if before != everything(&apart) {
+            assert!(!reply["artifacts"]["files_changed"].as_array().unwrap().is_empty(), "{command}: {reply}");
+            undo(&apart, &reply);
+        }
+        assert_eq!(everything(&apart), before, "undo of {command}");
+        let layers = std::fs::read_dir(apart.workspace().join(".toolgate/layers")).unwrap().count();
+        assert_eq!(layers, 0, "nothing is left of the layers: {command}");
+    }
+}
+
+#[test]
+fn a_git_commit_is_undone_to_the_last_reference() {
+    let world = World::new().file("a.txt", "one\n");
+    let git = "git -c user.name=a -c user.email=a@example.com";
+    assert_eq!(world.shell(&format!("git init -q . && git add a.txt && {git} commit -qm one")).code, 0);
+    let before = everything(&world);
+    let reply =
+        shell(&world, &format!("echo two >> a.txt && {git} commit -qam two && git tag v2 && git mv a.txt b.txt"));
+    assert_eq!(world.shell("git log --format=%s").out, "two\none\n");
+    undo(&world, &reply);
+    assert_eq!(everything(&world), before);
+    assert_eq!(world.shell("git fsck && git status --short -uno && git log --format=%s").out, "one\n");
+}
+
+#[test]
+fn hard_links_and_times_stay() {
+    let world = World::new().file("a.txt", "one\n");
+    let reply =
+        shell(&world, "echo x > f; ln f g; touch -d 2001-02-03T04:05:06Z f a.txt; mkdir d; touch -d 2002-01-01Z d");
+    let facts = |name: &str| std::fs::metadata(world.workspace().join(name)).unwrap();
+    assert_eq!((facts("f").ino(), facts("f").nlink()), (facts("g").ino(), 2), "{reply}");
+    assert_eq!((facts("f").mtime(), facts("a.txt").mtime()), (981_173_106, 981_173_106));
+    assert_eq!(facts("d").mtime(), 1_009_843_200);
+}
+
+#[test]
+fn a_change_can_be_seen_and_undone_twice() {
+    let world = World::new().file("a.txt", "one\n");
+    let reply = shell(&world, "sed -i s/one/1/ a.txt; echo new > b.txt");
+    assert_eq!(reply["payload"]["changes"]["paths"], json!(["~a.txt", "+b.txt"]), "{reply}");
+    assert_eq!(reply["payload"]["changes"]["created"], json!(1));
+    let said = world.run(&["changes"]);
+    for words in ["a.txt", "-one", "+1", "b.txt", "+new", reply["tool_call_id"].as_str().unwrap()] {
+        assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+    undo(&world, &reply);
+    assert_eq!(world.read("a.txt"), "one\n");
+    let undone = world.run(&["--json", "changes", "last"]);
+    let call = undone.json()["call"].as_str().unwrap().to_owned();
+    assert_eq!(world.run(&["undo", &call]).code, 0);
+    assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("1\n", "new\n"));
+}
+
+#[test]
+fn a_place_that_policy_denies_is_kept_aside_and_nothing_else_is_lost() {
+    let rules = "[[rules]]\ndecision = 'deny'\npath = 'generated/**'\naccess = ['write', 'delete']\n";
+    let world = World::new().file("toolgate.toml", rules);
+    let program = "import os; os.mkdir('gen' + 'erated'); open('gen' + 'erated/2.sql', 'w').write('new'); \
+                   open('.en' + 'v', 'w').write('T=1'); open('fine.txt', 'w').write('fine')";
+    let reply = shell(&world, &format!("python3 -c \"{program}\""));
+    assert_eq!(world.read("fine.txt"), "fine");
+    let aside = reply["payload"]["changes"]["kept_aside"].to_string();
+    assert!(aside.contains("generated/2.sql") && aside.contains(".env") && aside.contains("policy"), "{reply}");
+    assert!(!world.workspace().join(".env").exists() && !world.workspace().join("generated/2.sql").exists());
+    let call = reply["tool_call_id"].as_str().unwrap();
+    let kept = world.workspace().join(".toolgate/quarantine").join(call);
+    let texts: Vec<String> = ["0", "2"].map(|name| std::fs::read_to_string(kept.join(name)).unwrap()).into();
+    assert_eq!(texts, ["T=1", "new"]);
+    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn what_somebody_else_changed_meanwhile_stays_theirs() {
+    let world = World::new().file("a.txt", "one\n").file("b.txt", "one\n").file("gone.txt", "x");
+    let command = "echo mine > a.txt; echo mine > b.txt; rm gone.txt; echo new > c.txt; touch started; \
+                   until ls | grep -q ^seen; do sleep 0.05; done";
+    let args = json!({ "command": command, "timeout_seconds": 60 }).to_string();
+    let mut command = world.command(PROGRAM);
+    command.args(["--json", "call", "--approve", "shell", &args]).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let layers = world.workspace().join(".toolgate/layers");
+    let has_started = || {
+        let entries = std::fs::read_dir(&layers).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.path().join("changes-0/started").exists())
+    };
+    while !has_started() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    world.put(&world.workspace().join("a.txt"), "theirs\n");
+    world.put(&world.workspace().join("gone.txt"), "theirs\n");
+    // The command sees new files of others below its layer.
+    world.put(&world.workspace().join("seen"), "");
+    let output = child.wait_with_output().unwrap();
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((world.read("a.txt").as_str(), world.read("gone.txt").as_str()), ("theirs\n", "theirs\n"), "{reply}");
+    assert_eq!((world.read("b.txt").as_str(), world.read("c.txt").as_str()), ("mine\n", "new\n"), "{reply}");
+    let aside = reply["payload"]["changes"]["kept_aside"].to_string();
+    assert!(aside.contains("a.txt") && aside.contains("gone.txt") && aside.contains("somebody else"), "{reply}");
+}
+
+#[test]
+fn a_planted_link_is_applied_as_a_link_and_no_tool_follows_it_out() {
+    let world = World::new();
+    world.put(&world.home().join("secret"), "correct-horse");
+    let reply = shell(&world, "ln -s ../home/secret inside; ln -s ../home out");
+    assert_eq!(std::fs::read_link(world.workspace().join("inside")).unwrap(), Path::new("../home/secret"), "{reply}");
+    for (tool, args) in [
+        ("read", json!({ "path": "inside" })),
+        ("read", json!({ "path": "out/secret" })),
+        ("write", json!({ "path": "out/planted", "content": "x" })),
+    ] {
+        let reply = world.call(tool, args);
+        assert_eq!(reply["error"]["code"], json!("path_outside_workspace"), "{reply}");
+    }
+    assert!(!world.home().join("planted").exists());
+}
+
+#[test]
+fn a_command_that_is_stopped_leaves_what_it_did_and_undo_covers_it() {
+    let world = World::new().file("a.txt", "one\n");
+    let args = json!({ "command": "echo two > a.txt; sleep 100", "timeout_seconds": 1 });
+    let reply = world.call("shell", args);
+    assert_eq!(reply["payload"]["exit_code"], json!(124), "{reply}");
+    assert_eq!(world.read("a.txt"), "two\n");
+    undo(&world, &reply);
+    assert_eq!(world.read("a.txt"), "one\n");
+}
+
+#[test]
+fn layers_can_be_turned_off_by_the_user_and_not_by_the_workspace() {
+    let world = World::new().file("a.txt", "one\n").file("toolgate.toml", "[commands]\noverlay = 'off'\n");
+    assert!(shell(&world, "echo 2 > a.txt")["payload"]["changes"].is_object());
+    world.put(&world.user_config(), "[commands]\noverlay = 'off'\n");
+    let reply = shell(&world, "echo 3 > a.txt");
+    assert_eq!(world.read("a.txt"), "3\n");
+    assert_eq!(reply["artifacts"]["files_changed"], json!([]), "{reply}");
+}
+
+#[test]
+fn what_is_more_than_the_quota_is_said() {
+    let world = World::new().file("a.txt", vec![b'a'; 60_000]).file("b.txt", vec![b'b'; 60_000]);
+    world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
+    let reply = shell(&world, "rm a.txt b.txt");
+    let notes = reply["payload"]["changes"]["notes"].to_string();
+    assert!(notes.contains("1 of these can't be taken back"), "{reply}");
+}

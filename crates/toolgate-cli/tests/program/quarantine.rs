@@ -1,0 +1,95 @@
+//! What commands leave for git, editors and other agents to obey is kept aside, and git works all the same.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const GIT: &str = "git -c user.name=a -c user.email=a@example.com -c init.defaultBranch=main";
+
+fn shell(world: &World, command: &str) -> Value {
+    let reply = world.run(&["--json", "call", "--approve", "shell", &json!({ "command": command }).to_string()]).json();
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{command}: {reply}");
+    reply
+}
+
+fn kept_aside(reply: &Value) -> String {
+    let aside = reply["payload"]["changes"]["kept_aside"].as_array().cloned().unwrap_or_default();
+    aside.iter().map(|one| one["path"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn git_makes_commits_repositories_worktrees_and_clones() {
+    let world = World::new().file("a.txt", "one\n").file(".gitignore", "out/\n");
+    for command in [
+        format!("{GIT} init -q ."),
+        format!("git add -A && {GIT} commit -qm first"),
+        format!("echo two >> a.txt && git mv a.txt b.txt && {GIT} commit -qam second && git status --short"),
+        "git checkout -q -b other && git checkout -q - && git branch -d other".into(),
+        format!(
+            "echo x >> b.txt && {GIT} stash -q && git diff --exit-code && {GIT} stash pop -q && git checkout -q b.txt"
+        ),
+        "git worktree add -q tree && git -C tree status --short && ls tree/b.txt".into(),
+        format!("{GIT} init -q nested && cd nested && echo n > n && git add n && {GIT} commit -qm nested"),
+        "git clone -q . out/clone && git -C out/clone log --oneline".into(),
+        "git clone -q --bare . out/bare.git && git -C out/bare.git --git-dir=. log --oneline".into(),
+        format!(
+            "mkdir -p moved/deep && echo m > moved/deep/m && git add moved && {GIT} commit -qm m && git mv moved renamed"
+        ),
+    ] {
+        let reply = shell(&world, &command);
+        assert_eq!(kept_aside(&reply), "", "{command}: {reply}");
+    }
+    let said = world.shell(
+        "git log --oneline | wc -l && git fsck && git -C tree log --oneline && git -C nested log -1 --format=%s",
+    );
+    assert!(said.code == 0 && said.out.contains("nested"), "{said:?}");
+    assert_eq!(world.shell("git -C out/clone log -1 --format=%s; cat .git/config").code, 0);
+}
+
+#[test]
+fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
+    let planted = "git init -q new && printf '#!/bin/sh\\n' > new/.git/hooks/post-checkout && chmod +x new/.git/hooks/post-checkout; \
+                   git init -q odd && git -C odd config core.fsmonitor ./evil; \
+                   git init -q --bare bare && git --git-dir=bare config core.sshCommand evil && echo x > bare/hooks/update; \
+                   mkdir -p link .vscode .claude .cursor/rules && echo 'gitdir: /etc' > link/.git; \
+                   echo 'export X=1' > .envrc; echo '{}' > .vscode/tasks.json; echo '{}' > .mcp.json; \
+                   echo '{}' > .claude/settings.json; echo x > .cursor/rules/a.mdc; echo fine > fine.txt";
+    // What is read out of a command is refused before it runs; a script is read by nobody.
+    let world = World::new().file("plant.sh", planted);
+    let reply = shell(&world, "sh ./plant.sh");
+    assert_eq!(
+        kept_aside(&reply),
+        ".claude/settings.json .cursor/rules/a.mdc .envrc .mcp.json .vscode/tasks.json bare/config bare/hooks/update \
+         link/.git new/.git/hooks/post-checkout odd/.git/config",
+        "{reply}"
+    );
+    assert_eq!(world.read("fine.txt"), "fine\n");
+    for path in [".envrc", "new/.git/hooks/post-checkout", "odd/.git/config", "bare/hooks/update"] {
+        assert!(!world.workspace().join(path).exists(), "{path}");
+    }
+    assert!(world.workspace().join("new/.git/HEAD").exists());
+    let call = reply["tool_call_id"].as_str().unwrap();
+    let listed = world.run(&["quarantine", "list"]);
+    assert!(listed.out.contains(call) && listed.out.contains("direnv runs it"), "{listed:?}");
+    assert_eq!(world.run(&["quarantine", "show", call, ".envrc"]).out, "export X=1\n");
+    let said = world.run(&["quarantine", "release", call, ".envrc"]);
+    assert_eq!((said.code, world.read(".envrc").as_str()), (0, "export X=1\n"), "{said:?}");
+    assert!(!world.run(&["quarantine", "list"]).out.contains(".envrc"));
+    world.put(&world.workspace().join(".mcp.json"), "mine");
+    assert_ne!(world.run(&["quarantine", "release", call, ".mcp.json"]).code, 0, "what is there stays");
+    assert_eq!(world.read(".mcp.json"), "mine");
+}
+
+#[test]
+fn the_user_can_have_it_reported_or_left_alone() {
+    for (setting, notes) in [("report", true), ("off", false)] {
+        let world = World::new();
+        world.put(&world.user_config(), format!("[commands]\nquarantine = '{setting}'\n"));
+        let reply = shell(&world, "mkdir .vscode && echo x > .vscode/tasks.json");
+        assert_eq!(world.read(".vscode/tasks.json"), "x\n", "{reply}");
+        assert_eq!(reply["payload"]["changes"]["notes"].to_string().contains("editors run"), notes, "{reply}");
+        world.put(&world.workspace().join("plant.sh"), "git init -q new && echo x > new/.git/hooks/update");
+        let hook = shell(&world, "sh ./plant.sh");
+        assert!(kept_aside(&hook).contains("hooks/update"), "policy still guards hooks: {hook}");
+    }
+}

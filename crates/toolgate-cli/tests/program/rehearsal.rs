@@ -1,0 +1,105 @@
+//! Rehearsed commands: nothing changes, what would is shown, and exactly that can be committed, once.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn rehearse(world: &World, command: &str) -> Value {
+    let reply = world.call("shell", json!({ "command": command, "rehearse": true }));
+    assert_eq!(reply["ok"], json!(true), "{reply}");
+    reply["payload"].clone()
+}
+
+fn world() -> World {
+    World::new().file("a.txt", "one\ntwo\n").file("old.txt", "x\n")
+}
+
+fn run_of(world: &World) -> String {
+    world.last_run().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_rehearsal_shows_the_diff_and_its_commit_makes_exactly_that_change_once() {
+    let world = world();
+    let payload =
+        rehearse(&world, "sed -i s/two/2/ a.txt; echo n > new.txt; cat a.txt; head -c 2000000 /dev/zero > big");
+    assert_eq!(payload["stdout"], json!("one\n2\n"));
+    let changes = &payload["changes"];
+    assert_eq!(changes["paths"], json!(["~a.txt", "+big", "+new.txt"]), "{payload}");
+    let diff = changes["diff"].as_str().unwrap();
+    for words in ["-two", "+2", "+n", "big: nothing becomes a file of 2000000 bytes"] {
+        assert!(diff.contains(words), "{words}: {diff}");
+    }
+    assert_eq!(world.read("a.txt"), "one\ntwo\n");
+    assert!(!world.workspace().join("new.txt").exists());
+    let args = json!({ "rehearsal": changes["rehearsal"] }).to_string();
+    let elsewhere = world.run(&["--json", "call", "commit", &args]).json();
+    assert_eq!(elsewhere["error"]["code"], json!("not_found"), "another run can't: {elsewhere}");
+    let run = run_of_first(&world);
+    let reply = world.run(&["--json", "call", "--run", &run, "commit", &args]).json();
+    assert_eq!(reply["payload"]["committed"], json!(["a.txt", "big", "new.txt"]), "{reply}");
+    assert_eq!((world.read("a.txt").as_str(), world.read("new.txt").as_str()), ("one\n2\n", "n\n"));
+    let again = world.run(&["--json", "call", "--run", &run, "commit", &args]).json();
+    assert_eq!(again["error"]["code"], json!("not_found"), "{again}");
+    assert_eq!(world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]).code, 0);
+    assert_eq!(world.read("a.txt"), "one\ntwo\n");
+    assert!(!world.workspace().join("new.txt").exists() && !world.workspace().join("big").exists());
+}
+
+/// The run of the first call.
+fn run_of_first(world: &World) -> String {
+    let mut runs: Vec<_> =
+        std::fs::read_dir(world.workspace().join(".toolgate/runs")).unwrap().map(|run| run.unwrap()).collect();
+    runs.sort_by_key(|run| run.file_name());
+    runs[0].file_name().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_commit_is_refused_where_a_file_has_changed_since_and_where_policy_denies_or_asks() {
+    let world = world();
+    let payload = rehearse(&world, "echo mine > a.txt; echo new > new.txt");
+    world.put(&world.workspace().join("a.txt"), "theirs\n");
+    let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
+    assert_eq!((said.code, world.read("a.txt").as_str()), (1, "theirs\n"), "{said:?}");
+    assert!(
+        said.err.contains("changed since the rehearsal") && !world.workspace().join("new.txt").exists(),
+        "{said:?}"
+    );
+
+    let payload = rehearse(&world, "python3 -c \"open('.en' + 'v', 'w').write('x')\"; echo new > new.txt");
+    let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(!world.workspace().join(".env").exists() && !world.workspace().join("new.txt").exists());
+
+    let payload = rehearse(&world, "for i in $(seq 30); do echo $i > f$i; done");
+    let args = json!({ "rehearsal": payload["changes"]["rehearsal"] }).to_string();
+    let asked = world.run(&["--json", "call", "--run", &run_of(&world), "commit", &args]).json();
+    assert_eq!(asked["error"]["code"], json!("approval_required"), "{asked}");
+    let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
+    assert_eq!((said.code, world.read("f30").as_str()), (0, "30\n"), "{said:?}");
+}
+
+#[test]
+fn a_person_can_rehearse_and_commit_from_the_shell() {
+    let world = world();
+    let said = world.run(&["sandbox", "--rehearse", "--", "sh", "-c", "sed -i s/two/2/ a.txt; rm old.txt"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let (_, handle) = said.err.trim().rsplit_once("toolgate commit ").unwrap();
+    assert_eq!(world.run(&["commit", handle.trim()]).code, 0);
+    assert_eq!(world.read("a.txt"), "one\n2\n");
+    assert!(!world.workspace().join("old.txt").exists());
+    let said = world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo three > a.txt"]);
+    assert_eq!((said.code, world.read("a.txt").as_str()), (0, "three\n"), "{said:?}");
+    assert_eq!(world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo four > a.txt; false"]).code, 1);
+    assert_eq!(world.read("a.txt"), "three\n", "what failed isn't committed");
+}
+
+#[test]
+fn a_rehearsal_is_judged_like_the_command_itself() {
+    let world = world();
+    let refused =
+        world.run(&["--preset", "read-only", "--json", "call", "shell", r#"{"command":"touch x","rehearse":true}"#]);
+    assert_eq!(refused.json()["error"]["code"], json!("policy_denied"), "{refused:?}");
+    let strange = world.call("commit", json!({ "rehearsal": "../../home" }));
+    assert_eq!(strange["error"]["code"], json!("not_found"), "{strange}");
+}

@@ -1,0 +1,171 @@
+//! The processes of one session, as a cleared tool sees them. Every command is one; whichever call started it, any call of
+//! the session can go on with it, and nobody else's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::{ArtifactRef, BoxFuture, Controls, Enforced, Order, Settled, Stream, ToolError};
+
+/// The processes of a session.
+pub trait ProcessTable: Send + Sync {
+    /// Starts a command that is killed after `longest`. It belongs to the session at once, so whoever starts it for one call
+    /// has to end it with that call; [`Attached`] does.
+    fn start(&self, order: Order, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn SessionProcess>, ToolError>>;
+    /// The process with this handle, running or ended.
+    fn find(&self, process: &str) -> Result<Arc<dyn SessionProcess>, ToolError>;
+    /// All of them, oldest first.
+    fn all(&self) -> Vec<Arc<dyn SessionProcess>>;
+    /// How long a process may go on without its call.
+    fn longest(&self) -> Duration;
+}
+
+/// A process of the session: one that runs, or one that has ended and can still be read.
+pub trait SessionProcess: Send + Sync {
+    /// What doesn't change about it.
+    fn facts(&self) -> &ProcessFacts;
+    /// How far it has come. Whoever waits for more is woken by this.
+    fn progress(&self) -> watch::Receiver<Progress>;
+    /// At most so many bytes of a stream, redacted, from a position on.
+    fn read(&self, stream: Stream, from: u64, most: usize) -> Result<Vec<u8>, ToolError>;
+    /// All of a stream, as far as it can be shown, once it has ended.
+    fn whole(&self, stream: Stream) -> Result<Whole, ToolError>;
+    /// What was written last and might still turn out to be a secret, as it would be shown now. It is part of no stream yet.
+    fn unfinished(&self, stream: Stream) -> Vec<u8>;
+    /// What its terminal shows, if it has one.
+    fn screen(&self) -> Option<Screen>;
+    /// Whether a secret was replaced in its output.
+    fn is_redacted(&self) -> bool;
+    /// Where the last reader of both streams got to.
+    fn read_so_far(&self) -> [u64; 2];
+    /// Remembers how far both streams were read.
+    fn have_read(&self, to: [u64; 2]);
+    /// The ways to act on it.
+    fn controls(&self) -> Arc<dyn Controls>;
+    /// Lets it go on without its call. False if it has ended already.
+    fn detach(&self) -> bool;
+    /// Kills it and everything that it started. Returns when all are gone.
+    fn stop(&self) -> BoxFuture<'_, ()>;
+    /// Begins to kill it, and lets go of it when it is gone.
+    fn abandon(&self);
+}
+
+/// What doesn't change about a process.
+#[derive(Debug, Clone)]
+pub struct ProcessFacts {
+    /// Its handle.
+    pub id: String,
+    /// The command line.
+    pub command: String,
+    /// The folder that it was started in, as the caller would write it.
+    pub workdir: String,
+    /// When it was started.
+    pub started: Timestamp,
+    /// Whether it has a terminal.
+    pub terminal: bool,
+    /// Which guarantees hold.
+    pub enforced: Enforced,
+}
+
+/// How far a process has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes on standard output, redacted.
+    pub stdout: u64,
+    /// Bytes on standard error, redacted.
+    pub stderr: u64,
+    /// Changes with every piece of output, also while it is held back.
+    pub pieces: u64,
+    /// How it ended, once it and everything that it started are gone.
+    pub end: Option<End>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its code as a shell would give it, or what kept it from having one.
+    pub code: Result<i32, String>,
+    /// Why it was stopped, if it didn't end by itself.
+    pub stopped: Option<Stopped>,
+    /// How long it ran.
+    pub duration: Duration,
+    /// The streams that were too long to keep at hand, whole.
+    pub refs: Vec<ArtifactRef>,
+    /// What became of what it changed.
+    pub changes: Option<Settled>,
+}
+
+/// Why a process was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Its time was up.
+    Time,
+    /// It wrote more than can be kept.
+    Output,
+    /// Somebody wanted it, or its session ended.
+    Request,
+}
+
+/// A stream as it can be shown: whole, or its beginning and its end with what lies between stored.
+#[derive(Debug, Clone, Default)]
+pub struct Whole {
+    /// The text; where something is missing, beginning and end are joined without a mark.
+    pub text: String,
+    /// What is missing, and where it is.
+    pub missing: Option<Missing>,
+}
+
+/// A part of a text that isn't there because all of the text is stored already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Lines that are missing.
+    pub lines: u64,
+    /// Bytes that are missing.
+    pub bytes: u64,
+    /// All of the text.
+    pub artifact: ArtifactRef,
+}
+
+/// What a terminal shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Screen {
+    /// Its lines, without what is empty at their ends.
+    pub text: String,
+    /// The line of the cursor, from 1.
+    pub row: u16,
+    /// The column of the cursor, from 1.
+    pub column: u16,
+}
+
+/// A process as the call holds it that started it: unless it is let go on, it ends with the call.
+pub struct Attached(Option<Arc<dyn SessionProcess>>);
+
+impl Attached {
+    /// Holds on to a process.
+    pub fn new(process: Arc<dyn SessionProcess>) -> Self {
+        Self(Some(process))
+    }
+
+    /// The process.
+    pub fn process(&self) -> &dyn SessionProcess {
+        self.0.as_deref().expect("it is only taken by value")
+    }
+
+    /// Lets it go on as a process of the session. Gives it back if it has ended already.
+    pub fn detach(mut self) -> Result<Arc<dyn SessionProcess>, Self> {
+        match self.0.take() {
+            Some(process) if process.detach() => Ok(process),
+            ended => Err(Self(ended)),
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(process) = &self.0 {
+            process.abandon();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Files that programs obey without asking anybody: git's hooks, an editor's tasks, another agent's configuration. The list is
+//! data, `obeyed.toml`, with its own examples. What git itself writes when a repository is made passes: its configuration as
+//! long as it says ordinary things, see [`odd_in_git_config`].
+
+mod git_config;
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+pub use self::git_config::odd_in_git_config;
+use crate::error::Fault;
+use crate::path_glob::{Letters, PathGlob, PathSet};
+
+/// A file that is obeyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Obeyed {
+    /// By whom, in a sentence.
+    pub reason: &'static str,
+    /// Whether there is a harmless sort of it.
+    pub kind: ObeyedKind,
+}
+
+/// Whether there is a harmless sort of a file that is obeyed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObeyedKind {
+    /// There is none.
+    #[default]
+    Always,
+    /// A repository's configuration: harmless if it says ordinary things.
+    GitConfig,
+    /// A file that says where something of git's is: harmless if that is in the workspace.
+    GitLink,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    reason: String,
+    paths: Vec<String>,
+    #[serde(default)]
+    except: Vec<String>,
+    #[serde(default)]
+    alone: bool,
+    #[serde(default)]
+    kind: ObeyedKind,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tried by the tests"))]
+    #[serde(rename = "match")]
+    matches: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tried by the tests"))]
+    no_match: Vec<String>,
+}
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct List {
+        place: Vec<Entry>,
+    }
+    toml::from_str::<List>(include_str!("obeyed.toml")).expect("the built-in list is tested").place
+});
+
+/// Each entry's patterns, and its exceptions.
+static SETS: LazyLock<Vec<(PathSet, PathSet)>> = LazyLock::new(|| {
+    let set = |patterns: &[String], build: fn(&str, Letters) -> Result<PathGlob, Fault>| {
+        let globs: Vec<_> =
+            patterns.iter().map(|path| build(path, Letters::Folded).expect("the list is tested")).collect();
+        PathSet::new(Letters::Folded, globs.iter().map(|glob| (0, glob))).expect("the list is tested")
+    };
+    let sets = |entry: &Entry| {
+        let build = if entry.alone { PathGlob::alone } else { PathGlob::new };
+        (set(&entry.paths, build), set(&entry.except, PathGlob::alone))
+    };
+    ENTRIES.iter().map(sets).collect()
+});
+
+/// Whether programs would obey a file at this path, relative to the workspace. Folders by themselves are obeyed by nobody.
+pub fn obeyed(path: &str) -> Option<Obeyed> {
+    let matches = |(set, except): &&(PathSet, PathSet)| set.is_match(path) && !except.is_match(path);
+    let index = SETS.iter().position(|sets| matches(&sets))?;
+    let Entry { reason, kind, .. } = &ENTRIES[index];
+    Some(Obeyed { reason, kind: *kind })
+}
+
+/// Whether a path is one of those that git obeys, harmless or not. Policy guards these against every tool; what git itself
+/// leaves there when it makes a repository is let through by what it holds.
+pub fn is_gits_own(path: &str) -> bool {
+    let is_gits = |entry: &Entry| entry.kind != ObeyedKind::Always || entry.reason.starts_with("git ");
+    ENTRIES.iter().zip(SETS.iter()).any(|(entry, (set, _))| is_gits(entry) && set.is_match(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_keeps_to_its_examples() {
+        for (entry, (set, except)) in ENTRIES.iter().zip(SETS.iter()) {
+            let matches = |path: &String| set.is_match(path) && !except.is_match(path);
+            assert!(!entry.matches.is_empty() && !entry.no_match.is_empty(), "{}", entry.reason);
+            entry.matches.iter().for_each(|path| assert!(matches(path), "{path}: {}", entry.reason));
+            entry.no_match.iter().for_each(|path| assert!(!matches(path), "{path}: {}", entry.reason));
+        }
+    }
+
+    #[test]
+    fn ordinary_files_are_obeyed_by_nobody() {
+        for path in ["src/main.rs", ".git/index", ".git/HEAD", ".gitignore", "package.json", ".github/workflows/a.yml"]
+        {
+            assert_eq!(obeyed(path), None, "{path}");
+        }
+        assert_eq!(obeyed("new/.git/config").unwrap().kind, ObeyedKind::GitConfig);
+        assert_eq!(obeyed("tree/.git").unwrap().kind, ObeyedKind::GitLink);
+        assert!(is_gits_own("new/.git/hooks/update.sample") && is_gits_own(".git/config") && !is_gits_own(".envrc"));
+    }
+}

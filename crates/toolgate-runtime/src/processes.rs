@@ -1,0 +1,134 @@
+//! The processes of sessions. Every command is one, from its start to its end, whether its call waits for it or not:
+//!
+//! ```text
+//!  shell ── Hands::start ──▶ Runner ──▶ Process (confined)
+//!                              │            │ output
+//!                              ▼            ▼
+//!                Roster ◀── Entry ◀────── tend: redact ─▶ spool, screen ─▶ whoever waits, watches or is attached
+//! ```
+//!
+//! One task tends to each process. It alone listens to it and sees to its end, so that what has to be done when a command
+//! has ended is done in one place. When the session's [`Roster`] goes, everything on it is killed.
+
+mod entry;
+mod follow;
+mod screen;
+mod shown;
+mod spool;
+mod tend;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use toolgate_contract::{ErrorCode, SessionProcess, ToolError};
+
+pub use entry::Entry;
+pub(crate) use entry::New;
+pub use follow::Follow;
+pub(crate) use shown::Shown;
+pub(crate) use tend::{Tending, tend};
+
+/// Processes that have ended and can still be read.
+const ENDED_KEPT: usize = 16;
+
+/// The processes of one session: those that run, and the last of those that have ended.
+#[derive(Default)]
+pub struct Roster {
+    entries: Mutex<Vec<Arc<Entry>>>,
+    running: Arc<AtomicU64>,
+}
+
+impl Roster {
+    /// Takes a place among the running, if there is one.
+    pub(crate) fn slot(&self, most: u64) -> Result<Slot, ToolError> {
+        let taken =
+            self.running.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| (now < most).then_some(now + 1));
+        match taken {
+            Ok(_) => Ok(Slot(Arc::clone(&self.running))),
+            Err(_) => Err(ToolError::new(
+                ErrorCode::LimitReached,
+                format!("This session has {most} processes already, and may have no more (`processes.most`)."),
+            )
+            .with_hint(
+                "Stop one that is no longer needed: `process` with `action` `list` shows them, `stop` ends one.",
+            )),
+        }
+    }
+
+    pub(crate) fn add(&self, entry: Arc<Entry>) {
+        let mut entries = self.entries();
+        entries.push(entry);
+        let ended = entries.iter().filter(|entry| entry.has_ended()).count();
+        if let (true, Some(oldest)) = (ended > ENDED_KEPT, entries.iter().position(|entry| entry.has_ended())) {
+            entries.remove(oldest);
+        }
+    }
+
+    pub(crate) fn remove(&self, process: &str) {
+        self.entries().retain(|entry| entry.facts().id != process);
+    }
+
+    /// The process with this handle.
+    pub fn find(&self, process: &str) -> Result<Arc<Entry>, ToolError> {
+        let found = self.entries().iter().find(|entry| entry.facts().id == process).cloned();
+        found.ok_or_else(|| {
+            let shown: String = process.chars().filter(|character| !character.is_control()).take(64).collect();
+            ToolError::new(ErrorCode::NotFound, format!("This session has no process `{shown}`."))
+                .with_hint("`process` with `action` `list` shows those it has.")
+        })
+    }
+
+    /// All of them, oldest first.
+    pub fn all(&self) -> Vec<Arc<Entry>> {
+        self.entries().clone()
+    }
+
+    /// Kills everything, and waits until all of it is gone and on record.
+    pub async fn end(&self) {
+        let entries = self.all();
+        entries.iter().for_each(|entry| entry.kill());
+        for entry in entries {
+            entry.ended().await;
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Roster {
+    fn drop(&mut self) {
+        self.entries().iter().for_each(|entry| entry.kill());
+    }
+}
+
+/// A place among the running processes of a session, given back when it is dropped.
+pub(crate) struct Slot(Arc<AtomicU64>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The rosters of all sessions of a gate, for whoever is allowed to see them all: the person.
+#[derive(Default)]
+pub struct Rosters(Mutex<Vec<Weak<Roster>>>);
+
+impl Rosters {
+    pub(crate) fn know(&self, roster: &Arc<Roster>) {
+        let mut rosters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rosters.retain(|known| known.strong_count() > 0);
+        if !rosters.iter().any(|known| known.as_ptr() == Arc::as_ptr(roster)) {
+            rosters.push(Arc::downgrade(roster));
+        }
+    }
+
+    /// Every process of every session that runs.
+    pub fn running(&self) -> Vec<Arc<Entry>> {
+        let rosters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = rosters.iter().filter_map(Weak::upgrade).flat_map(|roster| roster.all());
+        entries.filter(|entry| !entry.has_ended()).collect()
+    }
+}

@@ -1,0 +1,250 @@
+//! The layers that a command's changes went to, one for each writable root, in a folder of the state's: beside the
+//! workspace's own files, so that putting a change in place is a matter of renaming. Whoever made them holds a lock on the
+//! folder; what is found there without one was left behind by somebody who was killed.
+
+mod compare;
+mod copy;
+
+use std::fs::{self, File};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, CWD, FlockOperation, Timespec, Timestamps};
+use rustix::io::Errno;
+use toolgate_contract::{
+    Apart, Change, Content, Differences, ErrorCode, Files, LINK_MODE, Place, Rehearsals, Source, ToolError,
+};
+
+use crate::process::{Command, Profile, Rehearsal, Running, Sandbox};
+
+/// The lock of whoever uses the folder, and what the layers are for.
+const LOCK: &str = "lock";
+const NOTE: &str = "layers";
+/// How long changes are kept for somebody to commit them.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a command changed, on layers of its own.
+pub struct Layers {
+    /// The root of a place that each layer lies over, and where the layer is.
+    layers: Vec<(usize, PathBuf)>,
+    started: Timestamp,
+    touched: Mutex<Vec<(Place, Timestamp)>>,
+    owner: Option<String>,
+    // Dropped in this order: what is in the folder, then the folder.
+    rehearsal: Rehearsal,
+    folder: Folder,
+}
+
+/// A folder for layers, held by its lock.
+pub(crate) struct Folder {
+    path: PathBuf,
+    lock: File,
+    kept: bool,
+}
+
+impl Folder {
+    /// Makes a new one in `parent`.
+    pub(crate) fn make(parent: &Path) -> Result<Self, ToolError> {
+        let fault = |error: std::io::Error| ToolError::io("A folder for a command's changes can't be made", &error);
+        let private = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
+        match private(parent) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(fault(error)),
+            _ => {}
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        for number in 0..u32::MAX {
+            let path = parent.join(format!("{now:x}-{:x}-{number}", std::process::id()));
+            match private(&path) {
+                Ok(()) => return Self::lock(path).map_err(fault),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(fault(error)),
+            }
+        }
+        Err(ToolError::internal("There are no more names for a command's changes."))
+    }
+
+    fn lock(path: PathBuf) -> std::io::Result<Self> {
+        let lock = File::options().create(true).append(true).open(path.join(LOCK))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, lock, kept: false })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.kept {
+            crate::process::remove(&self.path);
+        }
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Removes what was left behind: by somebody who was killed, and by rehearsals that nobody committed in time.
+pub(crate) fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_fresh = |note: fs::Metadata| note.modified().is_ok_and(|at| at.elapsed().unwrap_or_default() < KEPT_FOR);
+        let waits = fs::metadata(entry.path().join(NOTE)).is_ok_and(is_fresh);
+        if let (false, Ok(left)) = (waits, Folder::lock(entry.path())) {
+            drop(left);
+        }
+    }
+}
+
+impl Layers {
+    /// The layers of a command that runs or ran. `roots` are the folders of places, in their order.
+    pub(crate) fn new(rehearsal: Rehearsal, folder: Folder, roots: &[PathBuf]) -> Result<Self, ToolError> {
+        let layers = layers(rehearsal.layers(), roots);
+        let started = fs::metadata(folder.path().join(LOCK));
+        let started = started.map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
+        let started = Timestamp::new(started.ctime(), started.ctime_nsec() as i32).unwrap_or(Timestamp::MIN);
+        Ok(Self { layers, started, touched: Mutex::default(), owner: None, rehearsal, folder })
+    }
+
+    /// Runs a command on layers of its own, in a new folder of `parent`.
+    pub async fn run(
+        sandbox: &Sandbox,
+        profile: &Profile,
+        command: &Command,
+        parent: &Path,
+        roots: &[PathBuf],
+    ) -> Result<(Running, Self), ToolError> {
+        let folder = Folder::make(parent)?;
+        let (running, rehearsal) = sandbox.rehearse(profile, command, folder.path()).await?;
+        Ok((running, Self::new(rehearsal, folder, roots)?))
+    }
+
+    /// Opens layers that were kept, by their name in `parent`. They stay kept until they are let go.
+    pub fn open(parent: &Path, name: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
+        let gone = || {
+            ToolError::new(ErrorCode::NotFound, format!("There is no rehearsal `{name}`."))
+                .with_hint("A rehearsal can be committed once, within a day. Rehearse the command again.")
+        };
+        let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let path = parent.join(name);
+        let note = is_plain.then(|| fs::read(path.join(NOTE)).ok()).flatten().ok_or_else(gone)?;
+        let (owner, kept): (Option<String>, Vec<PathBuf>) = postcard::from_bytes(&note).map_err(|_| gone())?;
+        let mut folder = Folder::lock(path).map_err(|_| gone())?;
+        folder.kept = true;
+        let mut rehearsal = Rehearsal::of(kept, folder.path());
+        rehearsal.set_stays(true);
+        Ok(Self { owner, ..Self::new(rehearsal, folder, roots)? })
+    }
+
+    fn set_stays(&mut self, stays: bool) {
+        self.folder.kept = stays;
+        self.rehearsal.set_stays(stays);
+    }
+
+    /// Where the new side of a place lies.
+    fn above(&self, place: &Place) -> Option<PathBuf> {
+        let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
+        Some(upper.join(&place.path))
+    }
+}
+
+/// Layers that were kept, in one folder.
+pub struct KeptLayers {
+    /// Where they are.
+    pub parent: PathBuf,
+    /// The folders of places, in their order.
+    pub roots: Vec<PathBuf>,
+}
+
+impl Rehearsals for KeptLayers {
+    fn open(&self, name: &str) -> Result<Box<dyn Apart>, ToolError> {
+        Ok(Box::new(Layers::open(&self.parent, name, &self.roots)?))
+    }
+}
+
+fn layers<'a>(made: impl Iterator<Item = (&'a Path, &'a Path)>, roots: &[PathBuf]) -> Vec<(usize, PathBuf)> {
+    let number = |root: &Path| roots.iter().position(|known| known == root);
+    made.filter_map(|(root, upper)| Some((number(root)?, upper.to_owned()))).collect()
+}
+
+impl Apart for Layers {
+    fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
+        let (differences, touched) = compare::compare(&self.layers, self.started, files)?;
+        *self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = touched;
+        Ok(differences)
+    }
+
+    fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError> {
+        let fault = |error| ToolError::io(&format!("What was made of `{}` can't be read", place.path), &error);
+        let Some(path) = self.above(place) else { return Ok(None) };
+        let Ok(found) = fs::symlink_metadata(&path) else { return Ok(None) };
+        if found.is_symlink() {
+            use std::os::unix::ffi::OsStringExt;
+            let bytes = fs::read_link(&path).map_err(fault)?.into_os_string().into_vec().into();
+            return Ok(Some(Content { bytes, mode: Some(LINK_MODE) }));
+        }
+        if !found.is_file() || found.len() > most {
+            return Ok(None);
+        }
+        let bytes = fs::read(&path).map_err(fault)?.into();
+        Ok(Some(Content { bytes, mode: Some(found.mode() & 0o7777) }))
+    }
+
+    fn set_aside(&self, place: &Place, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+        self.hand_over(place, folder, name, name)
+    }
+
+    fn touch(&self, files: &dyn Files) {
+        for (place, modified) in self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter() {
+            // A time that can't be set is no loss: the content is what it was.
+            let _ = files.touch(place, *modified);
+        }
+    }
+
+    fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
+        let roots: Vec<&Path> = self.rehearsal.layers().map(|(root, _)| root).collect();
+        let note =
+            postcard::to_allocvec(&(owner, roots)).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
+        fs::write(self.folder.path().join(NOTE), note)
+            .map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
+        self.set_stays(true);
+        let name = self.folder.path().file_name().unwrap_or_default();
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    fn let_go(&mut self) {
+        self.set_stays(false);
+    }
+}
+
+impl Layers {
+    fn hand_over(&self, place: &Place, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        let from = self.above(place).ok_or(Errno::NOENT)?;
+        // The overlay's own note of where it copied this from.
+        let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
+        match rustix::fs::renameat(CWD, &from, folder, name) {
+            Err(Errno::XDEV) => copy::copy(&from, folder, name, temporary),
+            other => Ok(other?),
+        }
+    }
+}
+
+impl Source for Layers {
+    fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        self.hand_over(&change.place, folder, name, temporary)
+    }
+
+    fn finish(&self, change: &Change, folder: BorrowedFd<'_>, name: &str) {
+        let Some(made) = self.above(&change.place).and_then(|path| fs::symlink_metadata(path).ok()) else { return };
+        let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let time = Timespec { tv_sec: made.mtime(), tv_nsec: made.mtime_nsec() as _ };
+        let times = Timestamps { last_access: unchanged, last_modification: time };
+        let _ = rustix::fs::utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+    }
+}

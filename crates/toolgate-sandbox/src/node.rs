@@ -1,0 +1,60 @@
+//! What is at a place: a file, a link, a folder or something else, with its hash where it has bytes.
+
+use std::fs::File;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use toolgate_contract::{FileState, LINK_MODE, Node, sha256, sha256_of};
+
+/// Looks at a name in a folder; none when nothing is there.
+pub(crate) fn look(folder: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<Option<Node>, Errno> {
+    let found = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        other => other?,
+    };
+    let file = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if hashed => Some(open(folder, name)?),
+        _ => None,
+    };
+    let sha256 = match (&file, FileType::from_raw_mode(found.st_mode)) {
+        (Some(file), _) => sha256_of(file).map_err(|error| crate::arrange::errno(&error))?.0,
+        (None, FileType::Symlink) => sha256(rustix::fs::readlinkat(folder, name, Vec::new())?.into_bytes()),
+        (None, _) => sha256(""),
+    };
+    Ok(Some(Node {
+        state: FileState { sha256, bytes: size_of(&found), mode: mode_of(&found) },
+        changed: changed(&found),
+        links: found.st_nlink as u64,
+        number: found.st_ino,
+        file,
+    }))
+}
+
+/// Opens a file to be read; what took its place meanwhile isn't waited for.
+fn open(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name, flags, Mode::empty()).map(|opened: OwnedFd| File::from(opened))
+}
+
+fn size_of(found: &Stat) -> u64 {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile | FileType::Symlink => found.st_size as u64,
+        _ => 0,
+    }
+}
+
+/// A mode as a change writes it: of a file the permission bits alone, of a link what it is alone.
+pub(crate) fn mode_of(found: &Stat) -> u32 {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => found.st_mode & 0o7777,
+        FileType::Symlink => LINK_MODE,
+        _ => found.st_mode,
+    }
+}
+
+/// When it was last changed in any way. Nobody can set this time, so nobody can hide a change.
+pub(crate) fn changed(found: &Stat) -> Timestamp {
+    Timestamp::new(found.st_ctime, found.st_ctime_nsec as i32).unwrap_or(Timestamp::MAX)
+}

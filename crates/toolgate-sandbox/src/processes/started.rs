@@ -1,0 +1,176 @@
+//! A confined command as tools see it: what it writes, and what can be done to it meanwhile.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::Mutex;
+use toolgate_contract::{
+    Apart, BoxFuture, Controls, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
+};
+
+use crate::apart::Layers;
+use crate::process::{self, Running, SandboxError, Signaller, Terminal};
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What ends the input of whoever reads a terminal line by line.
+const END_OF_INPUT: &[u8] = &[4];
+
+pub(super) struct Started {
+    running: Running,
+    out: Box<[u8]>,
+    err: Box<[u8]>,
+    controls: Arc<Reins>,
+    /// What it changes, where that is kept apart.
+    layers: Option<Layers>,
+}
+
+impl Started {
+    pub(super) fn new(mut running: Running, layers: Option<Layers>) -> Result<Self, SandboxError> {
+        let controls = Reins {
+            process: running.signaller()?,
+            input: Mutex::new(running.stdin.take()),
+            terminal: running.terminal.take(),
+        };
+        let piece = || vec![0; PIECE].into_boxed_slice();
+        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls), layers })
+    }
+
+    async fn next(&mut self) -> Option<Output> {
+        if let Some(terminal) = &self.controls.terminal {
+            return match terminal.read(&mut self.out).await.unwrap_or(0) {
+                0 => None,
+                count => Some(Output::Out(self.out[..count].to_vec())),
+            };
+        }
+        loop {
+            let Running { stdout, stderr, .. } = &mut self.running;
+            // A stream that has ended is let go; when both have, it is over.
+            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
+                (Some(stdout), Some(stderr)) => tokio::select! {
+                    read = stdout.read(&mut self.out) => (true, read),
+                    read = stderr.read(&mut self.err) => (false, read),
+                },
+                (Some(stdout), None) => (true, stdout.read(&mut self.out).await),
+                (None, Some(stderr)) => (false, stderr.read(&mut self.err).await),
+                (None, None) => return None,
+            };
+            match (read.unwrap_or(0), from_out) {
+                (0, true) => self.running.stdout = None,
+                (0, false) => self.running.stderr = None,
+                (count, true) => return Some(Output::Out(self.out[..count].to_vec())),
+                (count, false) => return Some(Output::Err(self.err[..count].to_vec())),
+            }
+        }
+    }
+}
+
+impl Process for Started {
+    fn output(&mut self) -> BoxFuture<'_, Option<Output>> {
+        Box::pin(self.next())
+    }
+
+    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>> {
+        Box::pin(async { Ok(self.running.wait().await?.shell_code()) })
+    }
+
+    fn kill(&self) {
+        self.running.kill();
+    }
+
+    fn controls(&self) -> Arc<dyn Controls> {
+        Arc::clone(&self.controls) as Arc<dyn Controls>
+    }
+
+    fn enforced(&self) -> Enforced {
+        self.running.enforcement().enforced()
+    }
+
+    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+        self.layers.take().map(|layers| Box::new(layers) as _)
+    }
+}
+
+/// The host's hold on a command.
+struct Reins {
+    process: Signaller,
+    input: Mutex<Option<pipe::Sender>>,
+    terminal: Option<Terminal>,
+}
+
+impl Reins {
+    async fn write_all(&self, mut bytes: &[u8]) -> Result<(), ToolError> {
+        let Some(terminal) = &self.terminal else {
+            let mut input = self.input.lock().await;
+            let input = input.as_mut().ok_or_else(no_input)?;
+            return input.write_all(bytes).await.map_err(|error| unheard(&error));
+        };
+        while !bytes.is_empty() {
+            let written = terminal.write(bytes).await.map_err(|error| unheard(&error))?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
+    async fn end_input(&self) -> Result<(), ToolError> {
+        match &self.terminal {
+            Some(_) => self.write_all(END_OF_INPUT).await,
+            None => self.input.lock().await.take().map(drop).ok_or_else(no_input),
+        }
+    }
+}
+
+impl Controls for Reins {
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.write_all(bytes))
+    }
+
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.end_input())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ToolError> {
+        self.process.send(number(signal)).map_err(|_| {
+            ToolError::new(ErrorCode::NotFound, "The process has ended, so there is nobody to signal.")
+                .with_hint("Read its output; `list` shows which processes still run.")
+        })
+    }
+
+    fn kill(&self) {
+        self.process.kill();
+    }
+
+    fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
+        let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
+        terminal.resize(self::size(size)).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
+    }
+}
+
+fn no_input() -> ToolError {
+    ToolError::invalid_args("The process has no input, or its input was closed.")
+        .with_hint("Start the command with `stdin: true` or `tty: true` to write to it.")
+}
+
+fn unheard(error: &std::io::Error) -> ToolError {
+    ToolError::io("The process doesn't read any more", error).with_hint("Read its output; it may have ended.")
+}
+
+pub(super) fn size(size: TerminalSize) -> process::TerminalSize {
+    process::TerminalSize { rows: size.rows, columns: size.columns }
+}
+
+fn number(signal: Signal) -> process::Signal {
+    match signal {
+        Signal::Int => process::Signal::INT,
+        Signal::Term => process::Signal::TERM,
+        Signal::Kill => process::Signal::KILL,
+        Signal::Hup => process::Signal::HUP,
+        Signal::Quit => process::Signal::QUIT,
+        Signal::Usr1 => process::Signal::USR1,
+        Signal::Usr2 => process::Signal::USR2,
+        Signal::Stop => process::Signal::STOP,
+        Signal::Cont => process::Signal::CONT,
+    }
+}

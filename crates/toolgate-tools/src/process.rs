@@ -1,0 +1,310 @@
+//! `process`: goes on with the commands that `shell` left running (C-51): lists them, reads what they write, waits for it,
+//! writes to them, signals and stops them. Nothing is polled: whoever waits is woken.
+
+mod escapes;
+mod keys;
+mod waiting;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_contract::{
+    Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, SideEffect, Signal, Spec, Stopped, Stream, Tool,
+    ToolError,
+};
+
+use self::waiting::{Heard, Waiting};
+use crate::excerpt::excerpt;
+
+/// Goes on with running commands.
+pub struct Process;
+
+/// How much of each stream is in one answer.
+const MOST_BYTES: usize = 20 * 1024;
+
+/// How long a call waits unless told: for something to happen, and for an answer to what was written.
+const USUAL_WAIT_MS: u64 = 10_000;
+const USUAL_ANSWER_MS: u64 = 1_000;
+const MOST_WAIT_SECONDS: u64 = 600;
+
+/// What is left for everything besides waiting.
+const MARGIN_SECONDS: u64 = 20;
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// Shows the session's processes.
+    List,
+    /// Shows what it wrote.
+    Read,
+    /// Waits for new output, for `pattern`, or for its end; then as `read`.
+    Wait,
+    /// Writes `text`, then `keys`, then `close`; waits for an answer; then as `read`.
+    Write,
+    /// Sends `signal`.
+    Signal,
+    /// Kills it and everything that it started.
+    Stop,
+}
+
+/// With which process to do what.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// What to do.
+    action: Action,
+    /// The process, from the reply of `shell`. Every action but `list` needs it.
+    #[serde(default)]
+    process: Option<String>,
+    /// Byte of its standard output to read from. Unless told, where the last answer ended.
+    #[serde(default)]
+    offset: Option<u64>,
+    /// The same for its standard error.
+    #[serde(default)]
+    stderr_offset: Option<u64>,
+    /// With `wait` or `write`: waits until what it writes matches this regular expression. What an earlier answer showed
+    /// doesn't count, unless `offset` goes back to it.
+    #[serde(default)]
+    pattern: Option<String>,
+    /// With `wait` or `write`: milliseconds to wait at most; 10000 and 1000 unless told.
+    #[serde(default)]
+    #[schemars(range(max = 600_000))]
+    timeout_ms: Option<u64>,
+    /// With `write`: what to write. End a line with a newline.
+    #[serde(default)]
+    text: Option<String>,
+    /// With `write`: keys to press after it, such as `enter`, `ctrl-c`, `up`, `tab`, `escape`, `f1`.
+    #[serde(default)]
+    keys: Vec<String>,
+    /// With `write`: ends its input afterwards.
+    #[serde(default)]
+    close: bool,
+    /// With `signal`: which.
+    #[serde(default)]
+    signal: Option<Signal>,
+    /// Shows what a terminal was sent as it is, beside what it shows.
+    #[serde(default)]
+    raw: bool,
+}
+
+/// A process in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Listed {
+    /// Its handle.
+    process: String,
+    /// The command line.
+    command: String,
+    /// The folder that it was started in.
+    workdir: String,
+    /// When it was started.
+    started: String,
+    /// Whether it still runs.
+    running: bool,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// Whether it has a terminal.
+    tty: bool,
+    /// Bytes of standard output so far.
+    stdout_bytes: u64,
+    /// Bytes of standard error so far.
+    stderr_bytes: u64,
+}
+
+/// What became of it.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// The session's processes, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Vec<Listed>>,
+    /// Whether it still runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<bool>,
+    /// How it ended: 0 is success, 124 means that its time was up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// Whether it was stopped because its time was up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    timed_out: bool,
+    /// What the waiting ended with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heard: Option<Heard>,
+    /// The text that matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<String>,
+    /// What it wrote to its standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout: Option<String>,
+    /// What it wrote to its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+    /// What it has begun to write. It is held back in case it is a secret, and comes again with the next answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished: Option<String>,
+    /// Where standard output goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// Where standard error goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_stderr_offset: Option<u64>,
+    /// Whether there is more to read already.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_more: bool,
+    /// What its terminal shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<String>,
+    /// Line and column of the terminal's cursor, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<[u16; 2]>,
+    /// Artifacts that hold all of its output, where that was long.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    artifacts: Vec<String>,
+}
+
+impl Tool for Process {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "process",
+        version: "1.0.0",
+        description: "Go on with a command that `shell` left running: `list` the session's processes, `read` what one \
+                      wrote, `wait` for output, a pattern or its end, `write` to it, `signal` or `stop` it. Of a \
+                      process with a terminal you see the screen.",
+        risk: Risk::Medium,
+        permissions: &[Permission::ProcExec],
+        side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],
+        parallel: true,
+    };
+
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(MOST_WAIT_SECONDS + MARGIN_SECONDS));
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        let process = args.process.clone().unwrap_or_default();
+        match args.action {
+            Action::List => vec![Effect::Attend { process: Effect::ALL.into() }],
+            Action::Write => {
+                let text = args.text.clone().unwrap_or_default();
+                vec![Effect::Attend { process: process.clone() }, Effect::Feed { process, text }]
+            }
+            _ => vec![Effect::Attend { process }],
+        }
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        if args.action == Action::List {
+            return Ok(Output { processes: Some(list(hands)?), ..Output::default() });
+        }
+        let id = args.process.as_deref().ok_or_else(|| {
+            ToolError::invalid_args("`process` is missing: every action but `list` is about one process.")
+        })?;
+        let process = hands.process(id)?;
+        let process = process.as_ref();
+        let from = start(&args, process);
+        let waiting = Waiting::new(process, from, args.pattern.as_deref())?;
+        let heard = match args.action {
+            Action::List | Action::Read => None,
+            Action::Wait => Some(waiting.wait(millis(args.timeout_ms, USUAL_WAIT_MS)).await?),
+            Action::Write => {
+                write(&args, process, hands).await?;
+                Some(waiting.wait(millis(args.timeout_ms, USUAL_ANSWER_MS)).await?)
+            }
+            Action::Signal => {
+                let missing = || ToolError::invalid_args("`signal` is missing: name the signal to send.");
+                process.controls().signal(args.signal.ok_or_else(missing)?)?;
+                Some(waiting.wait(Duration::from_millis(USUAL_ANSWER_MS)).await?)
+            }
+            Action::Stop => {
+                process.stop().await;
+                None
+            }
+        };
+        hands.redacted(process);
+        let (heard, matched) = heard.unzip();
+        Ok(Output { heard, matched: matched.flatten(), ..answer(process, from, args.raw)? })
+    }
+}
+
+fn millis(told: Option<u64>, usual: u64) -> Duration {
+    Duration::from_millis(told.unwrap_or(usual))
+}
+
+fn list(hands: &Hands) -> Result<Vec<Listed>, ToolError> {
+    let listed = |process: &dyn SessionProcess| {
+        let (facts, progress) = (process.facts(), process.progress().borrow().clone());
+        Listed {
+            process: facts.id.clone(),
+            command: facts.command.clone(),
+            workdir: facts.workdir.clone(),
+            started: facts.started.to_string(),
+            running: progress.end.is_none(),
+            exit_code: progress.end.and_then(|end| end.code.ok()),
+            tty: facts.terminal,
+            stdout_bytes: progress.stdout,
+            stderr_bytes: progress.stderr,
+        }
+    };
+    Ok(hands.processes()?.iter().map(|process| listed(process.as_ref())).collect())
+}
+
+/// Where to read from: what the call says, or where the last answer ended.
+fn start(args: &Args, process: &dyn SessionProcess) -> [u64; 2] {
+    let [out, err] = process.read_so_far();
+    [args.offset.unwrap_or(out), args.stderr_offset.unwrap_or(err)]
+}
+
+async fn write(args: &Args, process: &dyn SessionProcess, hands: &Hands) -> Result<(), ToolError> {
+    let text = args.text.as_deref().unwrap_or_default();
+    let keys = keys::bytes(&args.keys)?;
+    if text.is_empty() && keys.is_empty() && !args.close {
+        return Err(ToolError::invalid_args("There is nothing to write: give `text`, `keys` or `close`."));
+    }
+    // Whoever doesn't read must not hold the call for ever.
+    let patience = Duration::from_secs(30);
+    let written = tokio::time::timeout(patience, hands.feed(process, text, &keys)).await;
+    written.map_err(|_| {
+        ToolError::new(ErrorCode::Timeout, "The process doesn't read what is written to it.")
+            .with_hint("Read its output to see what it does; `stop` ends it.")
+    })??;
+    if args.close { process.controls().close_input().await } else { Ok(()) }
+}
+
+/// What it wrote from here on, and how it is.
+fn answer(process: &dyn SessionProcess, from: [u64; 2], raw: bool) -> Result<Output, ToolError> {
+    let progress = process.progress().borrow().clone();
+    let is_terminal = process.facts().terminal;
+    let (out, err) = (
+        excerpt(process, Stream::Stdout, from[0], MOST_BYTES)?,
+        excerpt(process, Stream::Stderr, from[1], MOST_BYTES)?,
+    );
+    // Of a terminal all counts as seen that its screen has shown.
+    let next = if is_terminal && !raw { [progress.stdout, 0] } else { [out.next, err.next] };
+    process.have_read(next);
+    let has_more = next[0] < progress.stdout || next[1] < progress.stderr;
+    let screen = process.screen();
+    let unfinished = [Stream::Stdout, Stream::Stderr].map(|stream| process.unfinished(stream)).concat();
+    let unfinished = String::from_utf8_lossy(&unfinished).into_owned();
+    let shows = !is_terminal || raw;
+    let is_running = progress.end.is_none();
+    let (exit_code, stopped, refs) = match progress.end {
+        Some(End { code, stopped, refs, .. }) => (code.ok(), stopped, refs),
+        None => (None, None, Vec::new()),
+    };
+    Ok(Output {
+        running: Some(is_running),
+        exit_code,
+        timed_out: stopped == Some(Stopped::Time),
+        stdout: shows.then_some(out.text),
+        stderr: (!is_terminal).then_some(err.text),
+        unfinished: (shows && !has_more && !unfinished.is_empty()).then_some(unfinished),
+        next_offset: Some(next[0]),
+        next_stderr_offset: (!is_terminal).then_some(next[1]),
+        has_more,
+        cursor: screen.as_ref().map(|screen| [screen.row, screen.column]),
+        screen: screen.map(|screen| screen.text),
+        artifacts: refs.into_iter().map(|stored| stored.id).collect(),
+        ..Output::default()
+    })
+}

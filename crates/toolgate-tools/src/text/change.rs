@@ -1,0 +1,38 @@
+//! A recorded change as a diff.
+
+use toolgate_contract::{Change, Content, Differ, FileState, LINK_MODE};
+
+use super::{Side, between};
+
+/// Shows changes as unified diffs.
+pub struct Diffs;
+
+impl Differ for Diffs {
+    fn diff(&self, change: &Change, before: Option<&Content>, after: Option<&Content>) -> String {
+        let is_whole = |state: &Option<FileState>, content: Option<&Content>| match state {
+            Some(state) => (state.is_file() || state.is_link()) && content.is_some(),
+            None => true,
+        };
+        if !is_whole(&change.before, before) || !is_whole(&change.after, after) {
+            return in_words(change);
+        }
+        let path = change.path.as_str();
+        let mode = |state: &FileState| if state.is_link() { LINK_MODE } else { 0o100_000 | state.mode };
+        fn side<'a>(path: &'a str, mode: Option<u32>, content: Option<&'a Content>) -> Option<Side<'a>> {
+            mode.zip(content).map(|(mode, content)| Side { path, mode, content: &content.bytes })
+        }
+        let (old, new) = (change.before.as_ref().map(mode), change.after.as_ref().map(mode));
+        between(side(path, old, before), side(path, new, after)).text
+    }
+}
+
+/// What has no text: folders, pipes, large files.
+fn in_words(change: &Change) -> String {
+    let words = |state: &Option<FileState>| match state {
+        None => "nothing".to_owned(),
+        Some(state) if state.is_folder() => format!("a folder ({:o})", state.permissions()),
+        Some(state) if state.is_file() || state.is_link() => format!("a file of {} bytes", state.bytes),
+        Some(_) => "a pipe or socket".to_owned(),
+    };
+    format!("{}: {} becomes {}\n", change.path, words(&change.before), words(&change.after))
+}

@@ -1,0 +1,364 @@
+//! Commands as processes of a session: real ones, in the real sandbox, through the gate.
+#![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_contract::{CancellationToken, Happening, Reply, Stream};
+use toolgate_runtime::Session;
+use toolgate_testkit::{Watched, World};
+
+fn world(config: &str) -> World {
+    World::new(toolgate_tools::all(), config).confined()
+}
+
+/// Makes a call that has to work.
+async fn call(world: &World, session: &Session, tool: &str, args: Value) -> Value {
+    let reply = world.perform_in(session, tool, args.clone()).await;
+    assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
+    reply.payload.unwrap()
+}
+
+async fn shell(world: &World, session: &Session, args: Value) -> Value {
+    call(world, session, "shell", args).await
+}
+
+/// Does something with a process.
+async fn process(world: &World, session: &Session, started: &Value, action: &str, more: Value) -> Value {
+    let mut args = json!({ "action": action, "process": started["process"] });
+    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    call(world, session, "process", args).await
+}
+
+fn code(reply: &Reply) -> &str {
+    reply.error.as_ref().map_or("ok", |error| error.code.as_str())
+}
+
+/// A length of sleep that nobody else sleeps, to be found by.
+fn marker() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("1000.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// How many processes anywhere have the marker in their command line.
+fn alive(marker: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let line = |pid: i32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_marked = |pid: i32| line(pid).windows(marker.len()).any(|part| part == marker.as_bytes());
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|pid| is_marked(*pid)).count()
+}
+
+/// Waits until nobody is alive; the patience is for a busy machine, not part of what is shown.
+async fn all_gone(marker: &str) -> bool {
+    for _ in 0..2000 {
+        if alive(marker) == 0 {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_ends_in_time_is_answered_as_ever() {
+    let world = world("");
+    let session = world.session();
+    let reply = shell(&world, &session, json!({ "command": "echo out; echo err >&2; read x; exit 3" })).await;
+    assert_eq!(
+        (&reply["exit_code"], &reply["stdout"], &reply["stderr"]),
+        (&json!(3), &json!("out\n"), &json!("err\n"))
+    );
+    assert!(reply.get("process").is_none() && reply.get("running").is_none(), "{reply}");
+    let list = call(&world, &session, "process", json!({ "action": "list" })).await;
+    assert_eq!(list["processes"], json!([]), "nothing of it is left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_outlives_its_call_goes_on() {
+    let world = world("");
+    let session = world.session();
+    let command = "echo first; read go; echo second; read go; echo oops >&2; exit 7";
+    let started = shell(&world, &session, json!({ "command": command, "stdin": true, "yield_ms": 300 })).await;
+    assert_eq!((&started["running"], &started["exit_code"]), (&json!(true), &Value::Null), "{started}");
+    let wait = process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "fir.t" })).await;
+    assert_eq!(
+        (&wait["heard"], &wait["matched"], &wait["stdout"]),
+        (&json!("pattern"), &json!("first"), &json!("first\n"))
+    );
+    let go = json!({ "text": "go\n", "pattern": "second", "timeout_ms": 20_000 });
+    let wrote = process(&world, &session, &started, "write", go).await;
+    assert_eq!(
+        (&wrote["stdout"], &wrote["next_offset"]),
+        (&json!("second\n"), &json!(13)),
+        "only what is new: {wrote}"
+    );
+    let read = process(&world, &session, &started, "read", json!({ "offset": 6 })).await;
+    assert_eq!(read["stdout"], json!("second\n"));
+    process(&world, &session, &started, "write", json!({ "close": true })).await;
+    let ended = process(&world, &session, &started, "wait", json!({ "pattern": "never", "timeout_ms": 20_000 })).await;
+    assert_eq!((&ended["heard"], &ended["exit_code"], &ended["running"]), (&json!("exit"), &json!(7), &json!(false)));
+    let read = process(&world, &session, &started, "read", json!({ "offset": 0, "stderr_offset": 0 })).await;
+    assert_eq!((&read["stdout"], &read["stderr"]), (&json!("first\nsecond\n"), &json!("oops\n")));
+    let is_end = |happening: &Happening| matches!(happening, Happening::ProcessEnded { exit_code: 7, .. });
+    assert!(world.events().iter().any(|event| is_end(&event.happening)), "its end is on record");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_a_screen_and_takes_keys() {
+    let world = world("");
+    let session = world.session();
+    let args = json!({ "command": "python3 -q", "tty": true, "background": true, "rows": 10, "columns": 60 });
+    let started = shell(&world, &session, args).await;
+    let ready =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": ">>> $", "timeout_ms": 60_000 }))
+            .await;
+    assert_eq!((&ready["heard"], &ready["screen"]), (&json!("pattern"), &json!(">>>")), "{ready}");
+    assert!(ready.get("stdout").is_none(), "the raw text only when asked: {ready}");
+    let sum = json!({ "text": "print(6 *", "keys": ["space", "7", ")", "enter"] });
+    let refused = world
+        .perform_in(
+            &session,
+            "process",
+            json!({ "action": "write", "process": started["process"], "keys": sum["keys"] }),
+        )
+        .await;
+    assert_eq!(code(&refused), "invalid_args", "letters are text, not keys");
+    let sum = json!({ "text": "print(6 * 7)", "keys": ["enter"], "pattern": "42", "timeout_ms": 60_000, "raw": true });
+    let sum = process(&world, &session, &started, "write", sum).await;
+    assert!(sum["screen"].as_str().unwrap().contains(">>> print(6 * 7)\n42"), "{sum}");
+    assert!(sum["stdout"].as_str().unwrap().contains("42\r\n"), "{sum}");
+    let size =
+        json!({ "text": "import os; print(*os.get_terminal_size())\r", "pattern": "60 10", "timeout_ms": 60_000 });
+    assert_eq!(process(&world, &session, &started, "write", size).await["heard"], json!("pattern"));
+    let loops = json!({ "text": "while True: pass\r\r", "timeout_ms": 300 });
+    process(&world, &session, &started, "write", loops).await;
+    let stopped = json!({ "keys": ["ctrl-c"], "pattern": "KeyboardInterrupt", "timeout_ms": 60_000 });
+    assert_eq!(process(&world, &session, &started, "write", stopped).await["heard"], json!("pattern"));
+    let left = json!({ "keys": ["ctrl-d"], "pattern": "never", "timeout_ms": 60_000 });
+    let left = process(&world, &session, &started, "write", left).await;
+    assert_eq!((&left["heard"], &left["running"]), (&json!("exit"), &json!(false)), "{left}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_reach_it_and_stopping_leaves_nothing() {
+    let world = world("");
+    let session = world.session();
+    let marker = marker();
+    let command = format!("trap 'echo caught' USR1; setsid sleep {marker} & echo up; while :; do sleep 0.05; done");
+    let started = shell(&world, &session, json!({ "command": command, "background": true })).await;
+    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "up", "timeout_ms": 60_000 })).await;
+    process(&world, &session, &started, "signal", json!({ "signal": "USR1" })).await;
+    let caught =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "caught", "timeout_ms": 60_000 }))
+            .await;
+    assert_eq!(caught["heard"], json!("pattern"), "{caught}");
+    assert!(alive(&marker) > 0);
+    let stopped = process(&world, &session, &started, "stop", json!({})).await;
+    assert_eq!((&stopped["running"], &stopped["exit_code"]), (&json!(false), &json!(137)), "{stopped}");
+    assert_eq!(alive(&marker), 0, "gone once the reply says so");
+    let again = json!({ "action": "signal", "process": started["process"], "signal": "TERM" });
+    assert_eq!(code(&world.perform_in(&session, "process", again).await), "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handle_is_worth_nothing_in_another_session() {
+    let world = world("");
+    let (mine, other) = (world.session(), world.session());
+    let started = shell(&world, &mine, json!({ "command": "cat", "stdin": true, "background": true })).await;
+    for action in ["read", "wait", "write", "signal", "stop"] {
+        let args = json!({ "action": action, "process": started["process"], "text": "x", "signal": "KILL" });
+        assert_eq!(code(&world.perform_in(&other, "process", args).await), "not_found", "{action}");
+    }
+    let list = call(&world, &other, "process", json!({ "action": "list" })).await;
+    assert_eq!(list["processes"], json!([]));
+    let list = call(&world, &mine, "process", json!({ "action": "list" })).await;
+    assert_eq!((&list["processes"][0]["command"], &list["processes"][0]["running"]), (&json!("cat"), &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_processes_are_refused_until_one_ends() {
+    let world = world("[processes]\nmost = 2");
+    let session = world.session();
+    let sleep = json!({ "command": "sleep 600", "background": true });
+    let first = shell(&world, &session, sleep.clone()).await;
+    shell(&world, &session, sleep.clone()).await;
+    let refused = world.perform_in(&session, "shell", json!({ "command": "true" })).await;
+    assert_eq!(code(&refused), "limit_reached");
+    assert!(refused.error.unwrap().hint.unwrap().contains("`stop` ends one"));
+    process(&world, &session, &first, "stop", json!({})).await;
+    shell(&world, &session, json!({ "command": "true" })).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_goes_on_counting_after_the_call() {
+    let world = world("[processes]\ntimeout_seconds = 5");
+    let session = world.session();
+    let marker = marker();
+    let slow = json!({ "command": format!("echo begun; sleep {marker}"), "yield_ms": 200, "timeout_seconds": 1 });
+    let started = shell(&world, &session, slow).await;
+    assert_eq!(started["running"], json!(true), "{started}");
+    let ended = process(&world, &session, &started, "wait", json!({ "pattern": "never", "timeout_ms": 60_000 })).await;
+    assert_eq!((&ended["exit_code"], &ended["timed_out"]), (&json!(124), &json!(true)), "{ended}");
+    assert_eq!(alive(&marker), 0);
+    let too_long = json!({ "command": "true", "background": true, "timeout_seconds": 6 });
+    assert_eq!(code(&world.perform_in(&session, "shell", too_long).await), "invalid_args");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_kills_what_its_call_waits_for_and_nothing_that_went_on() {
+    let world = world("");
+    let session = world.session();
+    let (waited, gone_on) = (marker(), marker());
+    let started = shell(&world, &session, json!({ "command": format!("sleep {gone_on}"), "background": true })).await;
+    let cancel = CancellationToken::new();
+    let args = json!({ "command": format!("setsid sleep {waited} & sleep {waited}") });
+    let waiting = world.gate.perform(world.call("shell", args), &session, cancel.clone());
+    let cancelling = async {
+        while alive(&waited) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(waiting, cancelling);
+    assert_eq!(code(&reply), "cancelled");
+    assert!(all_gone(&waited).await);
+    assert_eq!(alive(&gone_on), 1, "it belongs to the session");
+    assert_eq!(process(&world, &session, &started, "read", json!({})).await["running"], json!(true));
+    drop(session);
+    assert!(all_gone(&gone_on).await, "and ends with it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_session_waits_until_all_is_gone_and_on_record() {
+    let world = world("");
+    let session = world.session();
+    let marker = marker();
+    let command = format!("trap '' TERM; setsid sleep {marker} & sleep {marker}; sleep {marker}");
+    shell(&world, &session, json!({ "command": command, "background": true })).await;
+    session.end().await;
+    assert_eq!(alive(&marker), 0);
+    assert!(world.trail().contains(&"process.ended".to_owned()), "{:?}", world.trail());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
+    let world = world("");
+    let sink = Arc::new(Watched::default());
+    let session = world.session().watched_by(sink.clone());
+    world.file("notes.txt", "a correct-horse-battery b\n");
+    let command = "head -c 12 notes.txt; sleep 0.3; tail -c +13 notes.txt; cat > /dev/null";
+    let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
+    let read =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "b\n", "timeout_ms": 60_000 }))
+            .await;
+    assert_eq!(read["stdout"], json!("a ***REDACTED*** b\n"), "{read}");
+    process(&world, &session, &started, "stop", json!({})).await;
+    let seen = format!("{:?} {:?}", sink.0.lock().unwrap(), world.events());
+    assert!(!seen.contains("rse-battery") && !seen.contains("correct-ho"), "{seen}");
+    let tty =
+        json!({ "command": "head -c 12 notes.txt; tail -c +13 notes.txt; sleep 600", "tty": true, "yield_ms": 500 });
+    let started = shell(&world, &session, tty).await;
+    let screen =
+        process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "RED", "timeout_ms": 60_000 }))
+            .await;
+    assert_eq!(screen["screen"], json!("a ***REDACTED*** b"), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_writes_passes_by_while_it_runs_and_is_not_on_record() {
+    let world = world("");
+    let sink = Arc::new(Watched::default());
+    let session = world.session().watched_by(sink.clone());
+    let args = json!({ "command": "echo out; echo err >&2; read go; echo late", "stdin": true, "yield_ms": 300 });
+    let started = shell(&world, &session, args).await;
+    process(&world, &session, &started, "write", json!({ "text": "go\n", "pattern": "late", "timeout_ms": 60_000 }))
+        .await;
+    process(&world, &session, &started, "stop", json!({})).await;
+    let passed = |stream: Stream| -> String {
+        let events = sink.0.lock().unwrap();
+        let texts = events.iter().filter_map(|event| match &event.happening {
+            Happening::ProcessOutput(output) if output.stream == stream => Some(output.text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    };
+    assert_eq!((passed(Stream::Stdout).as_str(), passed(Stream::Stderr).as_str()), ("out\nlate\n", "err\n"));
+    assert!(!world.trail().contains(&"process.output".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_megabytes_are_kept_whole_with_little_memory() {
+    let world = world("");
+    let session = world.session();
+    let before = resident_kilobytes();
+    let line = "a line of sixty-three characters, so that each is sixty-four....";
+    let command = format!("yes '{}' | head -n 1638400; echo done", &line[..63]);
+    let reply = world
+        .perform_in(&session, "shell", json!({ "command": command, "yield_ms": 600_000, "timeout_seconds": 600 }))
+        .await;
+    let grown = resident_kilobytes().saturating_sub(before);
+    assert!(reply.ok, "{:?}", reply.error);
+    let truncated = reply.truncated.clone().unwrap();
+    let payload = reply.payload.unwrap();
+    let shown = payload["stdout"].as_str().unwrap();
+    assert!(shown.len() < 60_000 && shown.ends_with("done\n") && shown.contains("has all of it"), "{}", shown.len());
+    let kept_lines = shown.matches(&line[..63]).count() as u64 + 1;
+    assert_eq!(truncated.lines, 1_638_401 - kept_lines);
+    let artifact = &reply.artifacts.refs[0];
+    assert_eq!((artifact.bytes, artifact.lines), (100 * 1024 * 1024 + 5, Some(1_638_401)));
+    let last = call(&world, &session, "artifact", json!({ "id": artifact.id, "offset": 1_638_401 })).await;
+    assert_eq!(last["content"], json!("done\n"));
+    assert!(grown < 24 * 1024, "{grown} KiB more for 100 MiB");
+}
+
+fn resident_kilobytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_writes_without_end_is_stopped_and_what_it_wrote_is_kept() {
+    let world = world("[processes]\noutput_bytes = 2000000");
+    let session = world.session();
+    let reply = shell(&world, &session, json!({ "command": "yes" })).await;
+    assert_eq!((&reply["output_limit"], &reply["exit_code"]), (&json!(true), &json!(137)), "{reply}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_is_judged_as_a_command() {
+    let world = world("[commands]\ndeny = ['terraform']");
+    let session = world.session();
+    let started = shell(&world, &session, json!({ "command": "bash", "stdin": true, "background": true })).await;
+    for (text, expected) in [
+        ("terraform apply\n", "policy_denied"),
+        ("cat .env\n", "sensitive_path"),
+        ("git push\n", "approval_required"),
+        ("echo hello\n", "ok"),
+    ] {
+        let args = json!({ "action": "write", "process": started["process"], "text": text, "timeout_ms": 100 });
+        assert_eq!(code(&world.perform_in(&session, "process", args).await), expected, "{text}");
+    }
+    let read_only = World::new(toolgate_tools::all(), "preset = 'read-only'").confined();
+    let session = read_only.session();
+    let started = shell(&read_only, &session, json!({ "command": "cat", "stdin": true, "background": true })).await;
+    process(&read_only, &session, &started, "read", json!({})).await;
+    let args = json!({ "action": "write", "process": started["process"], "text": "hello\n" });
+    assert_eq!(code(&read_only.perform_in(&session, "process", args).await), "policy_denied");
+    process(&read_only, &session, &started, "stop", json!({})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_a_command_or_in_what_is_typed_is_not_on_record() {
+    let world = world("");
+    let session = world.session();
+    let command = "echo correct-horse-battery | wc -c; cat > /dev/null";
+    let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
+    let text = json!({ "text": "correct-horse-battery\n", "timeout_ms": 100 });
+    process(&world, &session, &started, "write", text).await;
+    let list = call(&world, &session, "process", json!({ "action": "list" })).await;
+    let seen = format!("{list} {}", serde_json::to_string(&world.events()).unwrap());
+    assert!(!seen.contains("correct-horse-battery") && seen.contains("***REDACTED***"), "{seen}");
+}
