@@ -179,7 +179,9 @@ impl Writer {
     fn tag(&mut self, tag: &Tag<'_>) {
         let name = tag.name.as_str();
         if BLOCKS.contains(&name) {
-            self.due = self.due.max(if SPACED.contains(&name) && self.lists.len() < 2 { 2 } else { 1 });
+            // Nothing inside a list stands apart; only its own end does.
+            let outermost = if tag.closes && matches!(name, "ul" | "ol") { 1 } else { 0 };
+            self.due = self.due.max(if SPACED.contains(&name) && self.lists.len() <= outermost { 2 } else { 1 });
             self.blank = false;
         }
         match (name, tag.closes) {

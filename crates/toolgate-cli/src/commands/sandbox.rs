@@ -25,8 +25,8 @@ use crate::wiring::{folders, profile, roots};
 /// Examples:
 ///   toolgate sandbox -- cargo test
 ///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
-///   toolgate sandbox --allow registry.npmjs.org -- npm ci
-///   toolgate sandbox --allow db.example.com:5432 --allow '*.example.org' -- ./migrate
+///   toolgate sandbox --connect registry.npmjs.org -- npm ci
+///   toolgate sandbox --connect db.example.com:5432 --connect '*.example.org' -- ./migrate
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
 ///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then puts it in place as one undoable change)
 #[derive(Debug, Args)]
@@ -34,9 +34,9 @@ use crate::wiring::{folders, profile, roots};
 pub(crate) struct Sandbox {
     /// Let it reach this host: a name, `*.example.com`, an address or a range; with a port beside 80 and 443 as HOST:PORT.
     #[arg(long, value_name = "HOST")]
-    allow: Vec<String>,
+    connect: Vec<String>,
     /// Let it reach whatever this machine can.
-    #[arg(long, conflicts_with = "allow")]
+    #[arg(long, conflicts_with = "connect")]
     network: bool,
     /// Keep its changes apart and show them: the workspace stays as it is until `toolgate commit`.
     #[arg(long)]
@@ -54,7 +54,7 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let hosts = self.allow.iter().map(|host| with_port(host)).collect::<Vec<_>>();
+        let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Vec<_>>();
         let compiled = setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let mut profile = profile(&setting.place, &compiled.settings.roots);
         hide(setting, &compiled, &mut profile)?;

@@ -140,7 +140,7 @@ fn doing_without_the_sandbox_is_a_grant_of_its_own_and_loud() {
 fn a_person_can_try_the_list_from_the_shell() {
     let world = World::new();
     let line = "getent ahostsv4 ok.example && getent ahostsv4 evil.example";
-    let said = world.run(&["sandbox", "--allow", "*.example.org", "--allow", "ok.example", "--", "sh", "-c", line]);
+    let said = world.run(&["sandbox", "--connect", "*.example.org", "--connect", "ok.example", "--", "sh", "-c", line]);
     assert!(said.code != 0 && said.out.contains("198.18."), "{said:?}");
     assert!(said.err.contains("evil.example:443 wasn't reached"), "{said:?}");
 }

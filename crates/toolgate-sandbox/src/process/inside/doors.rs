@@ -1,7 +1,7 @@
 //! The doors of a sandbox's network. Every address is made to mean the sandbox itself, so whatever a command connects to,
 //! it comes to one of its own doors; these are handed out, and answered by the host.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::super::plan::{Plan, Wiring};
 use super::super::step::{During, Fault, Step};
-use crate::network::Doors;
+use crate::network::{Doors, NAMESERVER};
 
 /// Connections that may wait at a door.
 const WAITING: i32 = 128;
@@ -17,8 +17,8 @@ const WAITING: i32 = 128;
 /// Opens the doors that the plan names, in their order.
 pub(super) fn open(plan: &Plan) -> Result<Vec<OwnedFd>, Fault> {
     let Wiring::Listed { doors, .. } = &plan.network else { return Ok(Vec::new()) };
-    claim_every_address().during(Step::OpenDoors)?;
     let names = Doors::for_names();
+    claim_every_address().and_then(|()| look_connected(NAMESERVER)).during(Step::OpenDoors)?;
     let mut opened = vec![door(names, SocketType::DGRAM).during(Step::OpenDoors)?];
     for address in std::iter::once(names).chain(doors.for_connections()) {
         let door = door(address, SocketType::STREAM).and_then(|door| {
@@ -45,22 +45,37 @@ const LOOPBACK: u32 = 1;
 
 /// `ip route add local 0.0.0.0/0 dev lo`.
 fn claim_every_address() -> Result<(), Errno> {
-    const LENGTH: u32 = 16 + 12 + 8;
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-    let mut message = Vec::with_capacity(LENGTH as usize);
-    // The header: length, kind, flags, number, sender.
-    message.extend(LENGTH.to_ne_bytes());
-    message.extend(libc::RTM_NEWROUTE.to_ne_bytes());
-    message.extend(flags.to_ne_bytes());
-    message.extend([0; 8]);
     // The route: family, bits of destination and source, service, table, origin, scope, kind, flags.
     let table = libc::RT_TABLE_LOCAL;
-    message.extend([libc::AF_INET as u8, 0, 0, 0, table, libc::RTPROT_BOOT, libc::RT_SCOPE_HOST, libc::RTN_LOCAL]);
-    message.extend([0; 4]);
-    // One attribute: the device.
-    message.extend(8u16.to_ne_bytes());
-    message.extend(libc::RTA_OIF.to_ne_bytes());
-    message.extend(LOOPBACK.to_ne_bytes());
+    let mut route = vec![libc::AF_INET as u8, 0, 0, 0, table, libc::RTPROT_BOOT, libc::RT_SCOPE_HOST, libc::RTN_LOCAL];
+    route.extend([0; 4]);
+    route.extend(attribute(libc::RTA_OIF, LOOPBACK.to_ne_bytes()));
+    tell(libc::RTM_NEWROUTE, &route)
+}
+
+/// `ip address add 198.18.0.1/32 dev lo`. With no address but 127.0.0.1, resolvers take it that there is no network and ask
+/// for no name.
+fn look_connected(own: Ipv4Addr) -> Result<(), Errno> {
+    // The address: family, bits, flags, scope, device.
+    let mut address = vec![libc::AF_INET as u8, 32, 0, libc::RT_SCOPE_UNIVERSE];
+    address.extend(LOOPBACK.to_ne_bytes());
+    address.extend(attribute(libc::IFA_LOCAL, own.octets()));
+    tell(libc::RTM_NEWADDR, &address)
+}
+
+fn attribute(kind: u16, value: [u8; 4]) -> Vec<u8> {
+    [&8u16.to_ne_bytes()[..], &kind.to_ne_bytes(), &value].concat()
+}
+
+/// Tells the kernel something about the network, and waits for its word.
+fn tell(kind: u16, body: &[u8]) -> Result<(), Errno> {
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+    // The header: length, kind, flags, number, sender.
+    let mut message = (16 + body.len() as u32).to_ne_bytes().to_vec();
+    message.extend(kind.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(body);
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     rustix::net::send(&socket, &message, SendFlags::empty())?;
     acknowledged(&socket)
