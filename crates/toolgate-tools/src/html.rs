@@ -237,8 +237,11 @@ impl Writer {
             self.kept = self.kept.saturating_sub(1);
         }
         if self.markdown {
+            // The fence lies close to what it holds and apart from the rest.
+            let (before, after) = if closes { (1, 2) } else { (self.due, 1) };
+            self.due = before;
             self.raw("```");
-            self.due = 1;
+            self.due = after;
         }
         self.kept += usize::from(!closes);
     }
