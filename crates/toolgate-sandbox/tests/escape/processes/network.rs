@@ -214,9 +214,9 @@ attack! {
             format!("connect-tcp 192.0.2.2:{port}"),
             format!("connect-tcp [::1]:{port}"),
             format!("connect-tcp [::ffff:127.0.0.1]:{port}"),
-            format!("connect-tcp [2606:4700::1111]:443"),
+            "connect-tcp [2606:4700::1111]:443".to_owned(),
             format!("speak ok.test {port} x"),
-            format!("speak ok.test 22 x"),
+            "speak ok.test 22 x".to_owned(),
             "speak 127.0.0.1 80 x".into(),
             "speak 0.0.0.0 443 x".into(),
         ] {
