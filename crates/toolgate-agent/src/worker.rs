@@ -286,26 +286,24 @@ impl Worker {
 }
 
 /// What an answer comes to. Neither words nor calls is a fault, and so are words that were cut off.
-fn understand(answer: Answer) -> Step {
-    let is_empty = answer.text.trim().is_empty();
-    match () {
-        () if answer.fault.is_some() => {
-            let reason = answer.fault.clone().unwrap_or_default();
-            Step::Fault(answer, reason)
-        }
-        () if answer.calls.len() > MOST_CALLS => {
-            let reason = format!("You asked for {} calls at once; {MOST_CALLS} are the most.", answer.calls.len());
-            // A call that stays in the conversation wants a reply.
-            Step::Fault(Answer { calls: Vec::new(), raw: Vec::new(), ..answer }, reason)
-        }
-        () if !answer.calls.is_empty() => Step::Calls(answer),
-        () if answer.cut => Step::Fault(answer, "Your answer was cut off, because it was too long. Be shorter.".into()),
-        () if is_empty => {
-            let reason = "Your answer was empty: no words and no calls. Call a tool, or give your final answer.";
-            Step::Fault(answer, reason.into())
-        }
-        () => Step::Final(answer.text),
+fn understand(mut answer: Answer) -> Step {
+    if let Some(reason) = answer.fault.take() {
+        return Step::Fault(answer, reason);
     }
+    if answer.calls.len() > MOST_CALLS {
+        let reason = format!("You asked for {} calls at once; {MOST_CALLS} are the most.", answer.calls.len());
+        // A call that stays in the conversation wants a reply.
+        return Step::Fault(Answer { calls: Vec::new(), raw: Vec::new(), ..answer }, reason);
+    }
+    if !answer.calls.is_empty() {
+        return Step::Calls(answer);
+    }
+    let reason = match (answer.cut, answer.text.trim().is_empty()) {
+        (true, _) => "Your answer was cut off, because it was too long. Be shorter.",
+        (false, true) => "Your answer was empty: no words and no calls. Call a tool, or give your final answer.",
+        (false, false) => return Step::Final(answer.text),
+    };
+    Step::Fault(answer, reason.into())
 }
 
 fn observation(call: &Asked, reply: &Reply) -> Observation {

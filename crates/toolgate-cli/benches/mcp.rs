@@ -140,7 +140,7 @@ fn main() {
         }
     }
     let own = &mut talks[0];
-    (0..MANY).for_each(|_| drop(own.read()));
+    (0..MANY).for_each(|_| _ = own.read());
     println!("{:<24}{:>14}{:>16}{:>18}{:>10}", "", "start, median", "read, median", "p99, 16 at once", "memory");
     for (index, candidate) in candidates.iter().enumerate() {
         let (start, read) = (at(&mut starts[index], 0.5), at(&mut calm[index], 0.5));

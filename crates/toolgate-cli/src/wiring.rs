@@ -15,6 +15,7 @@ use toolgate_runtime::{Commit, Gate, Registry, Replay, RunRecorder, Session, Und
 use toolgate_sandbox::process::{Options, Profile};
 use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
 use toolgate_tools::text::Diffs;
+use toolgate_web::WebClient;
 
 use crate::attach::{Door, make_private};
 use crate::config::{PolicyFlags, Sources, UserRulebook};
@@ -58,6 +59,13 @@ impl Place {
     /// Whether the user trusts the workspace as its own file is now.
     pub(crate) fn is_trusted(&self) -> Result<bool> {
         self.sources.trusts(&self.workspace, &self.trusted_as)
+    }
+
+    /// The same, where the person lets these hosts pass.
+    pub(crate) fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<Compiled> {
+        let mut flags = self.flags.clone();
+        flags.allow.extend(hosts.map(|host| format!("host={host}")));
+        self.sources.load(&self.workspace, &self.trusted_as, &flags)
     }
 
     /// The workspace's record.
@@ -164,6 +172,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
+            .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
             .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })

@@ -16,7 +16,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_extractor_with_state, from_fn_with_state};
 use axum::routing::{delete, get, post};
 
 use crate::client::{Caller, Client};
@@ -57,9 +57,10 @@ pub(crate) fn all() -> Router<Arc<Shared>> {
         .route("/v1/changes", get(changes::list))
 }
 
-/// Routes of another front end, which bring their own state.
-pub(crate) fn foreign(routes: Router) -> Router<Arc<Shared>> {
-    routes.with_state(())
+/// Routes of another front end, which bring their own state and their own sessions. They know nothing of the rights of a
+/// session here, so only the owner comes to them.
+pub(crate) fn foreign(routes: Router, shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    routes.layer(from_extractor_with_state::<Owner, _>(Arc::clone(shared))).with_state(())
 }
 
 /// Puts the door before everything, unknown routes included.

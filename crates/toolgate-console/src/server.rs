@@ -89,10 +89,10 @@ impl Server {
         Ok(Self { router: routes::all(), shared })
     }
 
-    /// Adds routes of another front end, behind the same door.
+    /// Adds routes of another front end, behind the same door and for the owner alone.
     #[must_use]
     pub fn with_routes(mut self, routes: Router) -> Self {
-        self.router = self.router.merge(routes::foreign(routes));
+        self.router = self.router.merge(routes::foreign(routes, &self.shared));
         self
     }
 

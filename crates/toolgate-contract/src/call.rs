@@ -6,7 +6,7 @@ use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Clock, Permission, ToolError, strict_json};
+use crate::{Clock, Right, ToolError, strict_json};
 
 /// A request to use a tool (C-2).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,9 +20,10 @@ pub struct Call {
     pub version: Option<VersionReq>,
     /// The arguments, not yet validated.
     pub args: Value,
-    /// Rights that the caller believes it needs; the call is refused if they go beyond what the tool declares.
+    /// Rights that the caller believes it needs: permissions that the tool declares, or exactly one thing beyond, which is
+    /// judged and asked for with the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub requested_permissions: Vec<Permission>,
+    pub requested_permissions: Vec<Right>,
     /// Why the model wants this, for the person who may be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
@@ -50,7 +51,8 @@ struct Wire {
     args: Value,
     /// Rights that the caller believes it needs.
     #[serde(default)]
-    requested_permissions: Vec<Permission>,
+    #[schemars(with = "Vec<String>")]
+    requested_permissions: Vec<Right>,
     /// Why the model wants this, for the person who may be asked.
     justification: Option<String>,
     /// Ties together the calls of one piece of work.

@@ -41,6 +41,11 @@ pub enum Effect {
         /// Port.
         port: u16,
     },
+    /// Runs a command with no sandbox around it.
+    Unsandboxed {
+        /// The command line.
+        command: String,
+    },
     /// Talks to the person.
     Speak,
     /// Follows a process that this session started, or ends it.
@@ -139,6 +144,7 @@ impl Effect {
             Self::Delete { .. } => Permission::FsDelete,
             Self::Run { .. } | Self::Attend { .. } | Self::Feed { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
+            Self::Unsandboxed { .. } => Permission::Unsandboxed,
             Self::Speak | Self::Recall { .. } | Self::Note { .. } | Self::Skill { .. } | Self::Delegate { .. } => {
                 Permission::Agent
             }
@@ -155,6 +161,7 @@ impl fmt::Display for Effect {
             Self::Run { command, workdir } if workdir.is_empty() || workdir == "." => write!(f, "run {command}"),
             Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
+            Self::Unsandboxed { command } => write!(f, "run WITHOUT ANY SANDBOX {command}"),
             Self::Speak => f.write_str("speak to the person"),
             Self::Attend { process } if process == Self::ALL => f.write_str("look at all processes"),
             Self::Attend { process } => write!(f, "attend to {process}"),
@@ -193,9 +200,24 @@ pub enum Permission {
     /// Talk to the person, plan, remember.
     #[serde(rename = "agent")]
     Agent,
+    /// Run programs with no sandbox around them.
+    #[serde(rename = "unsandboxed")]
+    Unsandboxed,
 }
 
 impl Permission {
+    /// Every permission.
+    pub const ALL: &'static [Self] = &[
+        Self::FsRead,
+        Self::FsWrite,
+        Self::FsDelete,
+        Self::ProcExec,
+        Self::NetConnect,
+        Self::GitWrite,
+        Self::Agent,
+        Self::Unsandboxed,
+    ];
+
     /// The name used in configuration, declarations and events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -206,6 +228,7 @@ impl Permission {
             Self::NetConnect => "net.connect",
             Self::GitWrite => "git.write",
             Self::Agent => "agent",
+            Self::Unsandboxed => "unsandboxed",
         }
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens, ToolError, Truncated,
-    Verdict,
+    ArtifactRef, Change, Denial, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens, ToolError,
+    Truncated, Verdict,
 };
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
@@ -94,6 +94,19 @@ pub enum Happening {
         /// Why the model wants this.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         justification: Option<String>,
+    },
+    /// Confinement stopped a call, and it is tried once more with what was missing. On disk before that.
+    #[serde(rename = "tool_call.widened")]
+    CallWidened {
+        /// What stopped it.
+        denials: Vec<Denial>,
+        /// What it will touch beyond what it stated.
+        effects: Vec<Effect>,
+        /// How that was judged.
+        verdict: Verdict,
+        /// The scope of the approval it runs under.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        approval: Option<Scope>,
     },
     /// A call worked.
     #[serde(rename = "tool_call.completed")]
@@ -320,6 +333,9 @@ pub struct Ending {
     /// Stored output.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub refs: Vec<ArtifactRef>,
+    /// What confinement kept from it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub denials: Vec<Denial>,
     /// What was cut.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truncated: Option<Truncated>,

@@ -11,10 +11,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Change, Changes, Content, Edit, Effect,
-    Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing, Notes, Order,
-    Person, Place, ProcessTable, Seen, SessionProcess, Settled, SkillFolder, Skills, Source, Step, Stream, Streams,
-    ToolError, Visitors, WalkOptions, Walked, out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Border, Change, Changes, Content, Denial,
+    Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing,
+    Notes, Order, Person, Place, ProcessTable, Seen, SessionProcess, Settled, SkillFolder, Skills, Source, Step,
+    Stream, Streams, ToolError, Visitors, WalkOptions, Walked, Web, WebRequest, WebResponse, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -157,6 +157,8 @@ pub struct Tally {
     pub redacted: bool,
     /// Which guarantees held.
     pub enforced: Enforced,
+    /// What confinement kept from it.
+    pub denials: Vec<Denial>,
 }
 
 /// Through what hands reach the world.
@@ -178,6 +180,10 @@ pub struct Means {
     pub veil: Arc<dyn Veil>,
     /// The session's processes.
     pub processes: Arc<dyn ProcessTable>,
+    /// What is on the web; none where nothing can be fetched.
+    pub web: Option<Arc<dyn Web>>,
+    /// What may be reached over the network; none where nothing may.
+    pub border: Option<Arc<dyn Border>>,
     /// Agents that the call may set to work; none where there is no agent.
     pub agents: Option<Arc<dyn Agents>>,
     /// The call that these are for.
@@ -406,6 +412,17 @@ impl Hands {
         self.note(|tally| tally.next_cursor = Some(cursor.into()));
     }
 
+    /// Fetches from a host that was declared; where it redirects to is for the border to judge.
+    pub async fn fetch(&self, request: WebRequest, host: &str, port: u16) -> Result<WebResponse, ToolError> {
+        let declared =
+            |effect: &Effect| matches!(effect, Effect::Connect { host: h, port: p } if h == host && *p == port);
+        self.need(declared, "connect there")?;
+        let (Some(web), Some(border)) = (&self.means.web, &self.means.border) else {
+            return Err(ToolError::new(ErrorCode::NetworkDenied, "There is no way to the network here."));
+        };
+        web.fetch(request, border.as_ref()).await
+    }
+
     /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
     /// unless it is detached.
     pub async fn start(
@@ -420,7 +437,17 @@ impl Hands {
         let workdir = self.declared(Access::Read, workdir)?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        let order = Order { command: command.to_owned(), workdir, hidden, protected, streams, landing };
+        let order = Order {
+            command: command.to_owned(),
+            workdir,
+            hidden,
+            protected,
+            streams,
+            landing,
+            writable: self.writable(),
+            unsandboxed: self.is_unsandboxed(command),
+            border: self.means.border.clone(),
+        };
         let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
             let facts = process.process().facts();
@@ -428,6 +455,17 @@ impl Hands {
             tally.enforced.0.extend(facts.enforced.0.clone());
         });
         Ok(process)
+    }
+
+    /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.
+    fn writable(&self) -> Vec<String> {
+        let beyond = self.granted.iter().filter(|located| located.real.is_none());
+        beyond.filter_map(|located| Some(located.effect.path()?.1.to_owned())).collect()
+    }
+
+    fn is_unsandboxed(&self, command: &str) -> bool {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
+        self.granted.iter().any(|located| is_it(&located.effect))
     }
 
     /// How long a process may go on without its call.
@@ -506,6 +544,11 @@ impl Hands {
     /// Says with which code a command ended.
     pub fn ended(&self, exit_code: i64) {
         self.note(|tally| tally.exit_code = Some(exit_code));
+    }
+
+    /// Says what confinement kept from the call.
+    pub fn denied(&self, denials: Vec<Denial>) {
+        self.note(|tally| tally.denials.extend(denials));
     }
 
     /// Whether somebody stopped the call; long loops ask this.

@@ -16,17 +16,20 @@ mod error;
 mod event;
 mod hands;
 mod hash;
+mod network;
 mod notes;
 mod person;
 mod place;
 mod process;
 mod process_table;
 mod reply;
+mod right;
 mod skill;
 mod spec;
 pub mod strict_json;
 mod tool;
 mod walk;
+mod web;
 
 pub use agent::{Agents, Errand, Finish, Sent, Tokens};
 pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
@@ -40,6 +43,7 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
 pub use hands::{ArtifactDraft, Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
 pub use hash::{hex, sha256, sha256_of};
+pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
@@ -50,10 +54,12 @@ pub use process_table::{
     Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
 };
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
+pub use right::Right;
 pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
 pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};
+pub use web::{Web, WebRequest, WebResponse};
 
 /// Re-exported so that a tool needs no dependency of its own to derive its schemas.
 pub use schemars;

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Access, Apart, BoxFuture, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil, Visitor, WalkOptions,
-    Walked,
+    Access, Apart, Border, BoxFuture, Denial, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil,
+    Visitor, WalkOptions, Walked,
 };
 
 /// A command to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Order {
     /// A line for the shell.
     pub command: String,
@@ -25,6 +25,12 @@ pub struct Order {
     pub streams: Streams,
     /// When its changes reach the workspace.
     pub landing: Landing,
+    /// What it may change beside the workspace: absolute paths that exist.
+    pub writable: Vec<String>,
+    /// Whether it runs with no sandbox around it.
+    pub unsandboxed: bool,
+    /// What it may reach over the network; none means nothing.
+    pub border: Option<Arc<dyn Border>>,
 }
 
 /// When a command's changes reach the workspace.
@@ -94,7 +100,8 @@ pub trait Process: Send {
     }
 }
 
-/// What can be done to a command from outside while it runs. Outlives the command; then everything here fails.
+/// What can be done to a command from outside while it runs. Outlives the command; then everything here fails but
+/// for what can be told of it.
 pub trait Controls: Send + Sync {
     /// Writes to its input, or types into its terminal. Waits while it doesn't read.
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>>;
@@ -106,6 +113,10 @@ pub trait Controls: Send + Sync {
     fn kill(&self);
     /// Changes the size of its terminal.
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError>;
+    /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
+    fn denials(&self, _errors: &str) -> Vec<Denial> {
+        Vec::new()
+    }
 }
 
 /// A signal that a process can be sent.

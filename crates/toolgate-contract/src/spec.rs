@@ -32,6 +32,8 @@ pub enum SideEffect {
     UsesNetwork,
     /// Shows something to the person.
     SpeaksToPerson,
+    /// Changes what the agent keeps for itself: things to do, a plan, a memory.
+    KeepsNotes,
 }
 
 /// How a model hands its arguments over.

@@ -79,7 +79,12 @@ fn ending() -> Ending {
             artifact: Some("art_1".into()),
         }),
         redacted: true,
+        denials: vec![denial()],
     }
+}
+
+fn denial() -> Denial {
+    Denial::of_host("example.com", 443, "No rule allows it.", None)
 }
 
 #[test]

@@ -67,8 +67,12 @@ pub fn definition(tool: &Declaration, format: Format) -> Value {
 /// What a client may assume, truthfully: derived from the declaration, never written by hand.
 fn annotations(tool: &Declaration) -> Value {
     let does = |effect| tool.side_effects.contains(&effect);
-    let changes = does(SideEffect::WritesFiles) || does(SideEffect::DeletesFiles) || does(SideEffect::StartsProcesses);
-    let reads_only = tool.risk == Risk::Low && !changes;
+    // What is sent over the network may change something at the other end.
+    let changes =
+        [SideEffect::WritesFiles, SideEffect::DeletesFiles, SideEffect::StartsProcesses, SideEffect::UsesNetwork]
+            .into_iter()
+            .any(does);
+    let reads_only = tool.risk == Risk::Low && !changes && !does(SideEffect::KeepsNotes);
     json!({
         "readOnlyHint": reads_only,
         "destructiveHint": changes,

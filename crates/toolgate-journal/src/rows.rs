@@ -96,7 +96,8 @@ fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static
             let failure = Some((error.code, *class));
             Some((statements::END_CALL, call_ended(run, seq, event, ending, failure)?))
         }
-        Happening::ApprovalRequired { .. }
+        Happening::CallWidened { .. }
+        | Happening::ApprovalRequired { .. }
         | Happening::ApprovalGranted { .. }
         | Happening::ApprovalDenied { .. }
         | Happening::FilesChanging { .. }

@@ -7,6 +7,7 @@ use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, P
 
 use crate::case::Case;
 use crate::ceiling::{Ceiling, on_commands_beyond};
+use crate::commands::OUTSIDE;
 use crate::config::RootAccess;
 use crate::guards::guard_over;
 use crate::host::Host;
@@ -54,8 +55,15 @@ impl Bounds {
 impl Policy {
     /// Decides whether the call may run, and says why.
     pub fn judge(&self, question: &Question<'_>) -> Verdict {
+        self.judge_wider(question, &[])
+    }
+
+    /// The same for a call that is to get more than its tool states: hosts that its command may reach, places outside
+    /// that it may change, or no sandbox at all. Each is judged like an effect of the call.
+    pub fn judge_wider(&self, question: &Question<'_>, more: &[Effect]) -> Verdict {
         let (tool, effects) = (question.tool, question.effects);
-        let case = Case::new(effects, &self.ground);
+        let with_more = [effects, &more.iter().cloned().map(Located::nowhere).collect::<Vec<_>>()].concat();
+        let case = Case::new(if more.is_empty() { effects } else { &with_more }, &self.ground);
         let mut opinions = Vec::with_capacity(case.effects.len() + 2);
         self.on_tool(tool, question.ceilings, &mut opinions);
         self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
@@ -65,6 +73,9 @@ impl Policy {
                 let (decision, layer, effect) = (Decision::Deny, Layer::Builtin, Some(index));
                 opinions.push(Opinion { decision, layer, effect, topic: Topic::Call, voice: Voice::OutOfBounds });
             }
+        }
+        for (index, effect) in more.iter().enumerate() {
+            self.on_more(effects.len() + index, effect, &mut opinions);
         }
         for command in &case.commands {
             self.on_command(command, &mut opinions);
@@ -146,7 +157,8 @@ impl Policy {
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Commands are judged part by part, and so is what they are fed.
             Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}
-            Effect::Speak
+            Effect::Unsandboxed { .. }
+            | Effect::Speak
             | Effect::Recall { .. }
             | Effect::Note { .. }
             | Effect::Skill { .. }
@@ -161,6 +173,29 @@ impl Policy {
         self.on_exec_rules(index, opinions);
         opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
         opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Own));
+    }
+
+    /// Something beyond what the tool states. Paths are judged as those of commands are, by their names.
+    fn on_more(&self, index: usize, effect: &Effect, opinions: &mut Vec<Opinion>) {
+        self.on_permission(effect.permission(), Some(index), opinions);
+        match effect {
+            Effect::Connect { host, .. } => self.on_host(index, host, opinions),
+            Effect::Write { path } => {
+                let place = self.ground.place(path);
+                match place.root {
+                    OUTSIDE => {
+                        // What a sandbox has for itself isn't meant: this is the machine's own.
+                        let (decision, topic) = (self.preset.on_crossing(), Topic::Permission(Permission::FsWrite));
+                        let (layer, effect, voice) = (Layer::Builtin, Some(index), Voice::Outside);
+                        opinions.push(Opinion { decision, layer, effect, topic, voice });
+                        self.on_outside(index, Access::Write, &place, opinions);
+                    }
+                    _ => self.on_place(index, Access::Write, &place, None, opinions),
+                }
+            }
+            Effect::Unsandboxed { .. } => {}
+            _ => opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Unlocated)),
+        }
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.

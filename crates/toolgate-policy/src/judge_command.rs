@@ -143,7 +143,7 @@ impl Policy {
     }
 
     /// A path in none of the roots: read, it is seen in the sandbox or not; changed, somebody decides.
-    fn on_outside(&self, number: usize, access: Access, place: &Place, opinions: &mut Vec<Opinion>) {
+    pub(crate) fn on_outside(&self, number: usize, access: Access, place: &Place, opinions: &mut Vec<Opinion>) {
         let hit: Option<Hit> = guard_over(access, place, &self.excepts);
         if let Some(hit) = hit {
             opinions.push(about(number, Decision::Deny, Layer::Builtin, Voice::Guard(hit)));

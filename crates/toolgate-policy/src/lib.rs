@@ -34,6 +34,7 @@
 //! authoritative layer has its way. A workspace that isn't trusted only ever tightens: what would loosen is
 //! ignored, with a warning each.
 
+mod border;
 mod case;
 mod ceiling;
 mod commands;
@@ -59,6 +60,7 @@ mod standing;
 #[cfg(test)]
 mod testing;
 
+pub use border::{Crossing, plain_host};
 pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};

@@ -87,7 +87,8 @@ impl Opinion {
         self.is_approval()
             && self.layer >= ask.layer
             && match self.topic {
-                Topic::Call => ask.topic != Topic::Effect,
+                // To do without the sandbox has to be said in so many words.
+                Topic::Call => !matches!(ask.topic, Topic::Effect | Topic::Permission(Permission::Unsandboxed)),
                 Topic::Permission(_) => ask.topic == self.topic,
                 Topic::Effect => {
                     let owner = ask.effect.and_then(|effect| case.owner(effect));

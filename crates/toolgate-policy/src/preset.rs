@@ -28,7 +28,7 @@ pub enum Preset {
 
 /// What each preset says to each permission.
 #[rustfmt::skip]
-const BASELINES: [(Permission, [Decision; 4]); 7] = [
+const BASELINES: [(Permission, [Decision; 4]); 8] = [
     //                       full   workspace  autonomous  read-only
     (Permission::FsRead,     [Allow, Allow,     Allow,      Allow]),
     (Permission::FsWrite,    [Allow, Allow,     Allow,      Deny]),
@@ -37,6 +37,7 @@ const BASELINES: [(Permission, [Decision; 4]); 7] = [
     (Permission::NetConnect, [Allow, Ask,       Ask,        Deny]),
     (Permission::GitWrite,   [Allow, Ask,       Ask,        Deny]),
     (Permission::Agent,      [Allow, Allow,     Allow,      Allow]),
+    (Permission::Unsandboxed,[Allow, Ask,       Ask,        Deny]),
 ];
 
 impl Preset {
@@ -90,6 +91,7 @@ impl Preset {
             Permission::NetConnect => "connecting to hosts",
             Permission::GitWrite => "changing a repository's history or remotes",
             Permission::Agent => "talking to the person and keeping notes",
+            Permission::Unsandboxed => "running commands with no sandbox around them",
         };
         match (self.baseline(permission), permission) {
             (Deny, Permission::ProcExec) => {

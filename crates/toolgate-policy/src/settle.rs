@@ -30,7 +30,7 @@ pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
     }
 }
 
-fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &Case<'_>) -> bool {
+pub(crate) fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &Case<'_>) -> bool {
     opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, case))
 }
 
@@ -104,11 +104,7 @@ impl Policy {
                 let rule = format!("deny path {}{}", GUARDS.pattern(hit), guard.access);
                 (name(rule), guard.reason.clone(), guard.code)
             }
-            Voice::Host(fault) => (name("deny unclear hosts".into()), fault.reason().into(), ErrorCode::NetworkDenied),
-            Voice::Reserved(kind) => {
-                let reason = format!("The host belongs to {kind}; only a rule that names it can allow it.");
-                (name("deny reserved hosts".into()), reason, ErrorCode::NetworkDenied)
-            }
+            Voice::Host(_) | Voice::Reserved(_) => self.words_on_host(opinion),
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
                 self.words_on_command(opinion, case)
             }
@@ -147,6 +143,18 @@ impl Policy {
 }
 
 impl Policy {
+    /// What is said of hosts alone.
+    pub(crate) fn words_on_host(&self, opinion: &Opinion) -> (RuleName, String, ErrorCode) {
+        let (rule, reason) = match opinion.voice {
+            Voice::Host(fault) => ("deny unclear hosts", fault.reason().to_owned()),
+            Voice::Reserved(kind) => {
+                ("deny reserved hosts", format!("The host belongs to {kind}; only a rule that names it can allow it."))
+            }
+            _ => ("", String::new()),
+        };
+        (RuleName { rule: rule.into(), layer: opinion.layer }, reason, ErrorCode::NetworkDenied)
+    }
+
     /// What is said of commands alone.
     fn words_on_command(&self, opinion: &Opinion, case: &Case<'_>) -> (RuleName, String, ErrorCode) {
         let told = |rule: String, reason: &str| {

@@ -41,6 +41,8 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             let words = pattern.words.iter().map(|word| escape(word)).collect();
             Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
+        // It is granted call by call.
+        Some(Effect::Unsandboxed { .. }) => None,
         // What one process is fed says nothing about the next.
         Some(Effect::Feed { .. }) => None,
         Some(

@@ -1,5 +1,6 @@
 //! The gate: everything that stands between a call and the world, wired once and shared by all sessions.
 
+mod border;
 mod changer;
 mod cleared;
 mod commands;
@@ -15,11 +16,12 @@ use std::time::Duration;
 
 use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
-    ToolError, Veil, Verdict,
+    ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
 
+pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 use self::walk::Walk;
@@ -49,6 +51,7 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
+    web: Option<Arc<dyn Web>>,
     rosters: Arc<Rosters>,
     workshop: Option<Arc<Workshop>>,
     differ: Option<Arc<dyn Differ>>,
@@ -90,6 +93,7 @@ impl Gate {
             rulebook: None,
             replay: Replay::default(),
             processes: None,
+            web: None,
             rosters: Arc::default(),
             workshop: None,
             differ: None,
@@ -139,6 +143,13 @@ impl Gate {
     #[must_use]
     pub fn with_differ(mut self, differ: Arc<dyn Differ>) -> Self {
         self.differ = Some(differ);
+        self
+    }
+
+    /// Lets tools fetch over HTTP.
+    #[must_use]
+    pub fn with_web(mut self, web: Arc<dyn Web>) -> Self {
+        self.web = Some(web);
         self
     }
 

@@ -28,7 +28,7 @@ mod versions;
 
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use commit::Commit;
-pub use gate::{Cleared, Gate, Judgement};
+pub use gate::{Cleared, Gate, Judgement, PolicyBorder};
 pub use inquiry::{NobodyAnswers, Respondent};
 pub use principal::Principal;
 pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
-use toolgate_contract::{AnyTool, Call, Declaration, ErrorCode, Form, Prepared, ToolError};
+use toolgate_contract::{AnyTool, Call, Declaration, ErrorCode, Form, Prepared, Right, ToolError};
 
 use crate::nearest::nearest;
 use crate::{validate, version};
@@ -117,7 +117,12 @@ impl Registered {
     /// A caller may ask for less than the tool declares, never for more.
     fn check_permissions(&self, call: &Call) -> Result<(), ToolError> {
         let declared = &self.declaration().required_permissions;
-        match call.requested_permissions.iter().find(|wanted| !declared.contains(wanted)) {
+        let permissions = call.requested_permissions.iter().filter_map(|right| match right {
+            Right::Permission(permission) => Some(permission),
+            // What goes beyond the tool's own effects is judged with them.
+            Right::Connect { .. } | Right::Write { .. } | Right::Unsandboxed => None,
+        });
+        match permissions.into_iter().find(|wanted| !declared.contains(wanted)) {
             None => Ok(()),
             Some(beyond) => Err(ToolError::invalid_args(format!(
                 "`{}` doesn't need the permission `{beyond}`; a call can't ask for more than its tool declares.",

@@ -1,7 +1,7 @@
 //! The command that repeats a call with approval (C-17), made so that it works when it is pasted into a shell.
 
 use serde_json::Value;
-use toolgate_contract::{Call, ToolError};
+use toolgate_contract::{Call, Effect, Right, ToolError};
 
 use crate::session::Recorder;
 
@@ -23,11 +23,20 @@ impl Default for Replay {
 
 impl Replay {
     /// The command for this call. Arguments that hold a secret, or are long, go into a private file of the run.
-    pub(crate) fn command(&self, call: &Call, redacted: &Value, recorder: &dyn Recorder) -> Result<String, ToolError> {
+    pub(crate) fn command(
+        &self,
+        call: &Call,
+        wider: &[Effect],
+        redacted: &Value,
+        recorder: &dyn Recorder,
+    ) -> Result<String, ToolError> {
         let mut words = self.program.clone();
         words.extend(["call".into(), "--approve".into()]);
         if let Some(version) = &call.version {
             words.extend(["--version-req".into(), version.to_string()]);
+        }
+        for right in wider.iter().filter_map(Right::of) {
+            words.extend(["--permit".into(), right.to_string()]);
         }
         words.push(call.name.clone());
         let json = call.args.to_string();

@@ -294,7 +294,7 @@ async fn an_older_major_is_adapted_or_refused_with_what_changed() {
 async fn a_caller_may_not_ask_for_more_than_its_tool_declares() {
     let (world, _) = world("");
     let mut call = world.call("read", json!({"path": "a.txt"}));
-    call.requested_permissions = vec![toolgate_contract::Permission::ProcExec];
+    call.requested_permissions = vec![toolgate_contract::Permission::ProcExec.into()];
     let reply = world.gate.perform(call, &world.session(), CancellationToken::new()).await;
     assert_eq!(code(&reply), Some(ErrorCode::InvalidArgs));
 }

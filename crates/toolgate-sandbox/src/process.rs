@@ -59,7 +59,7 @@ pub use inside::zygote::zygote_main_if_asked;
 #[cfg(feature = "before-main")]
 pub use kernel::before_main::zygote_before_main;
 pub use limits::Limits;
-pub use profile::{Home, Network, Profile, Readable, UnixSockets};
+pub use profile::{Home, Listed, Network, Profile, Readable, UnixSockets};
 pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::remove;
 pub use repositories::{Obeyed, obeyed_by_git};

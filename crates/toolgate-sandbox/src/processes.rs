@@ -2,7 +2,7 @@
 
 mod started;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::OnceCell;
 use toolgate_contract::{
@@ -11,7 +11,7 @@ use toolgate_contract::{
 
 use self::started::Started;
 use crate::apart::{self, Layers};
-use crate::process::{self, Command, Options, Profile, Running, Sandbox, Tier};
+use crate::process::{self, Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -70,7 +70,8 @@ impl Confined {
         profile.masked.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
-        command.working_directory = self.path(&order.workdir);
+        let workdir = self.path(&order.workdir).unwrap_or_else(|| profile.working_directory.clone());
+        command.working_directory = Some(workdir.clone());
         command.streams = match order.streams {
             Streams::Output => process::Streams::Output,
             Streams::Input => process::Streams::Interactive,
@@ -80,8 +81,20 @@ impl Confined {
                 process::Streams::Terminal(started::size(size))
             }
         };
-        let (running, layers) = self.launch(sandbox, &profile, &command, order.landing).await?;
-        Ok(Box::new(Started::new(running, layers)?))
+        if order.unsandboxed {
+            return Ok(Box::new(Started::new(sandbox.spawn_open(&profile, &command).await?, None, None)?));
+        }
+        for path in &order.writable {
+            profile.writable.push(real(path)?);
+        }
+        // Without a host to reach, or without the means to hold it to those, its network stays an empty one.
+        let border = order.border.filter(|border| border.is_open() && sandbox.tier() == Tier::Namespaces);
+        if let Some(border) = border {
+            profile.network = Network::Listed(Listed(border));
+        }
+        let landing = landing(order.landing, &order.writable)?;
+        let (running, layers) = self.launch(sandbox, &profile, &command, landing).await?;
+        Ok(Box::new(Started::new(running, Some((profile, workdir)), layers)?))
     }
 
     /// Runs the command on layers where that is wanted and possible.
@@ -111,6 +124,31 @@ impl Confined {
             }
         }
         Ok((sandbox.spawn(profile, command).await?, None))
+    }
+}
+
+/// What lies outside the workspace can't be taken back: a command that was granted a place there makes its changes at once,
+/// and so can't be rehearsed.
+fn landing(wanted: Landing, outside: &[String]) -> Result<Landing, ToolError> {
+    match (wanted, outside) {
+        (wanted, []) => Ok(wanted),
+        (Landing::AtOnce | Landing::AtItsEnd, _) => Ok(Landing::AtOnce),
+        (Landing::WhenCommitted, _) => {
+            let message = "A command that may change places outside the workspace can't be rehearsed.";
+            Err(ToolError::new(ErrorCode::SandboxDenied, message).with_hint("Rehearse it without those places."))
+        }
+    }
+}
+
+/// A place outside that was granted, if it is what it says: behind a link there is another place, which nobody granted.
+fn real(path: &str) -> Result<PathBuf, ToolError> {
+    match std::fs::canonicalize(path) {
+        Ok(real) if real == Path::new(path) => Ok(real),
+        Ok(real) => {
+            let message = format!("`{path}` leads to `{}`; ask for that place instead.", real.display());
+            Err(ToolError::new(ErrorCode::SandboxDenied, message))
+        }
+        Err(error) => Err(ToolError::io(&format!("`{path}` can't be granted"), &error)),
     }
 }
 

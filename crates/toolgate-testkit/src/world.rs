@@ -83,6 +83,14 @@ impl World {
         self
     }
 
+    /// The same world, with a way to the web.
+    #[must_use]
+    pub fn on_the_web(mut self, web: Arc<dyn toolgate_contract::Web>) -> Self {
+        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
+        self.gate = Arc::new(gate.with_web(web));
+        self
+    }
+
     /// The workspace's folder.
     pub fn path(&self) -> &Path {
         self.folder.path()

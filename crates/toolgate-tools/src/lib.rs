@@ -9,10 +9,12 @@ mod display;
 mod edit;
 mod encoding;
 mod excerpt;
+mod fetch;
 mod file;
 mod find;
 mod first;
 mod grep;
+mod html;
 mod image;
 mod left_out;
 mod lines;
@@ -44,6 +46,7 @@ pub use ask::Ask;
 pub use delete::Delete;
 pub use display::Display;
 pub use edit::Edit;
+pub use fetch::Fetch;
 pub use find::Find;
 pub use grep::Grep;
 pub use list::List;
@@ -67,6 +70,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Delete),    // removes a file or folder
         erase(Display),   // shows the person something
         erase(Edit),      // replaces text inside a file
+        erase(Fetch),     // gets something over HTTP
         erase(Find),      // finds files by their paths
         erase(Grep),      // finds lines by their content
         erase(Image),     // shows an image

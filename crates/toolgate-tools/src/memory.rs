@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Access, Book, Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Book, Effect, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
 /// How many entries there may be.
 const MOST_ENTRIES: usize = 200;
@@ -92,7 +92,7 @@ impl Tool for Memory {
                       delete or search entries. Search before you create. Keep no secrets; they are replaced.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
-        side_effects: &[],
+        side_effects: &[SideEffect::KeepsNotes],
         parallel: true,
     };
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::todo::Status;
 
@@ -55,7 +55,7 @@ impl Tool for Plan {
                       Send all steps whenever one changes.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
-        side_effects: &[],
+        side_effects: &[SideEffect::KeepsNotes],
         parallel: true,
     };
 

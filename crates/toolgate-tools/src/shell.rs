@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
-    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
+    Attached, Denial, Effect, End, ErrorCode, Hands, Landing, Permission, Right, Risk, SessionProcess, Settled,
+    SideEffect, Spec, Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
 use crate::excerpt::{Excerpt, excerpt};
@@ -118,6 +118,31 @@ pub struct Output {
     /// What it changed in the workspace; of a rehearsal, what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Settled>,
+    /// What confinement kept from it, if it failed: perhaps that is why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    denied: Vec<Denied>,
+}
+
+/// Something that the command wanted and didn't get.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Denied {
+    /// `network_denied` or `sandbox_denied`.
+    code: &'static str,
+    /// What would have been needed.
+    missing: String,
+    /// Why it was refused.
+    reason: String,
+    /// What to ask for in `requested_permissions`, if it is needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    request: Vec<String>,
+}
+
+impl From<&Denial> for Denied {
+    fn from(denial: &Denial) -> Self {
+        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
+        let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
+        Self { code: denial.code.as_str(), missing, reason, request }
+    }
 }
 
 impl Tool for Shell {
@@ -128,7 +153,7 @@ impl Tool for Shell {
         name: "shell",
         version: "1.1.0",
         description: "Run a command with bash in the workspace. It is confined: it can read the machine, change the \
-                      workspace, and reach no network. There is nothing on its standard input unless you ask for \
+                      workspace, and reach only hosts that are allowed. There is nothing on its standard input unless you ask for \
                       `stdin` or `tty`. A command that takes longer than `yield_ms`, or runs in the `background`, goes \
                       on as a process until the session ends: use `process` for it.",
         risk: Risk::Medium,
@@ -209,10 +234,16 @@ fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, Tool
     let process = attached.process();
     let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
     hands.ended(i64::from(exit_code));
+    let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
+    let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
+    let denials = process.controls().denials(if process.facts().terminal { &stdout } else { &stderr });
+    let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
+    hands.denied(denials);
     Ok(Output {
         exit_code: Some(exit_code),
-        stdout: hands.output(process, Stream::Stdout, "/stdout")?,
-        stderr: hands.output(process, Stream::Stderr, "/stderr")?,
+        stdout,
+        stderr,
+        denied,
         duration_ms: Some(u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX)),
         timed_out: end.stopped == Some(Stopped::Time),
         output_limit: end.stopped == Some(Stopped::Output),

@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
 use crate::todo::{List, Status, Todo};
 
@@ -30,7 +30,7 @@ impl Tool for TodoWrite {
                       before you begin it, and as completed as soon as it is done.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
-        side_effects: &[],
+        side_effects: &[SideEffect::KeepsNotes],
         parallel: true,
     };
 

@@ -168,10 +168,10 @@ fn of_transport(fault: &reqwest::Error) -> ModelError {
     // The address may hold a password, so it isn't repeated.
     let causes = std::iter::successors(std::error::Error::source(fault), |cause| cause.source());
     let why = causes.last().map_or_else(|| "the connection failed".to_owned(), ToString::to_string);
-    let (kind, what) = match () {
-        () if fault.is_timeout() => (Failure::Slow, "The model's server took too long"),
-        () if fault.is_connect() => (Failure::Unreachable, "The model's server can't be reached"),
-        () => (Failure::Cut, "The connection to the model broke"),
+    let (kind, what) = match (fault.is_timeout(), fault.is_connect()) {
+        (true, _) => (Failure::Slow, "The model's server took too long"),
+        (false, true) => (Failure::Unreachable, "The model's server can't be reached"),
+        (false, false) => (Failure::Cut, "The connection to the model broke"),
     };
     ModelError::new(kind, format!("{what}: {why}."))
 }

@@ -6,6 +6,7 @@
 mod improvising;
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ fn rows() -> Vec<Row> {
         ("move", json!({ "from": "new.txt", "to": "moved.txt" }), &["moved.txt"]),
         ("delete", json!({ "path": "old.txt" }), &["old.txt"]),
         ("shell", json!({ "command": "echo from the shell > made.txt && cat made.txt" }), &["from the shell"]),
+        ("process", json!({ "action": "list" }), &["processes"]),
+        ("fetch", json!({ "url": "the page" }), &["fresh milk"]),
         ("artifact", json!({ "id": "the first" }), &["a kept line"]),
         ("todo_write", json!({ "todos": [{ "content": "buy milk", "status": "pending" }] }), &["buy milk"]),
         ("todo_read", json!({}), &["buy milk"]),
@@ -45,17 +48,33 @@ fn rows() -> Vec<Row> {
         ("ask", json!({ "question": "Which milk?" }), &["the usual"]),
         ("skill", json!({ "name": "shopping" }), &["Take a bag."]),
         ("task", json!({ "objective": "Say yes." }), &["summary: Yes."]),
-        ("agents", json!({ "action": "list" }), &["agents:"]),
+        ("agents", json!({ "action": "list" }), &["answered"]),
         ("undo", json!({ "run": "run_test" }), &["undone"]),
     ]
 }
 
 fn prepared() -> World {
-    let world = World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "").confined();
+    let world =
+        World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "network.allow = ['127.0.0.1']")
+            .confined()
+            .on_the_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::Limits::default()).unwrap()));
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
     let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
     world.file(".agents/skills/shopping/SKILL.md", skill);
     world
+}
+
+/// A page on this machine, for one visitor; its address.
+fn serve_a_page() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut visitor, _) = listener.accept().unwrap();
+        let _ = visitor.read(&mut [0; 4096]);
+        let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<p>fresh <b>milk</b>";
+        visitor.write_all(page.as_bytes()).unwrap();
+    });
+    format!("http://{address}/")
 }
 
 /// A PNG of one pixel.
@@ -91,8 +110,13 @@ async fn every_tool_once() {
     assert_eq!(called, offered, "every tool has its row here; a new one gets one too");
     let kept =
         toolgate_contract::Artifacts::store(world.run.artifacts.as_ref(), b"a kept line\n", "text/plain").unwrap();
+    let page = serve_a_page();
     let turns = rows.clone().into_iter().map(|(tool, args, _)| {
-        let args = if tool == "artifact" { json!({ "id": kept.id }) } else { args };
+        let args = match tool {
+            "artifact" => json!({ "id": kept.id }),
+            "fetch" => json!({ "url": page }),
+            _ => args,
+        };
         Improvising::call(tool, move |_| args.clone())
     });
     // The task's agent takes its turn right after the call that sends it.
@@ -137,10 +161,10 @@ fn check_record(world: &World, rows: &[Row]) {
     }
 }
 
-/// The undo at the end took back what the tools had changed; what the command made is its own.
+/// The undo at the end took back what the tools had changed; what the command made as well.
 fn check_workspace(world: &World) {
     let read = |path: &str| std::fs::read_to_string(world.path().join(path)).ok();
     assert_eq!(read("old.txt").as_deref(), Some("old\n"), "the deleted file is back");
     assert_eq!((read("new.txt"), read("moved.txt")), (None, None), "what was written is gone again");
-    assert_eq!(read("made.txt").as_deref(), Some("from the shell\n"));
+    assert_eq!(read("made.txt"), None, "what a command made too");
 }

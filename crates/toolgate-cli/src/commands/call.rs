@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
 use serde_json::Value;
-use toolgate_contract::{CancellationToken, Reply, strict_json};
+use toolgate_contract::{CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
@@ -49,6 +49,9 @@ pub(crate) struct Call {
     /// The versions of the tool that the arguments are written for, such as ^1.
     #[arg(long, value_name = "REQ")]
     version_req: Option<VersionReq>,
+    /// Ask for exactly this beyond what the tool states: net.connect=HOST:PORT, fs.write=/PATH or unsandboxed.
+    #[arg(long, value_name = "RIGHT")]
+    permit: Vec<Right>,
     /// Why; shown to whoever is asked.
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
@@ -65,6 +68,7 @@ impl Call {
             run: None,
             session: "cli".into(),
             version_req: None,
+            permit: Vec::new(),
             justification: None,
         }
     }
@@ -87,6 +91,7 @@ impl Call {
             .watched_by(Arc::clone(&sink) as _);
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
+        call.requested_permissions = self.permit;
         call.justification = self.justification;
         let reply = block_on(async {
             let cancel = CancellationToken::new();

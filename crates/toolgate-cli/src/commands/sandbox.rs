@@ -4,12 +4,14 @@ mod changes;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_contract::{Access, Place, Veil, out_of_bounds};
-use toolgate_policy::{Compiled, Policy};
-use toolgate_sandbox::process::{Command, Enforcement, Network, Options, Profile, Running, Sandbox as Maker};
+use toolgate_policy::{Compiled, Policy, plain_host};
+use toolgate_runtime::PolicyBorder;
+use toolgate_sandbox::process::{Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker};
 use toolgate_sandbox::{Layers, Roots};
 
 use super::commit::Commit;
@@ -23,14 +25,18 @@ use crate::wiring::{folders, profile, roots};
 /// Examples:
 ///   toolgate sandbox -- cargo test
 ///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
-///   toolgate sandbox --network -- npm ci
+///   toolgate sandbox --connect registry.npmjs.org -- npm ci
+///   toolgate sandbox --connect db.example.com:5432 --connect '*.example.org' -- ./migrate
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
 ///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then puts it in place as one undoable change)
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Sandbox {
-    /// Let it reach the network.
-    #[arg(long)]
+    /// Let it reach this host: a name, `*.example.com`, an address or a range; with a port beside 80 and 443 as HOST:PORT.
+    #[arg(long, value_name = "HOST")]
+    connect: Vec<String>,
+    /// Let it reach whatever this machine can.
+    #[arg(long, conflicts_with = "connect")]
     network: bool,
     /// Keep its changes apart and show them: the workspace stays as it is until `toolgate commit`.
     #[arg(long)]
@@ -48,11 +54,17 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let compiled = setting.place.load()?;
+        let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Vec<_>>();
+        let compiled = setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let mut profile = profile(&setting.place, &compiled.settings.roots);
         hide(setting, &compiled, &mut profile)?;
         if self.network {
             profile.network = Network::Shared;
+        }
+        if !hosts.is_empty() {
+            let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
+            let border = PolicyBorder::new(Arc::new(compiled.policy), cleared.collect());
+            profile.network = Network::Listed(Listed(Arc::new(border)));
         }
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
@@ -69,6 +81,7 @@ impl Sandbox {
             };
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
+            running.denials().iter().for_each(|denial| anstream::eprintln!("{}", paint(DIM, &denial.reason)));
             let kept = apart.map(|mut apart| changes::show(&mut apart, &files)).transpose()?;
             anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
@@ -84,6 +97,14 @@ impl Sandbox {
             None => {}
         }
         Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
+    }
+}
+
+/// A host with the port behind it, if there is one.
+fn with_port(text: &str) -> (String, Option<u16>) {
+    match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) if !host.contains(':') => (host.to_owned(), Some(port)),
+        _ => (text.to_owned(), None),
     }
 }
 

@@ -64,6 +64,10 @@ fn show_end(payload: &Value) {
         }
         Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
     }
+    let denied = payload.get("denied").and_then(Value::as_array).into_iter().flatten();
+    for reason in denied.filter_map(|denied| denied.get("reason").and_then(Value::as_str)) {
+        anstream::eprintln!("{}", paint(DIM, plain(reason)));
+    }
 }
 
 /// A match as `grep -n` shows it, with the lines around it.

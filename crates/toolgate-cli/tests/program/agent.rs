@@ -177,7 +177,7 @@ text = "Reviewed."
 /// Ctrl-C while a command runs: the command is stopped, the end is on record, and the program says so.
 #[test]
 fn an_interrupt_ends_the_work_cleanly() {
-    let script = "[[turns]]\ncalls = [{ tool = 'shell', args = { command = 'echo begun > begun; sleep 600' } }]\n";
+    let script = "[[turns]]\ncalls = [{ tool = 'shell', args = { command = 'sleep 600.4417' } }]\n";
     let world = World::new().file("script.toml", script);
     let child = world
         .command(crate::world::PROGRAM)
@@ -186,7 +186,7 @@ fn an_interrupt_ends_the_work_cleanly() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    while !world.workspace().join("begun").exists() {
+    while !world.command("pgrep").args(["-f", "^sleep 600.4417"]).output().unwrap().status.success() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let interrupt = format!("kill -INT {}", child.id());

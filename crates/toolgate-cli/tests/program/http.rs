@@ -6,5 +6,6 @@ pub(crate) mod client;
 mod crowd;
 mod door;
 mod leaving;
+mod mcp;
 mod routes;
 pub(crate) mod server;

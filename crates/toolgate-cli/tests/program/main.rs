@@ -12,6 +12,7 @@ mod inbox;
 mod init;
 mod killed;
 mod mcp;
+mod network;
 mod ordinary_work;
 mod overlay;
 mod policy;

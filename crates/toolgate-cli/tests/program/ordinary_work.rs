@@ -37,7 +37,7 @@ fn cargo_builds_and_tests_a_crate() {
 
 #[test]
 fn make_works_side_by_side_and_again_only_what_is_needed() {
-    let rules = "all: a.out b.out c.out\n%.out: %.in\n\tcp $< $@; echo made $@\n";
+    let rules = "all: a.out b.out c.out\n%.out: %.in\n\t@cp $< $@; echo made $@\n";
     let world = World::new().file("Makefile", rules).file("a.in", "a").file("b.in", "b").file("c.in", "c");
     assert_eq!(output(&work(&world, "make -j4 all")).matches("made").count(), 3);
     assert_eq!(world.read("b.out"), "b");

@@ -2,19 +2,21 @@
 
 mod ask;
 mod refusals;
+mod wider;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_contract::{
-    Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located, Means,
-    Missing, Processes, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
+    Border, Call, CancellationToken, Declaration, Effect, Ending, ErrorCode, Event, Finding, Hands, Happening, Located,
+    Means, Missing, Processes, Reply, ReplyArtifacts, Scope, Tally, ToolError, Truncated, Verdict,
 };
 use toolgate_policy::{Overlay, Question};
 
 use self::refusals::{honest, unrecorded};
 use super::Gate;
+use super::border::PolicyBorder;
 use super::changer::Changer;
 use super::cleared::{Cleared, Recorded};
 use super::commands::Commands;
@@ -49,6 +51,8 @@ pub(super) struct Walk<'a> {
     shown_args: Value,
     redacted: bool,
     effects: Arc<[Located]>,
+    /// What it is to get beyond what its tool states: asked for up front, or found missing.
+    wider: Vec<Effect>,
     verdict: Option<Verdict>,
     approval: Option<Scope>,
     is_started: bool,
@@ -79,6 +83,7 @@ impl<'a> Walk<'a> {
             shown_args,
             redacted,
             effects: Arc::default(),
+            wider: Vec::new(),
             verdict: None,
             approval: None,
             is_started: false,
@@ -86,8 +91,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The path: find, validate, effects, judge, approve, record, lock, run.
+    /// The path; and where confinement stopped the call, the same path once more with what was missing.
     pub(super) async fn go(&mut self) -> Result<Value, ToolError> {
+        let first = self.attempt().await;
+        match self.missing(&first) {
+            missing if missing.is_empty() => first,
+            missing => self.try_again(missing, first).await,
+        }
+    }
+
+    /// Find, validate, effects, judge, approve, record, lock, run.
+    async fn attempt(&mut self) -> Result<Value, ToolError> {
         let tool = self.gate.registry.find(&self.call.name)?;
         self.tool = Some(tool.declaration());
         self.longest = tool.longest();
@@ -95,6 +109,7 @@ impl<'a> Walk<'a> {
         let prepared = tool.prepare(&self.call)?;
         self.steps.done("validate");
         self.effects = self.gate.locate(honest(prepared.effects(), tool.declaration())?)?.into();
+        self.wider = self.asked_beyond()?;
         self.steps.done("effects");
         self.verdict = Some(self.judge(tool.declaration()));
         self.steps.done("judge");
@@ -102,14 +117,14 @@ impl<'a> Walk<'a> {
         self.steps.done("approve");
         let recorded = self.record_start()?;
         self.steps.done("record start");
-        let cleared = Cleared::new(prepared, self.hands(Arc::clone(&self.effects)), approved, recorded);
+        let cleared = Cleared::new(prepared, self.hands(self.granted()), approved, recorded);
         self.act(cleared, tool.declaration().parallel).await
     }
 
     fn judge(&self, tool: &Declaration) -> Verdict {
         let (ceilings, bounds) = (self.session.ceilings(), self.session.bounds());
         let question = Question { tool, effects: &self.effects, ceilings: &ceilings, bounds: bounds.as_deref() };
-        self.gate.policy.judge(&question)
+        self.gate.policy.judge_wider(&question, &self.wider)
     }
 
     fn record_start(&mut self) -> Result<Recorded, ToolError> {
@@ -218,6 +233,7 @@ impl<'a> Walk<'a> {
             files_changed: self.tally.files_changed.clone(),
             commands_run: self.tally.commands_run.clone(),
             refs: self.tally.refs.clone(),
+            denials: self.tally.denials.clone(),
             truncated,
             redacted: self.redacted,
         };
@@ -296,11 +312,28 @@ impl<'a> Walk<'a> {
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
             processes: Arc::new(self.runner(gate.processes.as_ref().map(commands))),
+            web: gate.web.clone(),
+            border: self.border(),
             agents: session.agents.clone(),
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
         Hands::new(granted, means)
+    }
+
+    /// All that the call may touch: what its tool states, and what it gets beyond that.
+    fn granted(&self) -> Arc<[Located]> {
+        match self.wider.as_slice() {
+            [] => Arc::clone(&self.effects),
+            wider => self.effects.iter().cloned().chain(wider.iter().cloned().map(Located::nowhere)).collect(),
+        }
+    }
+
+    /// Where this call may go; nowhere, if it neither runs nor connects.
+    fn border(&self) -> Option<Arc<dyn Border>> {
+        let goes_out = |located: &Located| matches!(located.effect, Effect::Run { .. } | Effect::Connect { .. });
+        let named = self.effects.iter().any(goes_out).then(|| self.gate.policy.hosts_named(&self.granted()))?;
+        Some(Arc::new(PolicyBorder::new(Arc::clone(&self.gate.policy), named)))
     }
 
     fn runner(&self, processes: Option<Arc<dyn Processes>>) -> Runner {
@@ -350,12 +383,13 @@ impl<'a> Walk<'a> {
 
     /// The effects as they may be seen: a command line may hold a secret, and so may what is written into a process.
     fn clean_effects(&self) -> Vec<Effect> {
-        self.effects.iter().map(|located| self.clean_effect(&located.effect)).collect()
+        self.granted().iter().map(|located| self.clean_effect(&located.effect)).collect()
     }
 
     fn clean_effect(&self, effect: &Effect) -> Effect {
         match effect {
             Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },
+            Effect::Unsandboxed { command } => Effect::Unsandboxed { command: self.clean(command) },
             Effect::Feed { process, text } => Effect::Feed { process: process.clone(), text: self.clean(text) },
             other => other.clone(),
         }

@@ -22,6 +22,8 @@ pub(super) struct Cage {
     socket: AsyncFd<OwnedFd>,
     first_process: Option<OwnedFd>,
     findings: Option<Findings>,
+    /// The sockets of its network that are answered here.
+    doors: Vec<OwnedFd>,
     status: Option<i32>,
     gone: bool,
 }
@@ -42,7 +44,8 @@ impl Cage {
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
-        Ok(Self { tier, memory_limited, socket, first_process: None, findings: None, status: None, gone: false })
+        let (first_process, findings, doors, status) = (None, None, Vec::new(), None);
+        Ok(Self { tier, memory_limited, socket, first_process, findings, doors, status, gone: false })
     }
 
     /// Waits until it is confined and could take an order.
@@ -82,6 +85,7 @@ impl Cage {
             Word::Born => self.first_process = received.descriptors.into_iter().next(),
             Word::Ready(findings) => {
                 self.findings = Some(Findings { memory_limited_together: self.memory_limited, ..findings });
+                self.doors = received.descriptors;
             }
             Word::Refused(fault) => return Err(SandboxError::Step(fault)),
             Word::Started => return Ok(Some(received.descriptors)),
@@ -108,6 +112,11 @@ impl Cage {
         }
         self.gone = true;
         Ok(self.status)
+    }
+
+    /// The sockets of its network that are answered here, once.
+    pub(super) fn take_doors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.doors)
     }
 
     /// What was found out about the walls.

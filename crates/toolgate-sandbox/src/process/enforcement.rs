@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Enforced, Guarantee, Holding};
 
-use super::plan::Plan;
-use super::profile::Network;
+use super::plan::{Plan, Wiring};
 
 /// The means of confinement, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,6 +15,8 @@ pub enum Tier {
     Bubblewrap,
     /// Landlock and a system-call filter alone.
     Landlock,
+    /// None: the command can do what its user can. Never chosen, only granted.
+    Open,
 }
 
 impl Tier {
@@ -25,6 +26,7 @@ impl Tier {
             Self::Namespaces => "namespaces",
             Self::Bubblewrap => "bubblewrap",
             Self::Landlock => "landlock",
+            Self::Open => "nothing",
         }
     }
 }
@@ -74,6 +76,9 @@ impl Enforcement {
     }
 
     pub(super) fn of(plan: &Plan, findings: &Findings) -> Self {
+        if plan.tier == Tier::Open {
+            return Self::of_nothing();
+        }
         let mut guarantees = vec![
             files(plan, findings),
             process_tree(plan.tier),
@@ -81,10 +86,20 @@ impl Enforcement {
             resources(plan, findings),
             report(Guarantee::Environment, Holding::Held, "the environment is the profile's; nothing is inherited"),
         ];
-        if plan.network == Network::Off {
-            guarantees.push(network(plan.tier));
-        }
+        guarantees.extend(network(plan));
         Self { tier: plan.tier, guarantees }
+    }
+}
+
+impl Enforcement {
+    /// What holds where there are no walls.
+    fn of_nothing() -> Self {
+        let open = [Guarantee::Filesystem, Guarantee::Network, Guarantee::Syscalls, Guarantee::Resources];
+        let mut guarantees: Vec<GuaranteeReport> =
+            open.map(|guarantee| report(guarantee, Holding::NotHeld, "it was granted to run with no sandbox")).into();
+        guarantees.push(process_tree(Tier::Open));
+        guarantees.push(report(Guarantee::Environment, Holding::Held, "the environment is the profile's"));
+        Self { tier: Tier::Open, guarantees }
     }
 }
 
@@ -118,7 +133,7 @@ fn process_tree(tier: Tier) -> GuaranteeReport {
         Tier::Namespaces | Tier::Bubblewrap => {
             report(guarantee, Holding::Held, "all its processes end with the first one of their namespace")
         }
-        Tier::Landlock => report(
+        Tier::Landlock | Tier::Open => report(
             guarantee,
             Holding::Partly,
             "without a process namespace its processes are looked for and killed one by one",
@@ -134,7 +149,7 @@ fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
     };
     let processes = match (plan.limits.processes.is_none() || findings.processes_limited, plan.tier) {
         (true, _) => (Holding::Held, "processes are limited in number"),
-        (false, Tier::Landlock) => {
+        (false, Tier::Landlock | Tier::Open) => {
             (Holding::Partly, "without a user namespace the number of processes can't be limited")
         }
         (false, Tier::Namespaces | Tier::Bubblewrap) => (
@@ -148,10 +163,16 @@ fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
     report(Guarantee::Resources, holding, format!("{}; {}", processes.1, memory.1))
 }
 
-fn network(tier: Tier) -> GuaranteeReport {
-    let reason = match tier {
-        Tier::Namespaces | Tier::Bubblewrap => "a network namespace of its own, with nothing but a loopback",
-        Tier::Landlock => "no sockets can be made at all",
+fn network(plan: &Plan) -> Option<GuaranteeReport> {
+    let reason = match (&plan.network, plan.tier) {
+        (Wiring::Shared, _) => return None,
+        (Wiring::Listed { .. }, _) => {
+            "a network namespace of its own, where every way out leads through the list of hosts"
+        }
+        (Wiring::Off, Tier::Namespaces | Tier::Bubblewrap) => {
+            "a network namespace of its own, with nothing but a loopback"
+        }
+        (Wiring::Off, Tier::Landlock | Tier::Open) => "no sockets can be made at all",
     };
-    report(Guarantee::Network, Holding::Held, reason)
+    Some(report(Guarantee::Network, Holding::Held, reason))
 }

@@ -4,6 +4,7 @@
 pub(super) mod bubblewrap;
 mod capabilities;
 mod devices;
+mod doors;
 mod files;
 mod filter;
 mod first_process;

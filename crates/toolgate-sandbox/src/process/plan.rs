@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::enforcement::Tier;
 use super::limits::Limits;
-use super::profile::{Network, UnixSockets};
+use super::profile::UnixSockets;
+use crate::network::Doors;
 
 /// A confinement, ready to be built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,11 +35,27 @@ pub(super) struct Plan {
     /// Where the command's changes go, in place of what is writable.
     pub(super) overlays: Vec<Overlay>,
     /// The network.
-    pub(super) network: Network,
+    pub(super) network: Wiring,
     /// Unix sockets.
     pub(super) unix_sockets: UnixSockets,
     /// How much may be used.
     pub(super) limits: Limits,
+}
+
+/// The network as it is built inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Wiring {
+    /// A loopback of its own.
+    Off,
+    /// A network of its own where every address is the sandbox itself, with doors that are answered outside.
+    Listed {
+        /// The doors.
+        doors: Doors,
+        /// The list of nameservers, to be replaced.
+        nameservers: Option<Place>,
+    },
+    /// The machine's.
+    Shared,
 }
 
 /// A path, and which file it named when the plan was made.

@@ -14,13 +14,16 @@ use rustix::io::Errno;
 use super::command::{Command, Streams};
 use super::enforcement::Tier;
 use super::error::SandboxError;
-use super::plan::{Cover, Order, Overlay, Place, Plan};
+use super::plan::{Cover, Order, Overlay, Place, Plan, Wiring};
 use super::profile::{Network, Profile, Readable, UnixSockets};
+use crate::network::doors;
 
 /// Folders that every sandbox has for itself.
 const PRIVATE_FOLDERS: &[&str] = &["/run", "/tmp"];
 /// Where names are looked up when the network is shared; it lies in a private folder.
 const RESOLVER: &str = "/run/systemd/resolve";
+/// The list of nameservers, which may be a link into that.
+const NAMESERVERS: &str = "/etc/resolv.conf";
 /// Where programs are looked for when the environment has no `PATH`.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -45,11 +48,41 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
         protected: in_order(protected),
         masked: in_order(masked),
         overlays,
-        network: profile.network,
+        network: wiring(&profile.network),
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     };
     Ok(if tier == Tier::Landlock { hidden::without_mounts(plan) } else { plan })
+}
+
+/// No walls at all.
+pub(super) fn plan_open(profile: &Profile) -> Plan {
+    Plan {
+        tier: Tier::Open,
+        only: None,
+        links: Vec::new(),
+        covered: Vec::new(),
+        shown: Vec::new(),
+        writable: Vec::new(),
+        pinned: Vec::new(),
+        protected: Vec::new(),
+        masked: Vec::new(),
+        overlays: Vec::new(),
+        network: Wiring::Shared,
+        unix_sockets: profile.unix_sockets,
+        limits: profile.limits,
+    }
+}
+
+/// How the network is built.
+fn wiring(network: &Network) -> Wiring {
+    match network {
+        Network::Off => Wiring::Off,
+        Network::Shared => Wiring::Shared,
+        Network::Listed(listed) => {
+            Wiring::Listed { doors: doors(listed.0.as_ref()), nameservers: find(Path::new(NAMESERVERS)) }
+        }
+    }
 }
 
 /// What of the covered folders can be seen all the same.

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolgate_contract::Border;
 
 use super::limits::Limits;
 
@@ -52,13 +55,27 @@ pub struct Home {
 }
 
 /// What a command can reach over the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
     /// Itself alone: a loopback of its own.
     Off,
+    /// Itself, and the hosts that a border lets pass, by name. Only namespaces of our own making can hold this.
+    Listed(Listed),
     /// Whatever this machine can.
     Shared,
 }
+
+/// The hosts that a border lets pass.
+#[derive(Debug, Clone)]
+pub struct Listed(pub Arc<dyn Border>);
+
+impl PartialEq for Listed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Listed {}
 
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
+use toolgate_contract::Denial;
 
 use super::cage::Cage;
 use super::command::TerminalSize;
@@ -13,6 +14,7 @@ use super::enforcement::Enforcement;
 use super::error::{Doing, SandboxError};
 use super::kernel::signals;
 use super::kernel::watch::watch;
+use crate::network::{Notes, Relay};
 
 /// A confined command. Dropping it kills everything that it has started.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub struct Running {
     pub(super) enforcement: Enforcement,
     pub(super) cage: Cage,
     pub(super) process: OwnedFd,
+    /// Its way out, which ends with it.
+    pub(super) relay: Option<Relay>,
     pub(super) ended: Option<Ended>,
 }
 
@@ -62,6 +66,16 @@ impl Running {
     /// What really confines it.
     pub fn enforcement(&self) -> &Enforcement {
         &self.enforcement
+    }
+
+    /// What was refused of what it wanted to reach, so far.
+    pub fn denials(&self) -> Vec<Denial> {
+        self.notes().all()
+    }
+
+    /// The list of that, which goes on when this is gone.
+    pub(crate) fn notes(&self) -> Notes {
+        self.relay.as_ref().map(|relay| relay.notes().clone()).unwrap_or_default()
     }
 
     /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.

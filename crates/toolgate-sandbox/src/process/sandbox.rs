@@ -13,13 +13,14 @@ use super::command::{Command, Streams};
 use super::enforcement::{Enforcement, Findings, Tier};
 use super::error::{Doing, SandboxError};
 use super::limits::most_of_the_memory;
-use super::plan::Plan;
-use super::profile::Profile;
+use super::plan::{Overlay, Plan};
+use super::profile::{Network, Profile};
 use super::rehearsal::Rehearsal;
 use super::running::{Running, Terminal};
 use super::warm::Warm;
 use super::zygote::Zygote;
 use super::{planning, probe};
+use crate::network::{Relay, Resolver, SystemResolver};
 
 /// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
 const MOST_ATTEMPTS: u32 = 5;
@@ -34,13 +35,16 @@ pub struct Options {
     pub tier: Option<Tier>,
     /// How many sandboxes wait ready for each profile in use.
     pub warm: usize,
+    /// Looks up the names that commands may reach.
+    pub resolver: Arc<dyn Resolver>,
     /// Memory of all commands together, in bytes, where this machine lets us limit that.
     pub memory: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { program: None, tier: None, warm: 1, memory: Some(most_of_the_memory()) }
+        let memory = Some(most_of_the_memory());
+        Self { program: None, tier: None, warm: 1, resolver: Arc::new(SystemResolver), memory }
     }
 }
 
@@ -91,20 +95,29 @@ impl Sandbox {
     }
 
     async fn spawn_as_things_are(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
-        let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
+        let plan = self.plan(profile, Vec::new())?;
         let order = planning::order(profile, command)?;
         let packed = self.packed(&plan)?;
         let warm = self.warm(|warm| warm.take(&packed));
         if let Some(cage) = warm {
-            match self.launch(cage, &plan, &order, command.streams).await {
+            match self.launch(cage, profile, &plan, &order, command.streams).await {
                 // It died while it waited, and nothing was run. Another one is built.
                 Err(error) if is_gone(&error) => {}
                 other => return self.and_prepare_the_next(packed, other),
             }
         }
         let cage = self.cage(&packed).await?;
-        let running = self.launch(cage, &plan, &order, command.streams).await;
+        let running = self.launch(cage, profile, &plan, &order, command.streams).await;
         self.and_prepare_the_next(packed, running)
+    }
+
+    /// Runs a command with no walls around it, in the profile's environment. Everything that it starts still ends with it.
+    pub async fn spawn_open(&self, profile: &Profile, command: &Command) -> Result<Running, SandboxError> {
+        let plan = planning::plan_open(profile);
+        let order = planning::order(profile, command)?;
+        let cage = self.cage_of(Tier::Open, &self.packed(&plan)?).await?;
+        let open = Profile { network: Network::Shared, ..profile.clone() };
+        self.launch(cage, &open, &plan, &order, command.streams).await
     }
 
     /// Runs a command whose changes to what is writable are kept apart: it sees them, the folders don't get them. They are
@@ -115,21 +128,18 @@ impl Sandbox {
         command: &Command,
         folder: &std::path::Path,
     ) -> Result<(Running, Rehearsal), SandboxError> {
-        if self.inner.tier != Tier::Namespaces {
-            let reason = "only namespaces of our own making can keep changes apart".into();
-            return Err(SandboxError::Unavailable { tried: vec![(self.inner.tier, reason)] });
-        }
+        self.need_namespaces("keep changes apart")?;
         let rehearsal = Rehearsal::prepare(profile, folder)?;
-        let plan = planning::plan(profile, self.inner.tier, rehearsal.overlays())?;
+        let plan = self.plan(profile, rehearsal.overlays())?;
         let order = planning::order(profile, command)?;
         // Every rehearsal has folders of its own, so no sandbox could have been built ahead for it.
         let cage = self.cage(&self.packed(&plan)?).await?;
-        Ok((self.launch(cage, &plan, &order, command.streams).await?, rehearsal))
+        Ok((self.launch(cage, profile, &plan, &order, command.streams).await?, rehearsal))
     }
 
     /// Builds a sandbox for this profile ahead, and tells what would confine a command in it.
     pub async fn prepare(&self, profile: &Profile) -> Result<Enforcement, SandboxError> {
-        let plan = planning::plan(profile, self.inner.tier, Vec::new())?;
+        let plan = self.plan(profile, Vec::new())?;
         let packed = self.packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {
@@ -155,6 +165,21 @@ impl Sandbox {
         Some(built.await)
     }
 
+    fn plan(&self, profile: &Profile, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
+        if matches!(profile.network, Network::Listed(_)) {
+            self.need_namespaces("hold a list of hosts")?;
+        }
+        planning::plan(profile, self.inner.tier, overlays)
+    }
+
+    fn need_namespaces(&self, what: &str) -> Result<(), SandboxError> {
+        if self.inner.tier == Tier::Namespaces {
+            return Ok(());
+        }
+        let reason = format!("only namespaces of our own making can {what}");
+        Err(SandboxError::Unavailable { tried: vec![(self.inner.tier, reason)] })
+    }
+
     fn packed(&self, plan: &Plan) -> Result<Vec<u8>, SandboxError> {
         postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Writing down the sandbox's plan")
     }
@@ -162,6 +187,7 @@ impl Sandbox {
     async fn launch(
         &self,
         mut cage: Cage,
+        profile: &Profile,
         plan: &Plan,
         order: &super::plan::Order,
         streams: Streams,
@@ -171,14 +197,27 @@ impl Sandbox {
         drop(inside);
         let terminal = launched.terminal.map(Terminal::new).transpose()?;
         let enforcement = Enforcement::of(plan, &cage.findings());
+        let relay = self.relay(profile, &mut cage)?;
         let HostStreams { stdin, stdout, stderr } = host;
-        Ok(Running { stdin, stdout, stderr, terminal, enforcement, cage, process: launched.process, ended: None })
+        let process = launched.process;
+        Ok(Running { stdin, stdout, stderr, terminal, enforcement, cage, process, relay, ended: None })
+    }
+
+    /// Answers at the sandbox's doors. Whoever knocks before this is done waits for it.
+    fn relay(&self, profile: &Profile, cage: &mut Cage) -> Result<Option<Relay>, SandboxError> {
+        let Network::Listed(listed) = &profile.network else { return Ok(None) };
+        let (border, resolver) = (Arc::clone(&listed.0), Arc::clone(&self.inner.options.resolver));
+        Relay::start(cage.take_doors(), border, resolver).doing("Answering at the sandbox's doors").map(Some)
     }
 
     /// Asks for a new sandbox. A zygote that somebody killed is replaced.
     async fn cage(&self, packed: &[u8]) -> Result<Cage, SandboxError> {
+        self.cage_of(self.inner.tier, packed).await
+    }
+
+    async fn cage_of(&self, tier: Tier, packed: &[u8]) -> Result<Cage, SandboxError> {
         let zygote = Arc::clone(&*self.inner.zygote.lock().await);
-        match Cage::request(&zygote, self.inner.tier, packed).await {
+        match Cage::request(&zygote, tier, packed).await {
             Err(error) if is_gone(&error) => {
                 let mut current = self.inner.zygote.lock().await;
                 if Arc::ptr_eq(&current, &zygote) {
@@ -186,7 +225,7 @@ impl Sandbox {
                     *current =
                         Arc::new(Zygote::start(self.inner.options.program.clone(), self.inner.options.memory).await?);
                 }
-                Cage::request(&current, self.inner.tier, packed).await
+                Cage::request(&current, tier, packed).await
             }
             other => other,
         }

@@ -20,6 +20,8 @@ pub enum Step {
     MapIdentity,
     /// A loopback of its own.
     RaiseLoopback,
+    /// Doors in its network that are answered outside.
+    OpenDoors,
     /// What is mounted later elsewhere doesn't appear here.
     DetachMounts,
     /// Every root is found where it was, by descriptor.
@@ -82,6 +84,7 @@ impl Step {
             Self::CloseDescriptors => "closing inherited descriptors",
             Self::MapIdentity => "mapping the user and group",
             Self::RaiseLoopback => "raising the loopback",
+            Self::OpenDoors => "opening the network's doors",
             Self::DetachMounts => "detaching the mounts from the host's",
             Self::OpenRoot => "opening a root",
             Self::MakeReadOnly => "making the machine read-only",

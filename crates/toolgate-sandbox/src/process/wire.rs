@@ -26,7 +26,7 @@ use super::step::Fault;
 pub(super) enum Word {
     /// The first process exists; its descriptor comes along.
     Born,
-    /// It is confined, and waits for an order.
+    /// It is confined, and waits for an order; its network's doors come along, if it has any.
     Ready(Findings),
     /// It couldn't go on. Nothing was run.
     Refused(Fault),
@@ -37,7 +37,7 @@ pub(super) enum Word {
 }
 
 /// Descriptors in one message, at most.
-const MOST_DESCRIPTORS: usize = 8;
+const MOST_DESCRIPTORS: usize = 32;
 /// Bytes in one message, at most. A fault's subject is the only part that varies.
 const MOST_BYTES: usize = 16 << 10;
 

@@ -1,16 +1,19 @@
 //! A confined command as tools see it: what it writes, and what can be done to it meanwhile.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use toolgate_contract::{
-    Apart, BoxFuture, Controls, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
+    Apart, BoxFuture, Controls, Denial, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
 };
 
 use crate::apart::Layers;
-use crate::process::{self, Running, SandboxError, Signaller, Terminal};
+use crate::denied_files::denied_files;
+use crate::network::Notes;
+use crate::process::{self, Profile, Running, SandboxError, Signaller, Terminal};
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -28,8 +31,16 @@ pub(super) struct Started {
 }
 
 impl Started {
-    pub(super) fn new(mut running: Running, layers: Option<Layers>) -> Result<Self, SandboxError> {
+    /// A command that runs; the profile that holds it and the folder that it was started in, unless nothing holds it; and
+    /// what it changes, where that is kept apart.
+    pub(super) fn new(
+        mut running: Running,
+        held: Option<(Profile, PathBuf)>,
+        layers: Option<Layers>,
+    ) -> Result<Self, SandboxError> {
         let controls = Reins {
+            held,
+            notes: running.notes(),
             process: running.signaller()?,
             input: Mutex::new(running.stdin.take()),
             terminal: running.terminal.take(),
@@ -95,6 +106,8 @@ impl Process for Started {
 
 /// The host's hold on a command.
 struct Reins {
+    held: Option<(Profile, PathBuf)>,
+    notes: Notes,
     process: Signaller,
     input: Mutex<Option<pipe::Sender>>,
     terminal: Option<Terminal>,
@@ -145,6 +158,13 @@ impl Controls for Reins {
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
         let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
         terminal.resize(self::size(size)).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
+    }
+
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        let mut denials = self.notes.all();
+        let files = self.held.as_ref().map(|(profile, workdir)| denied_files(errors, profile, workdir));
+        denials.extend(files.into_iter().flatten());
+        denials
     }
 }
 

@@ -20,6 +20,9 @@ fn main() {
     }
 }
 
+/// Between two attempts to reach a server.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+
 fn attempt(words: &[&str]) -> Result<(), Error> {
     match words {
         ["connect", path] => UnixStream::connect(path).map(drop),
@@ -30,6 +33,11 @@ fn attempt(words: &[&str]) -> Result<(), Error> {
         }
         ["serve-and-connect"] => serve_and_connect(),
         ["connect-tcp", address] => std::net::TcpStream::connect(address).map(drop),
+        ["serve-at", address] => serve_at(address),
+        ["speak", host, port, text] => speak(host, port.parse().unwrap(), text.replace("\\r\\n", "\r\n").as_bytes()),
+        ["greet", host, port, name] => speak(host, port.parse().unwrap(), &greeting(name)),
+        ["ask", server, name] => ask(server, &name.replace("\\0", "\0")),
+        ["send", address, text] => std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(text.as_bytes(), address).map(drop),
         ["allocate", bytes] => allocate(bytes.parse().unwrap()),
         ["threads", many] => threads(many.parse().unwrap()),
         ["type", text] => type_into_terminal(text),
@@ -112,6 +120,67 @@ fn serve_and_connect() -> Result<(), Error> {
     let client = std::thread::spawn(move || std::net::TcpStream::connect(address).map(drop));
     server.accept()?;
     client.join().unwrap_or_else(|_| Err(Error::from_raw_os_error(libc::EIO)))
+}
+
+/// Answers one client.
+fn serve_at(address: &str) -> Result<(), Error> {
+    use std::io::{Read, Write};
+    let (mut stream, _) = std::net::TcpListener::bind(address)?.accept()?;
+    stream.read(&mut [0; 16])?;
+    stream.write_all(b"answered")
+}
+
+/// Says something to a server and shows what it answers. A server that is still starting is waited for.
+fn speak(host: &str, port: u16, words: &[u8]) -> Result<(), Error> {
+    use std::io::{Read, Write};
+    let connect = || std::net::TcpStream::connect((host, port));
+    let mut stream =
+        (0..20).find_map(|_| connect().map_err(|_| std::thread::sleep(PAUSE)).ok()).map_or_else(connect, Ok)?;
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20)))?;
+    stream.write_all(words)?;
+    let mut answer = [0; 4096];
+    match stream.read(&mut answer)? {
+        0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        count => {
+            println!("{}", String::from_utf8_lossy(&answer[..count]));
+            Ok(())
+        }
+    }
+}
+
+/// The beginning of TLS, for the host of this name.
+fn greeting(name: &str) -> Vec<u8> {
+    let sized = |width: usize, content: &[u8]| [&(content.len() as u32).to_be_bytes()[4 - width..], content].concat();
+    let list = sized(2, &[&[0][..], &sized(2, name.as_bytes())].concat());
+    let extensions = match name {
+        "" => sized(2, &[]),
+        _ => sized(2, &[&[0, 0][..], &sized(2, &list)].concat()),
+    };
+    let body = [&[3, 3][..], &[9; 32], &sized(1, &[]), &sized(2, &[0x13, 1]), &sized(1, &[0]), &extensions].concat();
+    let message = [&[1][..], &sized(3, &body)].concat();
+    [&[0x16, 3, 1][..], &sized(2, &message)].concat()
+}
+
+/// Asks a nameserver for an IPv4 address, letter by letter as told.
+fn ask(server: &str, name: &str) -> Result<(), Error> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
+    let mut message = vec![1, 2, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in name.split('.').filter(|label| !label.is_empty()) {
+        message.push(label.len() as u8);
+        message.extend(label.as_bytes());
+    }
+    message.extend([0, 0, 1, 0, 1]);
+    socket.send_to(&message, (server, 53))?;
+    let mut answer = [0; 512];
+    let (count, _) = socket.recv_from(&mut answer)?;
+    match (answer[3] & 0xf, answer[7]) {
+        (0, 1..) => {
+            println!("{:?}", &answer[count - 4..count]);
+            Ok(())
+        }
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
 }
 
 /// In a user namespace of its own, where every user may.

@@ -6,6 +6,7 @@ mod files;
 mod git;
 mod lingering;
 mod load;
+mod network;
 mod ordinary_work;
 mod rehearsal;
 mod resources;

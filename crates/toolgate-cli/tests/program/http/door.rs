@@ -5,10 +5,13 @@ use serde_json::json;
 use super::client::Client;
 use super::server::Server;
 
+/// Headers of a request, as a table can hold them.
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn requests_for_other_hosts_and_from_other_pages_are_turned_away_on_every_route() {
     let server = Server::start();
-    let foreign: &[(&[(&str, &str)], u16, &str)] = &[
+    let foreign: &[(Headers, u16, &str)] = &[
         (&[("Host", "evil.example")], 421, "wrong_host"),
         (&[("Host", "evil.example:8731")], 421, "wrong_host"),
         (&[("Origin", "http://evil.example")], 403, "cross_origin"),

@@ -23,7 +23,7 @@ impl Walk<'_> {
         if verdict.decision == Decision::Allow {
             return Ok(Approved(()));
         }
-        let asked = asked_effects(verdict, &self.effects);
+        let asked = asked_effects(verdict, &self.granted());
         let known = covering(&self.session.grants(), &self.call.name, &asked, self.gate.clock.now());
         let scope = match known {
             Some(scope) => scope,
@@ -73,13 +73,18 @@ impl Walk<'_> {
             tool_call_id: self.call.tool_call_id.clone(),
             tool: self.call.name.clone(),
             risk: self.declared().risk,
-            reason: reasons.join(" "),
+            reason: self.loudly(reasons.join(" ")),
             justification: self.call.justification.as_ref().map(|words| self.clean(words)),
             args: self.shown_args.clone(),
-            effects: self.effects.iter().map(|located| located.effect.clone()).collect(),
+            effects: self.granted().iter().map(|located| located.effect.clone()).collect(),
             preview: preview.map(|preview| self.clean(&preview.diff)),
             scopes: self.offers(verdict, asked),
-            replay: self.gate.replay.command(&self.call, &self.shown_args, self.session.recorder.as_ref())?,
+            replay: self.gate.replay.command(
+                &self.call,
+                &self.wider,
+                &self.shown_args,
+                self.session.recorder.as_ref(),
+            )?,
         })
     }
 

@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::super::kernel::clone::{OneThread, start_in_our_memory};
 use super::super::kernel::execute::{Strings, execute};
 use super::super::kernel::{descriptors, signals};
-use super::super::plan::{Place, Plan};
-use super::super::profile::Network;
+use super::super::plan::{Place, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire;
 use super::mounts::open_no_links;
@@ -61,7 +60,7 @@ fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
     let mut line = Line(vec![c"bwrap".to_owned()]);
     line.words("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
     line.words("--die-with-parent --as-pid-1 --new-session --cap-drop ALL");
-    if plan.network == Network::Off {
+    if plan.network != Wiring::Shared {
         line.words("--unshare-net");
     }
     match &plan.only {

@@ -9,13 +9,15 @@ use rustix::process::{DumpableBehavior, Signal};
 use super::super::enforcement::{Findings, Tier};
 use super::super::kernel::clone::OneThread;
 use super::super::kernel::{clone, descriptors, loopback, signals};
-use super::super::plan::{Order, Plan};
-use super::super::profile::Network;
+use super::super::plan::{Order, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
 use super::identity::Identity;
 use super::zygote::{INNER_PLAN, INNER_SOCKET};
-use super::{capabilities, files, filter, identity, limits, mounts, order, tree};
+use super::{capabilities, doors, files, filter, identity, limits, mounts, order, tree};
+
+/// What was found out, and the doors of the network.
+type Confined = (Findings, Vec<OwnedFd>);
 
 /// Runs one command in a sandbox built by `plan`. The number is what this process ends with.
 pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: OwnedFd) -> Result<i32, Fault> {
@@ -24,8 +26,9 @@ pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: Owne
         Tier::Namespaces => confine_with_namespaces(plan, identity),
         Tier::Bubblewrap => confine_inside_bubblewrap(plan),
         Tier::Landlock => prepare_without_namespaces(),
+        Tier::Open => prepare_without_walls(),
     };
-    let served = confined.and_then(|findings| serve(one, plan, &socket, findings));
+    let served = confined.and_then(|confined| serve(one, plan, &socket, confined));
     if let Err(fault) = &served {
         let _ = wire::say(socket.as_fd(), &Word::Refused(fault.clone()), &[]);
     }
@@ -33,13 +36,14 @@ pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: Owne
 }
 
 /// All steps, in order. Each name says what it does; each error says which step it was.
-fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, Fault> {
+fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Confined, Fault> {
     die_with_parent()?;
     rustix::process::setsid().during(Step::LeaveSession)?;
     identity::map(identity)?;
-    if plan.network == Network::Off {
+    if plan.network != Wiring::Shared {
         loopback::raise().during(Step::RaiseLoopback)?;
     }
+    let doors = doors::open(plan)?;
     let own_proc = mounts::build(plan)?;
     let processes_limited = limits::limit_processes(plan, own_proc)?;
     mounts::seal(plan, own_proc)?;
@@ -51,11 +55,11 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Findings, 
     no_new_privileges()?;
     let landlock = files::restrict(plan)?;
     filter::install(plan)?;
-    Ok(Findings { landlock, own_proc, processes_limited, ..Findings::default() })
+    Ok((Findings { landlock, own_proc, processes_limited, ..Findings::default() }, doors))
 }
 
 /// The namespaces and mounts are there already; what is left needs no capability.
-fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
+fn confine_inside_bubblewrap(plan: &Plan) -> Result<Confined, Fault> {
     die_with_parent()?;
     limits::limit_resources(&plan.limits, plan.tier)?;
     hide()?;
@@ -63,12 +67,12 @@ fn confine_inside_bubblewrap(plan: &Plan) -> Result<Findings, Fault> {
     let landlock = files::restrict(plan)?;
     filter::install(plan)?;
     let processes_limited = limits::count_for_this_user();
-    Ok(Findings { landlock, own_proc: true, processes_limited, ..Findings::default() })
+    Ok((Findings { landlock, own_proc: true, processes_limited, ..Findings::default() }, Vec::new()))
 }
 
 /// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
 /// outside them to be out of its reach. It doesn't die with its parent: it has to clear up first, once its host is gone.
-fn prepare_without_namespaces() -> Result<Findings, Fault> {
+fn prepare_without_namespaces() -> Result<Confined, Fault> {
     rustix::process::setsid().during(Step::LeaveSession)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(Step::StartCommand)?;
     hide()?;
@@ -78,7 +82,15 @@ fn prepare_without_namespaces() -> Result<Findings, Fault> {
         let errno = Errno::OPNOTSUPP.raw_os_error();
         return Err(Fault { step: Step::RestrictFiles, subject: String::new(), errno });
     }
-    Ok(Findings { landlock, ..Findings::default() })
+    Ok((Findings { landlock, ..Findings::default() }, Vec::new()))
+}
+
+/// Whatever the command starts is found and ended with it; beyond that nothing holds it.
+fn prepare_without_walls() -> Result<Confined, Fault> {
+    rustix::process::setsid().during(Step::LeaveSession)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(Step::StartCommand)?;
+    hide()?;
+    Ok((Findings::default(), Vec::new()))
 }
 
 /// The walls of a command that has no namespaces.
@@ -102,9 +114,11 @@ fn no_new_privileges() -> Result<(), Fault> {
 }
 
 /// Waits for an order, carries it out, and tells how it ended.
-fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> Result<i32, Fault> {
+fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, (findings, doors): Confined) -> Result<i32, Fault> {
     // If the host is gone, so is the reason to be here; the next line finds out.
-    let _ = wire::say(socket.as_fd(), &Word::Ready(findings), &[]);
+    let _ = wire::say(socket.as_fd(), &Word::Ready(findings), &wire::borrow(&doors));
+    // From here on they are the host's alone: nobody inside can answer at them.
+    drop(doors);
     let Some(received) = wire::receive(socket.as_fd()).during(Step::ReadOrder)? else { return Ok(0) };
     let mut handed = received.descriptors.into_iter();
     let order: Order = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(Step::ReadOrder)?;
@@ -113,7 +127,7 @@ fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, findings: Findings) -> 
     let pid = order::start(one, plan, &order, streams, socket)?;
     let status = tree::wait(pid, socket, &children);
     match (plan.tier, status) {
-        (Tier::Landlock, _) => tree::clear(),
+        (Tier::Landlock | Tier::Open, _) => tree::clear(),
         (_, Some(_)) => tree::clear_namespace(),
         // Whoever is left ends with this process.
         (_, None) => return Ok(0),

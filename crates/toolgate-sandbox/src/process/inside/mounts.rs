@@ -13,12 +13,16 @@ use rustix::mount::{
 };
 
 use super::super::kernel::mount_attributes::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
-use super::super::plan::{Cover, Place, Plan};
+use super::super::plan::{Cover, Place, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::{devices, overlay};
+use crate::network::NAMESERVER;
 
 /// Where covers of sensitive places come from: an empty file and an empty folder that nobody may open.
 const MASKS: [&CStr; 2] = [c"/dev/.masked-file", c"/dev/.masked-folder"];
+
+/// Where the list of nameservers comes from.
+const NAMESERVERS: &CStr = c"/dev/.nameservers";
 
 /// Builds the whole view. Says whether `/proc` is the sandbox's own.
 pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
@@ -46,9 +50,24 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     for (place, copy) in plan.writable.iter().zip(writable) {
         attach_making_room(&copy, place)?;
     }
+    name_nameserver(plan)?;
     protect(plan)?;
     mask(&plan.masked)?;
     Ok(proc.is_some())
+}
+
+/// Puts a list of nameservers of our own over the machine's. Without one, programs ask their own loopback, and where that
+/// list names others, any address leads to the same door; this spares them names that are only known here.
+fn name_nameserver(plan: &Plan) -> Result<(), Fault> {
+    let Wiring::Listed { nameservers: Some(place), .. } = &plan.network else { return Ok(()) };
+    let made = || -> Result<OwnedFd, Errno> {
+        let file = make_file(NAMESERVERS)?;
+        rustix::io::write(&file, format!("nameserver {NAMESERVER}\n").as_bytes())?;
+        let mount = copy_tree(&open_no_links(NAMESERVERS)?)?;
+        mount_attributes::set(mount.as_fd(), READ_ONLY)?;
+        Ok(mount)
+    };
+    attach_making_room(&made().during(Step::OpenDoors)?, place)
 }
 
 /// What had to be writable until the last moment no longer is. Files of `/proc/sys` belong to root, so as root without
@@ -251,10 +270,11 @@ fn mask(masked: &[Place]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back.
+/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back. A folder
+/// can be looked into, as programs that walk a tree give up at one that can't; there is nothing in it.
 fn make_mask(path: &CStr, folder: bool) -> Result<OwnedFd, Errno> {
     let made = if folder { make_folder(path)? } else { make_file(path)? };
-    rustix::fs::chmod(path, Mode::empty())?;
+    rustix::fs::chmod(path, if folder { Mode::from_raw_mode(0o555) } else { Mode::empty() })?;
     let mount = copy_tree(&made)?;
     mount_attributes::set(mount.as_fd(), READ_ONLY)?;
     attach_at(&mount, &made)?;

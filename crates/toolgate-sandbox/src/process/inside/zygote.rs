@@ -15,8 +15,7 @@ use super::super::enforcement::Tier;
 use super::super::kernel::clone::{self, OneThread, Side};
 use super::super::kernel::{descriptors, signals};
 use super::super::pen;
-use super::super::plan::Plan;
-use super::super::profile::Network;
+use super::super::plan::{Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
 use super::identity::Identity;
@@ -112,10 +111,10 @@ fn make_sandbox(one: &OneThread, plan: Plan, end: OwnedFd) {
 }
 
 fn namespaces(plan: &Plan) -> i32 {
-    match (plan.tier, plan.network) {
-        (Tier::Namespaces, Network::Off) => clone::ALL_NAMESPACES,
-        (Tier::Namespaces, Network::Shared) => clone::ALL_NAMESPACES & !libc::CLONE_NEWNET,
-        (Tier::Bubblewrap | Tier::Landlock, _) => 0,
+    match (plan.tier, &plan.network) {
+        (Tier::Namespaces, Wiring::Off | Wiring::Listed { .. }) => clone::ALL_NAMESPACES,
+        (Tier::Namespaces, Wiring::Shared) => clone::ALL_NAMESPACES & !libc::CLONE_NEWNET,
+        (Tier::Bubblewrap | Tier::Landlock | Tier::Open, _) => 0,
     }
 }
 
@@ -125,7 +124,7 @@ fn become_sandbox(one: &OneThread, plan: &Plan, identity: Identity, end: OwnedFd
         let end = keep_only(end)?;
         match plan.tier {
             Tier::Bubblewrap => bubblewrap::run(one, plan, &end),
-            Tier::Namespaces | Tier::Landlock => first_process::run(one, plan, identity, end),
+            Tier::Namespaces | Tier::Landlock | Tier::Open => first_process::run(one, plan, identity, end),
         }
     });
     let status = match std::panic::catch_unwind(attempt) {

@@ -11,7 +11,7 @@ fn limits_processes(scene: &Scene) -> bool {
     match scene.tier {
         Tier::Namespaces => true,
         Tier::Bubblewrap => user() != 0,
-        Tier::Landlock => false,
+        Tier::Landlock | Tier::Open => false,
     }
 }
 

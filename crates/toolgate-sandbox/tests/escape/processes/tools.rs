@@ -15,6 +15,9 @@ attack! {
             protected: vec![],
             streams: Streams::Output,
             landing: Landing::AtOnce,
+            writable: vec![],
+            unsandboxed: false,
+            border: None,
         };
         let code = scene.runtime.block_on(async { confined.start(order).await?.wait().await });
         match scene.has_namespaces() {

@@ -1,0 +1,146 @@
+//! What calls reach beyond this machine, and how a call that confinement stopped gets what it lacked.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A name that no table can read out of the command.
+const LOOK_UP: &str = r#"getent ahostsv4 "$(echo evil).example""#;
+
+fn with_config(config: &str) -> World {
+    let world = World::new();
+    world.put(&world.user_config(), config);
+    world
+}
+
+fn call(world: &World, options: &[&str], command: &str) -> Value {
+    let args = json!({ "command": command }).to_string();
+    world.run(&[&["--json", "call"], options, &["shell", &args]].concat()).json()
+}
+
+fn events(world: &World) -> String {
+    std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap()
+}
+
+fn serve(answer: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn a_page_is_fetched_from_a_host_that_a_rule_names() {
+    let page =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<title>T</title><h1>Big</h1><p>news";
+    let port = serve(page);
+    let args = json!({ "url": format!("http://127.0.0.1:{port}/"), "headers": { "X-Api-Key": "my-secret-key-123" } });
+    let refused = World::new().call("fetch", args.clone());
+    assert_eq!(refused["error"]["code"], json!("network_denied"), "{refused}");
+    let world = with_config("network.allow = ['127.0.0.1']");
+    let reply = world.call("fetch", args);
+    assert_eq!((&reply["payload"]["status"], &reply["payload"]["title"]), (&json!(200), &json!("T")), "{reply}");
+    assert_eq!(reply["payload"]["content"], json!("Big\n\nnews"));
+    assert!(!events(&world).contains("my-secret-key-123"), "what is sent along isn't recorded");
+    let asked = World::new().call("fetch", json!({ "url": "https://example.com/" }));
+    assert_eq!(asked["error"]["code"], json!("approval_required"), "{asked}");
+}
+
+#[test]
+fn a_command_reaches_names_on_the_list_and_is_told_of_the_others() {
+    let world = with_config("network.allow = ['ok.example']");
+    let reply = call(&world, &[], r#"getent ahostsv4 "$(echo ok).example""#);
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert!(reply["payload"]["stdout"].as_str().unwrap().contains("198.18."), "{reply}");
+    assert_eq!(reply["enforced"]["network"], json!("held"), "{reply}");
+
+    let reply = call(&world, &[], LOOK_UP);
+    let denied = &reply["payload"]["denied"][0];
+    assert_ne!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert_eq!(denied["code"], json!("network_denied"), "{reply}");
+    assert_eq!(denied["request"], json!(["net.connect=evil.example:80", "net.connect=evil.example:443"]), "{reply}");
+    let events = events(&world);
+    assert!(events.contains("\"denials\"") && events.contains("evil.example"), "{events}");
+}
+
+#[test]
+fn a_host_that_was_missing_is_asked_for_and_the_call_tried_once_more() {
+    let world = with_config("network.allow = ['ok.example']");
+    let reply = call(&world, &["--approve"], LOOK_UP);
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert!(reply["payload"]["stdout"].as_str().unwrap().contains("198.18."), "{reply}");
+    let recorded = events(&world);
+    for (words, times) in [("tool_call.started", 1), ("tool_call.widened", 1), ("approval_granted", 1)] {
+        assert_eq!(recorded.matches(words).count(), times, "{words}: {recorded}");
+    }
+    let denied = with_config("network.allow = ['ok.example']\n[[rules]]\ndecision = 'deny'\nhost = 'evil.example'");
+    let reply = call(&denied, &["--approve"], LOOK_UP);
+    assert_ne!(reply["payload"]["exit_code"], json!(0), "a deny can't be approved away: {reply}");
+    assert!(!events(&denied).contains("tool_call.widened"));
+    let reply = call(&world, &["--permit", "net.connect=evil.example:443"], LOOK_UP);
+    assert_eq!(reply["error"]["code"], json!("approval_required"), "{reply}");
+    assert!(reply["error"]["hint"].as_str().unwrap().contains("--permit net.connect=evil.example:443"), "{reply}");
+}
+
+#[test]
+fn a_place_that_was_missing_is_granted_for_one_call() {
+    let (world, outside) = (World::new(), tempfile::tempdir_in("/var/tmp").unwrap());
+    let command = format!("touch \"$(echo {})/new\"", outside.path().display());
+    let reply = call(&world, &[], &command);
+    let denied = &reply["payload"]["denied"][0];
+    assert_eq!(denied["code"], json!("sandbox_denied"), "{reply}");
+    assert_eq!(denied["missing"], json!(format!("write {}", outside.path().display())), "{reply}");
+    assert!(!outside.path().join("new").exists());
+    let reply = call(&world, &["--approve"], &command);
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert!(outside.path().join("new").exists() && events(&world).contains("tool_call.widened"));
+    let again = call(&world, &[], &command.replace("new", "newer"));
+    assert_ne!(again["payload"]["exit_code"], json!(0), "it was for one call: {again}");
+}
+
+#[test]
+fn doing_without_the_sandbox_is_a_grant_of_its_own_and_loud() {
+    let outside = tempfile::tempdir_in("/var/tmp").unwrap();
+    let command = format!("touch {}/ran", outside.path().display());
+    let generous = "commands.allow = ['touch']\n[[rules]]\ndecision = 'allow'\ntool = 'shell'";
+    for config in ["", generous] {
+        let world = with_config(config);
+        let reply = call(&world, &["--permit", "unsandboxed"], &command);
+        assert_eq!(reply["error"]["code"], json!("approval_required"), "{config}: {reply}");
+        let error = reply["error"].to_string();
+        assert!(error.contains("NO SANDBOX") && error.contains("--permit unsandboxed"), "{error}");
+        let scopes = reply["error"]["details"]["scopes"].to_string();
+        assert!(!scopes.contains("always"), "{scopes}");
+        assert!(!outside.path().join("ran").exists());
+    }
+    let world = World::new();
+    let reply = call(&world, &["--approve", "--permit", "unsandboxed"], &command);
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
+    assert_eq!(reply["enforced"]["filesystem"], json!("not_held"), "{reply}");
+    assert!(outside.path().join("ran").exists());
+    for (preset, code) in [("read-only", "policy_denied"), ("autonomous", "policy_denied")] {
+        let reply =
+            call(&with_config(&format!("preset = '{preset}'")), &["--approve", "--permit", "unsandboxed"], &command);
+        assert_eq!(reply["error"]["code"], json!(code), "{preset}: {reply}");
+    }
+    let other = World::new().run(&["--json", "call", "--permit", "unsandboxed", "list"]).json();
+    assert_eq!(other["error"]["code"], json!("invalid_args"), "only commands have a sandbox: {other}");
+}
+
+#[test]
+fn a_person_can_try_the_list_from_the_shell() {
+    let world = World::new();
+    let line = "getent ahostsv4 ok.example && getent ahostsv4 evil.example";
+    let said = world.run(&["sandbox", "--connect", "*.example.org", "--connect", "ok.example", "--", "sh", "-c", line]);
+    assert!(said.code != 0 && said.out.contains("198.18."), "{said:?}");
+    assert!(said.err.contains("evil.example:443 wasn't reached"), "{said:?}");
+}

@@ -1,0 +1,56 @@
+//! Where a call may go beyond this machine, and what confinement kept from it.
+
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{Effect, ErrorCode, RuleName, ToolError};
+
+/// Whether a connection may be made: asked for every host that a call wants to reach, and again for the address that a
+/// name has led to. What it says comes from policy and from what was cleared with the call.
+pub trait Border: Debug + Send + Sync {
+    /// Whether this host, a name or an address, may be connected to at this port.
+    fn pass(&self, host: &str, port: u16) -> Result<(), Denial>;
+    /// Whether the address may be used, to which a host that passes has led.
+    fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial>;
+    /// Hosts that were cleared with the call, in plain form, each with its port.
+    fn cleared(&self) -> Vec<(String, u16)>;
+    /// Whether any host at all could pass.
+    fn is_open(&self) -> bool;
+}
+
+/// Something that confinement kept from a call, and what would have been needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Denial {
+    /// `network_denied` or `sandbox_denied`.
+    pub code: ErrorCode,
+    /// What would have been needed, no more than that.
+    pub missing: Vec<Effect>,
+    /// Why, in a sentence for the person and the model.
+    pub reason: String,
+    /// The rule that forbids it; none where no rule speaks of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule: Option<RuleName>,
+}
+
+impl Denial {
+    /// A connection that wasn't made.
+    pub fn of_host(host: &str, port: u16, reason: impl Into<String>, rule: Option<RuleName>) -> Self {
+        let missing = vec![Effect::Connect { host: host.to_owned(), port }];
+        Self { code: ErrorCode::NetworkDenied, missing, reason: reason.into(), rule }
+    }
+
+    /// What was missing, in words.
+    pub fn missing_in_words(&self) -> String {
+        self.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl From<Denial> for ToolError {
+    fn from(denial: Denial) -> Self {
+        let details = json!({ "missing": denial.missing, "rule": denial.rule });
+        Self::new(denial.code, denial.reason).with_details(details)
+    }
+}

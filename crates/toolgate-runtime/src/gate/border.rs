@@ -1,0 +1,72 @@
+//! Where calls may go beyond this machine: what policy lets pass unasked, and the very hosts that a call named and that
+//! were cleared with it. Policy's denies hold for both.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use toolgate_contract::{Border, Decision, Denial};
+use toolgate_policy::{Policy, plain_host};
+
+/// The border of one call.
+pub struct PolicyBorder {
+    policy: Arc<Policy>,
+    cleared: Vec<(String, u16)>,
+}
+
+impl PolicyBorder {
+    /// A border under this policy, for a call with which these hosts were cleared.
+    pub fn new(policy: Arc<Policy>, cleared: Vec<(String, u16)>) -> Self {
+        Self { policy, cleared }
+    }
+
+    fn is_cleared(&self, host: &str, port: u16) -> bool {
+        let host = plain_host(host);
+        self.cleared.iter().any(|(name, cleared)| Some(name) == host.as_ref() && *cleared == port)
+    }
+}
+
+impl Border for PolicyBorder {
+    fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
+        let crossing = self.policy.crossing(host);
+        match crossing.decision {
+            Decision::Allow => Ok(()),
+            Decision::Ask if self.is_cleared(host, port) => Ok(()),
+            Decision::Ask => {
+                let reason = format!(
+                    "{host}:{port} wasn't reached: {} The call doesn't name this host, and no rule allows it.",
+                    crossing.reason
+                );
+                Err(Denial::of_host(host, port, reason, None))
+            }
+            Decision::Deny => {
+                let reason = format!("{host}:{port} wasn't reached: {}", crossing.reason);
+                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+            }
+        }
+    }
+
+    fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial> {
+        match self.policy.forbids_address(host, address) {
+            None => Ok(()),
+            Some(crossing) => {
+                let reason = format!("{host}:{port} wasn't reached: it leads to {address}. {}", crossing.reason);
+                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+            }
+        }
+    }
+
+    fn cleared(&self) -> Vec<(String, u16)> {
+        self.cleared.clone()
+    }
+
+    fn is_open(&self) -> bool {
+        !self.cleared.is_empty() || self.policy.lets_hosts_pass()
+    }
+}
+
+impl fmt::Debug for PolicyBorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyBorder").field("cleared", &self.cleared).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,295 @@
+//! Takes the connections that come out of a sandbox's doors, and makes those that the border lets pass.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use toolgate_contract::{Border, Denial};
+
+use super::dns;
+use super::doors::with_names;
+use super::greeting::{self, Greeting};
+use super::names::{Names, is_stand_in};
+use super::notes::Notes;
+use super::resolver::Resolver;
+
+/// Connections of one sandbox at a time; more have to wait.
+const AT_A_TIME: usize = 256;
+/// How long a client may take for its greeting, and a server to be reached.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a connection may be silent.
+const SILENCE: Duration = Duration::from_secs(600);
+/// Bytes that one sandbox may move, both ways together.
+const MOST_BYTES: u64 = 64 << 30;
+const PIECE: usize = 64 * 1024;
+
+/// A sandbox's way out. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    notes: Notes,
+    /// Dropped, it stops every task in it.
+    _tasks: JoinSet<()>,
+}
+
+/// What all parts of a relay share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) border: Arc<dyn Border>,
+    resolver: Arc<dyn Resolver>,
+    names: Mutex<Names>,
+    pub(super) notes: Notes,
+    moved: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Relay {
+    /// Answers at these doors, in the order in which they were opened: names by datagram, names by connection, and then
+    /// those for connections.
+    pub(crate) fn start(
+        doors: Vec<OwnedFd>,
+        border: Arc<dyn Border>,
+        resolver: Arc<dyn Resolver>,
+    ) -> std::io::Result<Self> {
+        let (_, names) = with_names(border.as_ref());
+        let notes = Notes::default();
+        let shared =
+            Arc::new(Shared { border, resolver, names: Mutex::new(names), notes: notes.clone(), moved: 0.into() });
+        let (mut doors, mut tasks) = (doors.into_iter(), JoinSet::new());
+        if let (Some(datagrams), Some(connections)) = (doors.next(), doors.next()) {
+            tasks.spawn(dns::by_datagram(datagram_socket(datagrams)?, Arc::clone(&shared)));
+            tasks.spawn(dns::by_connection(listener(connections)?, Arc::clone(&shared)));
+        }
+        let places = Arc::new(Semaphore::new(AT_A_TIME));
+        for door in doors {
+            tasks.spawn(answer_door(listener(door)?, Arc::clone(&places), Arc::clone(&shared)));
+        }
+        Ok(Self { notes, _tasks: tasks })
+    }
+
+    /// What was refused so far.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}
+
+fn listener(descriptor: OwnedFd) -> std::io::Result<TcpListener> {
+    rustix::io::ioctl_fionbio(&descriptor, true)?;
+    TcpListener::from_std(descriptor.into())
+}
+
+fn datagram_socket(descriptor: OwnedFd) -> std::io::Result<UdpSocket> {
+    rustix::io::ioctl_fionbio(&descriptor, true)?;
+    UdpSocket::from_std(descriptor.into())
+}
+
+async fn answer_door(listener: TcpListener, places: Arc<Semaphore>, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok((client, _)) = listener.accept().await else { return };
+        let shared = Arc::clone(&shared);
+        connections.spawn(async move {
+            serve(client, &shared).await;
+            drop(place);
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// One connection, from its first word to its end. A refused one is reset, so that nobody waits for an answer.
+async fn serve(mut client: TcpStream, shared: &Shared) {
+    let _ = client.set_nodelay(true);
+    let outcome = match reach(&mut client, shared).await {
+        Ok(Some((said, server))) => carry_both(client, server, said, shared).await,
+        Ok(None) => {
+            let _ = client.set_zero_linger();
+            Ok(())
+        }
+        Err(denial) => {
+            shared.notes.add(denial);
+            let _ = client.set_zero_linger();
+            Ok(())
+        }
+    };
+    drop(outcome);
+}
+
+/// Who is meant, whether that is let through, and whether the greeting says the same; then the connection to it, and what
+/// the client has said already. None if there is nobody to be reached, which no rule decides.
+async fn reach(client: &mut TcpStream, shared: &Shared) -> Result<Option<(Vec<u8>, TcpStream)>, Denial> {
+    let Ok(meant) = client.local_addr() else { return Ok(None) };
+    let port = meant.port();
+    let Some(host) = host_of(meant.ip(), port, shared)? else { return Ok(None) };
+    shared.border.pass(&host, port)?;
+    let mut said = Vec::new();
+    if matches!(port, 80 | 443) && !greet(client, &host, port, &mut said, shared).await? {
+        return Ok(None);
+    }
+    let Some(mut server) = connect(&host, port, shared).await? else { return Ok(None) };
+    if !matches!(port, 80 | 443) && !either_speaks(client, &mut server, &host, port, &mut said, shared).await? {
+        return Ok(None);
+    }
+    Ok(Some((said, server)))
+}
+
+/// The host behind an address. Its own loopback leads nowhere from here.
+fn host_of(address: IpAddr, port: u16, shared: &Shared) -> Result<Option<String>, Denial> {
+    let IpAddr::V4(address) = address else { return Ok(None) };
+    if address.is_loopback() || address.is_unspecified() {
+        return Ok(None);
+    }
+    if !is_stand_in(address) {
+        return Ok(Some(address.to_string()));
+    }
+    match shared.names().name_of(address) {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => {
+            let reason = format!("{address} stands for no name that was asked for.");
+            Err(Denial::of_host(&address.to_string(), port, reason, None))
+        }
+    }
+}
+
+/// Hears the greeting out and holds it against the host. False if it never came.
+async fn greet(
+    client: &mut TcpStream,
+    host: &str,
+    port: u16,
+    said: &mut Vec<u8>,
+    shared: &Shared,
+) -> Result<bool, Denial> {
+    let heard = tokio::time::timeout(PATIENCE, async {
+        loop {
+            match greeting::read(said) {
+                Greeting::Unfinished if said.len() < greeting::LONGEST => {}
+                heard => return Some(heard),
+            }
+            if client.read_buf(said).await.unwrap_or(0) == 0 {
+                return None;
+            }
+        }
+    });
+    match heard.await {
+        Ok(Some(heard)) => is_meant(&heard, host, port, shared).map(|()| true),
+        _ => Ok(false),
+    }
+}
+
+/// At ports where servers may speak first, the client's first words are looked at only if they come first.
+async fn either_speaks(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    host: &str,
+    port: u16,
+    said: &mut Vec<u8>,
+    shared: &Shared,
+) -> Result<bool, Denial> {
+    let first = tokio::time::timeout(SILENCE, async {
+        tokio::select! {
+            read = client.readable() => read.map(|()| true),
+            read = server.readable() => read.map(|()| false),
+        }
+    });
+    match first.await {
+        Ok(Ok(true)) => greet(client, host, port, said, shared).await,
+        Ok(Ok(false)) => Ok(true),
+        _ => Ok(false),
+    }
+}
+
+/// Whether the greeting is for the host that was let through.
+fn is_meant(heard: &Greeting, host: &str, port: u16, shared: &Shared) -> Result<(), Denial> {
+    let refuse = |reason: String| Err(Denial::of_host(host, port, reason, None));
+    let is_address = host.parse::<IpAddr>().is_ok();
+    match heard {
+        Greeting::Tls(Some(named)) | Greeting::Http(Some(named)) if greeting::is_same(named, host) => Ok(()),
+        // Of an address that may be reached, the name has to pass as well.
+        Greeting::Tls(Some(named)) | Greeting::Http(Some(named)) if is_address => shared.border.pass(named, port),
+        Greeting::Tls(Some(named)) => refuse(format!(
+            "The connection to {host} was for `{named}` by its TLS greeting; only {host} was let through."
+        )),
+        Greeting::Http(Some(named)) => {
+            refuse(format!("The connection to {host} was for `{named}` by its request; only {host} was let through."))
+        }
+        Greeting::Ambiguous => refuse(format!("The request to {host} can be read as one to another host.")),
+        Greeting::Tls(None) | Greeting::Http(None) if is_address => Ok(()),
+        Greeting::Other if is_address || !matches!(port, 80 | 443) => Ok(()),
+        Greeting::Unfinished if !matches!(port, 80 | 443) => Ok(()),
+        _ => refuse(format!("The connection to {host}:{port} doesn't say whom it is for, as TLS and HTTP do.")),
+    }
+}
+
+/// Looks the host up and connects to an address of it that may be used: to that very one.
+async fn connect(host: &str, port: u16, shared: &Shared) -> Result<Option<TcpStream>, Denial> {
+    let found = tokio::time::timeout(PATIENCE, shared.resolver.resolve(host, port)).await;
+    let Ok(Ok(found)) = found else { return Ok(None) };
+    let (usable, refused) = judged(&found, host, port, shared);
+    if let (true, Some(denial)) = (usable.is_empty(), refused) {
+        return Err(denial);
+    }
+    for address in usable {
+        if let Ok(Ok(server)) = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await {
+            let _ = server.set_nodelay(true);
+            return Ok(Some(server));
+        }
+    }
+    Ok(None)
+}
+
+fn judged(found: &[SocketAddr], host: &str, port: u16, shared: &Shared) -> (Vec<SocketAddr>, Option<Denial>) {
+    let (mut usable, mut refused) = (Vec::new(), None);
+    for address in found {
+        match shared.border.arrive(host, port, address.ip()) {
+            Ok(()) => usable.push(*address),
+            Err(denial) => refused = refused.or(Some(denial)),
+        }
+    }
+    (usable, refused)
+}
+
+/// Carries bytes both ways until both sides have ended, or one has been silent for too long.
+async fn carry_both(client: TcpStream, mut server: TcpStream, said: Vec<u8>, shared: &Shared) -> std::io::Result<()> {
+    server.write_all(&said).await?;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let pieces = AtomicU64::new(0);
+    tokio::try_join!(carry(from_client, to_server, &pieces, shared), carry(from_server, to_client, &pieces, shared))?;
+    Ok(())
+}
+
+/// Carries bytes one way. `pieces` counts those of both ways: who only listens isn't silent.
+async fn carry(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    pieces: &AtomicU64,
+    shared: &Shared,
+) -> std::io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let before = pieces.load(Ordering::Relaxed);
+        let count = match tokio::time::timeout(SILENCE, from.read(&mut piece)).await {
+            Ok(count) => count?,
+            Err(_) if pieces.load(Ordering::Relaxed) != before => continue,
+            Err(silence) => return Err(silence.into()),
+        };
+        if count == 0 {
+            return to.shutdown().await;
+        }
+        if shared.moved.fetch_add(count as u64, Ordering::Relaxed) > MOST_BYTES {
+            return Err(std::io::ErrorKind::QuotaExceeded.into());
+        }
+        to.write_all(&piece[..count]).await?;
+        pieces.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,231 @@
+//! `fetch`: gets something over HTTP (C-53). The host is judged like every other effect, and so is whatever a redirect
+//! leads to; pages come back as text that can be read, what isn't text as an artifact.
+
+mod content;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+use toolgate_contract::{Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError, WebRequest, WebResponse};
+use url::Url;
+
+use self::content::{Content, Format};
+
+/// Gets something over HTTP.
+pub struct Fetch;
+
+const USUAL_SECONDS: u64 = 30;
+const MOST_SECONDS: u64 = 300;
+
+/// What to get.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// An http or https address, in full.
+    url: Address,
+    /// How it is asked for.
+    #[serde(default)]
+    method: Method,
+    /// Headers to send beside the usual ones, by name.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// What to send.
+    #[serde(default)]
+    body: Option<String>,
+    /// Seconds until it is given up, 30 unless told, 300 at most.
+    #[serde(default = "usual_seconds")]
+    #[schemars(range(min = 1, max = 300))]
+    timeout_seconds: u64,
+    /// `text` makes pages readable, `markdown` keeps their headings and links, `raw` changes nothing.
+    #[serde(default)]
+    format: Format,
+}
+
+fn usual_seconds() -> u64 {
+    USUAL_SECONDS
+}
+
+/// A method of HTTP.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Method {
+    #[default]
+    Get,
+    Head,
+    Post,
+    Put,
+    Patch,
+    Delete,
+    Options,
+}
+
+impl Method {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+        }
+    }
+}
+
+/// An http or https address with a host and without a password. Read once, so that what is judged is what is fetched.
+#[derive(Debug)]
+pub(crate) struct Address {
+    url: Url,
+    host: String,
+    port: u16,
+}
+
+impl Address {
+    fn read(text: &str) -> Result<Self, String> {
+        let url =
+            Url::parse(text).map_err(|fault| format!("{fault}; write it in full, such as https://example.com/"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("`{}` can't be fetched, only http and https", url.scheme()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("it holds a name or a password; send those as a header".into());
+        }
+        let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
+        match (host, url.port_or_known_default()) {
+            (Some(host), Some(port)) => Ok(Self { host, port, url }),
+            _ => Err("it names no host".into()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Address {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "minLength": 8 })
+    }
+}
+
+/// What came back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// Where it came from in the end.
+    url: String,
+    /// The server's code; 200 is success.
+    status: u16,
+    /// What kind of thing it is, as the server says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// The title of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The text; empty where there is none.
+    content: String,
+    /// The stored bytes of what isn't text; `artifact` reads them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<String>,
+    /// Bytes that came.
+    bytes: u64,
+    /// Whether that is all of it; false when there was more than is fetched at once.
+    complete: bool,
+    /// The addresses that led here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    redirects: Vec<String>,
+    /// The server's headers.
+    headers: BTreeMap<String, String>,
+}
+
+impl Tool for Fetch {
+    type Args = Args;
+    type Output = Output;
+
+    const SPEC: Spec = Spec {
+        name: "fetch",
+        version: "1.0.0",
+        description: "Get a page, a file or an API's answer over HTTP. Pages come as readable text. Each host has to be \
+                      allowed; a redirect to another host needs that host to be allowed as well.",
+        risk: Risk::High,
+        permissions: &[Permission::NetConnect],
+        side_effects: &[SideEffect::UsesNetwork],
+        parallel: true,
+    };
+
+    fn effects(&self, args: &Args) -> Vec<Effect> {
+        vec![Effect::Connect { host: args.url.host.clone(), port: args.url.port }]
+    }
+
+    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+        let seconds = args.timeout_seconds.clamp(1, MOST_SECONDS);
+        let request = WebRequest {
+            url: args.url.url.to_string(),
+            method: args.method.as_str().into(),
+            headers: args.headers.into_iter().collect(),
+            body: args.body,
+            timeout: Duration::from_secs(seconds),
+        };
+        let response = hands.fetch(request, &args.url.host, args.url.port).await?;
+        told(response, args.format, hands)
+    }
+}
+
+fn told(response: WebResponse, format: Format, hands: &Hands) -> Result<Output, ToolError> {
+    let headers: BTreeMap<String, String> = response.headers.into_iter().collect();
+    let content_type = headers.get("content-type").cloned();
+    let bytes = response.body.len() as u64;
+    let (title, content, artifact) = match content::read(response.body, content_type.as_deref(), format) {
+        Content::Text { title, text } => (title, text, None),
+        Content::Binary { bytes, mime } => (None, String::new(), Some(hands.keep(&bytes, &mime)?.id)),
+    };
+    Ok(Output {
+        url: response.url,
+        status: response.status,
+        content_type,
+        title,
+        content,
+        artifact,
+        bytes,
+        complete: response.complete,
+        redirects: response.redirects,
+        headers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_once_and_plainly() {
+        for (text, expected) in [
+            ("https://Example.com/a?b", Some(("example.com", 443))),
+            ("http://example.com:8080", Some(("example.com", 8080))),
+            ("http://[::1]/", Some(("::1", 80))),
+            ("http://127.1/", Some(("127.0.0.1", 80))),
+            ("http://0x7f000001/", Some(("127.0.0.1", 80))),
+            ("http://bücher.example/", Some(("xn--bcher-kva.example", 80))),
+            ("http://evil\u{3002}com/", Some(("evil.com", 80))),
+            ("file:///etc/passwd", None),
+            ("ftp://example.com/", None),
+            ("https://user:pass@example.com/", None),
+            ("https://user@example.com/", None),
+            ("example.com", None),
+            ("http://a\0b.example/", None),
+            ("https://", None),
+        ] {
+            let read = Address::read(text);
+            let found = read.as_ref().ok().map(|address| (address.host.as_str(), address.port));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a server's bytes are: text in some spelling, a page to be made readable, or something else.
+
+use encoding_rs::Encoding as Known;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::encoding::{Encoding, is_binary};
+use crate::html;
+
+/// In what form text comes back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Format {
+    /// Readable: pages without their tags.
+    #[default]
+    Text,
+    /// Readable, with headings, lists and links.
+    Markdown,
+    /// As it came.
+    Raw,
+}
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Something to read.
+    Text { title: Option<String>, text: String },
+    /// Something else.
+    Binary { bytes: Vec<u8>, mime: String },
+}
+
+/// Bytes in which a page may say how it is spelt.
+const SAYS_SO_WITHIN: usize = 2048;
+
+pub(super) fn read(bytes: Vec<u8>, content_type: Option<&str>, format: Format) -> Content {
+    let (mime, charset) = split(content_type.unwrap_or_default());
+    let encoding = spelling(&bytes, charset.as_deref());
+    if !is_text(&mime, &bytes, encoding) {
+        let mime = if mime.is_empty() { "application/octet-stream".to_owned() } else { mime };
+        return Content::Binary { bytes, mime };
+    }
+    let text = encoding.unwrap_or_else(|| Encoding::of(&bytes)).decode_all(unmarked(bytes)).text;
+    let is_page = matches!(mime.as_str(), "text/html" | "application/xhtml+xml") || mime.is_empty() && is_page(&text);
+    if !is_page || format == Format::Raw {
+        return Content::Text { title: None, text };
+    }
+    let page = html::read(&text, format == Format::Markdown);
+    Content::Text { title: page.title, text: page.text }
+}
+
+/// The media type and the charset of a header.
+fn split(content_type: &str) -> (String, Option<String>) {
+    let mut parts = content_type.split(';');
+    let mime = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let charset = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches(['"', '\'']).to_owned())
+    });
+    (mime, charset)
+}
+
+/// How it is spelt, as far as anybody says: a mark at the start, the server, the page itself.
+fn spelling(bytes: &[u8], charset: Option<&str>) -> Option<Encoding> {
+    let known = |label: &str| Known::for_label(label.as_bytes()).map(Encoding::from);
+    let marked = || Encoding::marked(bytes).map(|(encoding, _)| encoding);
+    marked().or_else(|| charset.and_then(known)).or_else(|| said_by_page(bytes).and_then(|label| known(&label)))
+}
+
+/// `<meta charset="…">` and `<meta … content="…; charset=…">`.
+fn said_by_page(bytes: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(SAYS_SO_WITHIN)]).to_ascii_lowercase();
+    let meta = head.split("<meta").skip(1).find_map(|tag| tag.split('>').next()?.split_once("charset="))?.1;
+    let label: String =
+        meta.trim_start_matches(['"', '\'', ' ']).chars().take_while(|c| !"\"' />;".contains(*c)).collect();
+    (!label.is_empty()).then_some(label)
+}
+
+fn is_text(mime: &str, bytes: &[u8], said: Option<Encoding>) -> bool {
+    const TEXTUAL: &[&str] =
+        &["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-www-form-urlencoded", "graphql"];
+    let is_wide = matches!(said, Some(Encoding::Utf16Le | Encoding::Utf16Be));
+    let claims = mime.is_empty() || mime.starts_with("text/") || TEXTUAL.iter().any(|kind| mime.contains(kind));
+    claims && (is_wide || !is_binary(bytes))
+}
+
+fn is_page(text: &str) -> bool {
+    let start: String = text.trim_start().chars().take(15).collect::<String>().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
+}
+
+/// Without the mark at the start.
+fn unmarked(mut bytes: Vec<u8>) -> Vec<u8> {
+    if let Some((_, length)) = Encoding::marked(&bytes) {
+        bytes.drain(..length);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8], content_type: &str) -> String {
+        match read(bytes.to_vec(), Some(content_type), Format::Raw) {
+            Content::Text { text, .. } => text,
+            Content::Binary { mime, .. } => format!("binary {mime}"),
+        }
+    }
+
+    #[test]
+    fn text_is_decoded_as_somebody_says() {
+        for (bytes, content_type, expected) in [
+            (&b"caf\xe9"[..], "text/plain; charset=ISO-8859-1", "café"),
+            (b"caf\xc3\xa9", "text/plain", "café"),
+            (b"\xef\xbb\xbfcaf\xc3\xa9", "text/plain; charset=latin1", "café"),
+            (b"<meta charset=\"windows-1251\">\xcf\xf0\xe8", "text/html", "<meta charset=\"windows-1251\">При"),
+            (b"\xff\xfeh\0i\0", "text/plain", "hi"),
+            (b"caf\xc3\xa9", "text/plain; charset=no-such-thing", "café"),
+            (b"{}", "application/json", "{}"),
+            (b"{}", "application/vnd.api+json; charset=\"utf-8\"", "{}"),
+            (b"plain", "", "plain"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\r", "image/png", "binary image/png"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\r", "text/plain", "binary text/plain"),
+            (b"\x1f\x8b\x08\0\0\0\0\0", "", "binary application/octet-stream"),
+        ] {
+            assert_eq!(text(bytes, content_type), expected, "{content_type} {}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_page_becomes_readable_unless_it_is_wanted_raw() {
+        let page = b"<!doctype html><title>T</title><p>Hello <b>you</b>";
+        for (format, content_type, expected) in [
+            (Format::Text, "text/html", "Hello you"),
+            (Format::Text, "", "Hello you"),
+            (Format::Markdown, "text/html", "Hello **you**"),
+            (Format::Raw, "text/html", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
+            (Format::Text, "text/plain", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
+        ] {
+            let read = read(page.to_vec(), Some(content_type), format);
+            let Content::Text { text, .. } = read else { panic!("{read:?}") };
+            assert_eq!(text, expected, "{format:?} {content_type}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Fetches over HTTP what the border lets pass.
+//!
+//! Every request goes by itself: the host is shown to the border, looked up once, its addresses are shown to the border
+//! too, and the connection is made to one of those, whatever the name leads to a moment later. A redirect is a new
+//! request and takes the same way. No proxy of the environment is used, and no certificate but the usual ones is trusted.
+
+mod hop;
+mod limits;
+mod redirect;
+
+use std::sync::Arc;
+
+use toolgate_contract::{Border, BoxFuture, Denial, ErrorCode, ToolError, Web, WebRequest, WebResponse};
+use toolgate_sandbox::{Resolver, SystemResolver};
+use url::Url;
+
+use crate::hop::{Answer, Hop};
+pub use crate::limits::Limits;
+use crate::redirect::next_hop;
+
+/// Fetches over HTTP.
+#[derive(Debug, Clone)]
+pub struct WebClient {
+    resolver: Arc<dyn Resolver>,
+    tls: rustls::ClientConfig,
+    limits: Limits,
+}
+
+impl WebClient {
+    /// A client that trusts the usual certificates, and looks names up as this machine does.
+    pub fn new(limits: Limits) -> Result<Self, ToolError> {
+        Self::with(limits, Arc::new(SystemResolver), &[])
+    }
+
+    /// A client that looks names up elsewhere, and trusts these certificates (DER) as well.
+    pub fn with(limits: Limits, resolver: Arc<dyn Resolver>, trusted: &[Vec<u8>]) -> Result<Self, ToolError> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+        roots.add_parsable_certificates(trusted.iter().map(|certificate| certificate.clone().into()));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let versions = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let versions = versions.map_err(|fault| ToolError::internal(format!("TLS can't be set up: {fault}.")))?;
+        let tls = versions.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self { resolver, tls, limits })
+    }
+
+    async fn go(&self, request: WebRequest, border: &dyn Border) -> Result<WebResponse, ToolError> {
+        let mut hop = Hop::first(request)?;
+        let mut redirects = Vec::new();
+        loop {
+            match self.take(&hop, border).await? {
+                Answer::Elsewhere { status, to } if redirects.len() < self.limits.redirects => {
+                    let next = next_hop(&hop, status, &to)?;
+                    redirects.push(std::mem::replace(&mut hop, next).url.to_string());
+                }
+                Answer::Elsewhere { .. } => {
+                    let message = format!("More than {} redirects came one after the other.", self.limits.redirects);
+                    return Err(ToolError::new(ErrorCode::LimitReached, message));
+                }
+                Answer::Here(response) => return Ok(WebResponse { redirects, ..response }),
+            }
+        }
+    }
+
+    /// One request: shown to the border, looked up, made.
+    async fn take(&self, hop: &Hop, border: &dyn Border) -> Result<Answer, ToolError> {
+        let (host, port) = hop.target()?;
+        border.pass(&host, port)?;
+        let found = self.resolver.resolve(&host, port).await.map_err(|fault| not_found(&host, &fault))?;
+        let (mut usable, mut refused) = (Vec::new(), None::<Denial>);
+        for address in found {
+            match border.arrive(&host, port, address.ip()) {
+                Ok(()) => usable.push(address),
+                Err(denial) => refused = refused.or(Some(denial)),
+            }
+        }
+        match (usable.is_empty(), refused) {
+            (true, Some(denial)) => Err(denial.into()),
+            (true, None) => Err(ToolError::new(ErrorCode::NotFound, format!("`{host}` has no address."))),
+            (false, _) => hop.make(&usable, self.tls.clone(), &self.limits).await,
+        }
+    }
+}
+
+impl Web for WebClient {
+    fn fetch<'a>(
+        &'a self,
+        request: WebRequest,
+        border: &'a dyn Border,
+    ) -> BoxFuture<'a, Result<WebResponse, ToolError>> {
+        Box::pin(async move {
+            let (timeout, url) = (request.timeout, request.url.clone());
+            let late = |_| {
+                let message = format!("{} took longer than {} seconds.", shown(&url), timeout.as_secs());
+                Err(ToolError::new(ErrorCode::Timeout, message))
+            };
+            tokio::time::timeout(timeout, self.go(request, border)).await.unwrap_or_else(late)
+        })
+    }
+}
+
+fn not_found(host: &str, fault: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorCode::NotFound, format!("`{host}` can't be looked up: {fault}."))
+        .with_hint("Check the spelling of the host.")
+}
+
+/// An address without what might be secret in it.
+fn shown(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| "The address".into(),
+        |mut url| {
+            url.set_query(None);
+            url.to_string()
+        },
+    )
+}

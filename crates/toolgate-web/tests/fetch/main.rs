@@ -1,0 +1,206 @@
+//! Fetching from real servers on this machine, plain and encrypted, and all the ways in which a server can be unkind.
+#![allow(clippy::disallowed_methods, reason = "tests bring servers of their own")]
+
+mod server;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use toolgate_contract::{Border, BoxFuture, Denial, ErrorCode, ToolError, Web, WebRequest, WebResponse};
+use toolgate_sandbox::Resolver;
+use toolgate_web::{Limits, WebClient};
+
+use server::{Encrypted, serve, with_body};
+
+/// Names that pass, and addresses that may be arrived at.
+#[derive(Debug)]
+struct List(Vec<&'static str>, Vec<IpAddr>);
+
+impl Border for List {
+    fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
+        let refused = || Err(Denial::of_host(host, port, format!("{host} isn't on the list."), None));
+        if self.0.contains(&host) { Ok(()) } else { refused() }
+    }
+
+    fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial> {
+        let refused = || Err(Denial::of_host(host, port, format!("{host} leads to {address}."), None));
+        if self.1.contains(&address) { Ok(()) } else { refused() }
+    }
+
+    fn cleared(&self) -> Vec<(String, u16)> {
+        Vec::new()
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// The first answer for a name is the first address, the next one the second, and so on; the last one stays.
+#[derive(Debug)]
+struct Changing(Vec<SocketAddr>, Mutex<usize>);
+
+impl Resolver for Changing {
+    fn resolve<'a>(&'a self, _host: &'a str, port: u16) -> BoxFuture<'a, std::io::Result<Vec<SocketAddr>>> {
+        let mut asked = self.1.lock().unwrap();
+        let mut address = self.0[(*asked).min(self.0.len() - 1)];
+        *asked += 1;
+        if address.port() == 0 {
+            address.set_port(port);
+        }
+        Box::pin(std::future::ready(Ok(vec![address])))
+    }
+}
+
+const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn list() -> List {
+    List(vec!["ok.test", "other.test"], vec![LOCAL])
+}
+
+fn client(limits: Limits, trusted: &[Vec<u8>]) -> WebClient {
+    let here = Changing(vec![SocketAddr::new(LOCAL, 0)], Mutex::default());
+    WebClient::with(limits, Arc::new(here), trusted).unwrap()
+}
+
+fn get(url: String) -> WebRequest {
+    let timeout = Duration::from_secs(20);
+    WebRequest { url, method: "GET".into(), headers: Vec::new(), body: None, timeout }
+}
+
+async fn fetch(request: WebRequest) -> Result<WebResponse, ToolError> {
+    client(Limits::default(), &[]).fetch(request, &list()).await
+}
+
+fn code(outcome: Result<WebResponse, ToolError>) -> ErrorCode {
+    outcome.expect_err("it shouldn't have worked").code
+}
+
+#[tokio::test]
+async fn what_is_sent_arrives_and_what_comes_back_is_told() {
+    let port = serve(|request| {
+        let head = "HTTP/1.1 201 Made\r\nContent-Type: text/plain\r\nSet-Cookie: session=secret\r\n";
+        with_body(head, request.as_bytes())
+    });
+    let mut request = get(format!("http://ok.test:{port}/path?query=1"));
+    request.method = "POST".into();
+    request.headers = vec![("X-Mine".into(), "yes".into())];
+    request.body = Some("the body".into());
+    let response = fetch(request).await.unwrap();
+    assert_eq!((response.status, response.complete), (201, true));
+    let sent = String::from_utf8(response.body).unwrap().to_lowercase();
+    for words in
+        ["post /path?query=1", "x-mine: yes", "the body", "user-agent: toolgate/", &format!("host: ok.test:{port}")]
+    {
+        assert!(sent.contains(words), "{words}: {sent}");
+    }
+    assert!(response.headers.iter().all(|(name, value)| name != "set-cookie" && !value.contains("secret")));
+}
+
+#[tokio::test]
+async fn encrypted_servers_have_to_prove_who_they_are() {
+    let server = Encrypted::serve("ok.test");
+    let url = |host: &str| get(format!("https://{host}:{}/", server.port));
+    let trusting = client(Limits::default(), std::slice::from_ref(&server.certificate));
+    let response = trusting.fetch(url("ok.test"), &list()).await.unwrap();
+    assert!(response.status == 200 && !response.body.is_empty(), "{response:?}");
+    let stranger = client(Limits::default(), &[]).fetch(url("ok.test"), &list()).await;
+    assert_eq!(code(stranger), ErrorCode::IoError, "nobody vouches for it");
+    let other = trusting.fetch(url("other.test"), &list()).await;
+    assert_eq!(code(other), ErrorCode::IoError, "it is somebody else");
+}
+
+#[tokio::test]
+async fn redirects_are_judged_like_first_requests() {
+    let last = serve(|_| with_body("HTTP/1.1 200 OK\r\n", b"here"));
+    let leads = |to: String| serve(move |_| with_body(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n"), b""));
+    let within = leads(format!("http://other.test:{last}/"));
+    let response = fetch(get(format!("http://ok.test:{within}/"))).await.unwrap();
+    assert_eq!((response.body.as_slice(), response.redirects.len()), (&b"here"[..], 1));
+    assert_eq!(response.url, format!("http://other.test:{last}/"));
+
+    let outside = leads(format!("http://evil.test:{last}/"));
+    let refused = fetch(get(format!("http://ok.test:{outside}/"))).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NetworkDenied);
+    assert_eq!(refused.details.unwrap()["missing"][0]["host"], "evil.test", "it says what would be needed");
+    for to in ["http://169.254.169.254/latest/meta-data/", "http://127.0.0.1/", "file:///etc/passwd"] {
+        let port = leads(to.to_owned());
+        assert_eq!(code(fetch(get(format!("http://ok.test:{port}/"))).await), ErrorCode::NetworkDenied, "{to}");
+    }
+    let around = serve(|_| with_body("HTTP/1.1 302 Found\r\nLocation: /again\r\n", b""));
+    assert_eq!(code(fetch(get(format!("http://ok.test:{around}/"))).await), ErrorCode::LimitReached);
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_and_pinned() {
+    let server = serve(|_| with_body("HTTP/1.1 200 OK\r\n", b"right"));
+    let metadata: SocketAddr = "169.254.169.254:80".parse().unwrap();
+    // The second answer would be another address; nobody asks for it.
+    let resolver = Arc::new(Changing(vec![SocketAddr::new(LOCAL, server), metadata], Mutex::default()));
+    let client = WebClient::with(Limits::default(), resolver.clone(), &[]).unwrap();
+    let response = client.fetch(get(format!("http://ok.test:{server}/")), &list()).await.unwrap();
+    assert_eq!(response.body, b"right");
+    assert_eq!(*resolver.1.lock().unwrap(), 1);
+    let again = client.fetch(get(format!("http://ok.test:{server}/")), &list()).await.unwrap_err();
+    assert!(again.code == ErrorCode::NetworkDenied && again.message.contains("169.254.169.254"), "{again:?}");
+    let literal = client.fetch(get("http://169.254.169.254/".into()), &list()).await;
+    assert_eq!(code(literal), ErrorCode::NetworkDenied);
+}
+
+#[tokio::test]
+async fn too_much_is_cut_even_if_it_comes_packed() {
+    let limits = Limits { body_bytes: 100_000, ..Limits::default() };
+    let huge = serve(|_| with_body("HTTP/1.1 200 OK\r\n", &vec![b'x'; 5_000_000]));
+    let response = client(limits, &[]).fetch(get(format!("http://ok.test:{huge}/")), &list()).await.unwrap();
+    assert_eq!((response.body.len(), response.complete), (100_000, false));
+    // 200 MB of zeros, packed twice over into little by the system's own gzip.
+    let packed =
+        std::process::Command::new("sh").args(["-c", "head -c 200000000 /dev/zero | gzip -9"]).output().unwrap().stdout;
+    assert!(packed.len() < 1_000_000);
+    let bomb = serve(move |_| with_body("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n", &packed));
+    let response = client(limits, &[]).fetch(get(format!("http://ok.test:{bomb}/")), &list()).await.unwrap();
+    assert_eq!((response.body.len(), response.complete), (100_000, false));
+    let many: String = (0..80).map(|number| format!("X-{number}: {}\r\n", "y".repeat(3000))).collect();
+    let chatty = serve(move |_| with_body(&format!("HTTP/1.1 200 OK\r\n{many}"), b"ok"));
+    let response = fetch(get(format!("http://ok.test:{chatty}/"))).await.unwrap();
+    assert!(response.headers.len() <= 40 && response.headers.iter().all(|(_, value)| value.len() <= 1000));
+}
+
+#[tokio::test]
+async fn who_dawdles_is_given_up() {
+    let slow = server::drip();
+    let mut request = get(format!("http://ok.test:{slow}/"));
+    request.timeout = Duration::from_millis(300);
+    assert_eq!(code(fetch(request).await), ErrorCode::Timeout);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_refused() {
+    for (name, value) in
+        [("Host", "evil.test"), ("Content-Length", "1"), ("X-Bad\r\nX", "1"), ("X-Bad", "a\r\nHost: b")]
+    {
+        let mut request = get("http://ok.test:1/".into());
+        request.headers = vec![(name.into(), value.into())];
+        assert_eq!(code(fetch(request).await), ErrorCode::InvalidArgs, "{name:?}");
+    }
+    assert_eq!(code(fetch(get("file:///etc/passwd".into())).await), ErrorCode::InvalidArgs);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    assert_eq!(code(fetch(get(format!("http://ok.test:{port}/"))).await), ErrorCode::IoError, "nobody is there");
+}
+
+#[tokio::test]
+async fn no_proxy_of_the_environment_is_used() {
+    // Every test has a process of its own under nextest; elsewhere this only makes other fetches fail, never pass.
+    // SAFETY-free: set for a child, which runs this very test again.
+    if std::env::var_os("TOOLGATE_TEST_PROXIED").is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "no_proxy_of_the_environment_is_used", "--nocapture"]).env("TOOLGATE_TEST_PROXIED", "1");
+        let proxies = ["http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+        again.envs(proxies.map(|name| (name, "http://127.0.0.1:1")));
+        assert!(again.status().unwrap().success());
+        return;
+    }
+    let server = serve(|_| with_body("HTTP/1.1 200 OK\r\n", b"direct"));
+    assert_eq!(fetch(get(format!("http://ok.test:{server}/"))).await.unwrap().body, b"direct");
+}

@@ -1,0 +1,109 @@
+//! Small servers: a function from a request to an answer, one that never gets to its end, and an encrypted one.
+#![allow(dead_code, clippy::disallowed_methods, reason = "tests bring servers of their own")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+/// Answers each request by this function; gives the port.
+pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let request = read_request(&mut stream);
+            // Whoever has heard enough hangs up.
+            let _ = stream.write_all(&answer(&request));
+        }
+    });
+    port
+}
+
+/// A head with a body behind it.
+pub(crate) fn with_body(head: &str, body: &[u8]) -> Vec<u8> {
+    let mut answer = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len()).into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lower = head.to_lowercase();
+            let length =
+                lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.trim().parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        match stream.read(&mut piece).unwrap_or(0) {
+            0 => return text,
+            count => request.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+/// Sends a byte now and then, and never the last one.
+pub(crate) fn drip() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut next: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+        while stream.write_all(next).is_ok() {
+            next = b"x";
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    port
+}
+
+/// A server of openssl's, with a certificate that it has made for one host.
+pub(crate) struct Encrypted {
+    pub(crate) port: u16,
+    /// The certificate, as DER.
+    pub(crate) certificate: Vec<u8>,
+    process: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Encrypted {
+    pub(crate) fn serve(host: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let openssl = |arguments: &str| {
+            let output = Command::new("openssl").args(arguments.split(' ')).current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        };
+        openssl(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=tests",
+        );
+        openssl(&format!(
+            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out request.pem -subj /CN={host}"
+        ));
+        std::fs::write(folder.path().join("names"), format!("subjectAltName=DNS:{host}\n")).unwrap();
+        openssl(
+            "x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out cert.pem",
+        );
+        openssl("x509 -in ca.pem -outform der -out ca.der");
+        let certificate = std::fs::read(folder.path().join("ca.der")).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let arguments = format!("s_server -quiet -www -accept {port} -cert cert.pem -key key.pem");
+        let mut command = Command::new("openssl");
+        command.args(arguments.split(' ')).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Self { port, certificate, process, _folder: folder }
+    }
+}
+
+impl Drop for Encrypted {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
