@@ -1,5 +1,7 @@
 //! `toolgate attach`: a person takes hold of a running process.
 
+use std::time::Duration;
+
 use anstyle::Style;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -28,6 +30,9 @@ pub(crate) struct Attach {
     #[arg(long)]
     list: bool,
 }
+
+/// How long the person has to read how to let go.
+const TIME_TO_READ: Duration = Duration::from_millis(1500);
 
 impl Attach {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
@@ -64,6 +69,10 @@ impl Attach {
 async fn hold(chosen: &Found) -> Result<Exit> {
     let words = format!("attached to {}: {}", chosen.running.process, plain(&chosen.running.command));
     anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] lets go; the process goes on")));
+    if chosen.running.tty {
+        // The process' screen is painted over this.
+        tokio::time::sleep(TIME_TO_READ).await;
+    }
     match attach::attach(chosen, &person_name()).await? {
         Left::Detached => {
             anstream::eprintln!("\n{}", paint(DIM, "let go; the process goes on"));

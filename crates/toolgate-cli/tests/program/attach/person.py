@@ -14,8 +14,12 @@ def attach(rows, columns):
     return person, ours
 
 
+seen = b""
+
+
 def until(terminal, words):
-    seen = b""
+    """Reads up to these words, and leaves what follows for the next."""
+    global seen
     while words not in seen:
         if not select.select([terminal], [], [], 60)[0]:
             sys.exit(f"waited in vain for {words}: {seen}")
@@ -26,6 +30,7 @@ def until(terminal, words):
         if not piece:
             sys.exit(f"ended before {words}: {seen}")
         seen += piece
+    seen = seen.split(words, 1)[1]
 
 
 person, terminal = attach(30, 100)
@@ -42,6 +47,7 @@ until(terminal, b"the process goes on")
 if person.wait(60) != 0:
     sys.exit("letting go is no failure")
 
+seen = b""
 person, terminal = attach(24, 80)
 until(terminal, b"size 120 40")
 os.write(terminal, b"exit(7)\r")
