@@ -1,12 +1,13 @@
 //! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
 
-use toolgate_contract::{Access, Decision, Declaration, Layer, Place, RuleName};
+use toolgate_contract::{Access, Decision, Declaration, Layer, Permission, Place, RuleName};
 
 use crate::ceiling::Ceiling;
 use crate::commands::Ground;
 use crate::config::{RootAccess, Unknown};
 use crate::error::Fault;
 use crate::guards::{GUARDS, Guard, guard_over};
+use crate::opinion::Topic;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 use crate::preset::Preset;
 use crate::rules::command::{CommandIndex, CommandRule};
@@ -162,6 +163,9 @@ impl Policy {
         let mut opinions = Vec::new();
         self.on_tool(tool, ceilings, &mut opinions);
         self.on_declared_permissions(tool, &[], false, &mut opinions);
+        // A preset that runs nothing still lets commands pass that only read, so its word on running isn't the last.
+        let on_running = Topic::Permission(Permission::ProcExec);
+        opinions.retain(|opinion| !(opinion.is_baseline() && opinion.topic == on_running));
         !is_refused(&opinions, self.unattended)
     }
 
