@@ -35,6 +35,7 @@ pub(super) async fn openapi() -> Json<Value> {
 
 /// The tools that the session may use.
 pub(super) async fn tools(State(shared): State<Arc<Shared>>, Acting(client): Acting) -> Json<Value> {
-    let tools: Vec<_> = shared.house.gate().offered(&client.session.ceilings()).collect();
+    let ceilings = client.session.ceilings();
+    let tools: Vec<_> = shared.house.gate().offered(&ceilings).collect();
     Json(json!({ "tools": tools }))
 }
