@@ -13,5 +13,5 @@ client.setRequestHandler(ElicitRequestSchema, (request) => {
     return { action: 'accept', content: { answer: 'yes' } };
 });
 await client.connect(new StdioClientTransport(serverParameters()));
-await tell(client, asked);
+await tell(client, asked, (signal) => [undefined, { signal }]);
 await client.close();

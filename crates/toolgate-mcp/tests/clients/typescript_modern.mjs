@@ -18,5 +18,5 @@ client.setRequestHandler('elicitation/create', (request) => {
 });
 await client.connect(new StdioClientTransport(serverParameters()));
 assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
-await tell(client, asked);
+await tell(client, asked, (signal) => [{ signal }]);
 await client.close();
