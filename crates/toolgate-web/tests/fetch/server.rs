@@ -52,6 +52,8 @@ pub(crate) fn drip() -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
+        // An answer before the question is a fault of its own.
+        read_request(&mut stream);
         let mut next: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
         while stream.write_all(next).is_ok() {
             next = b"x";
