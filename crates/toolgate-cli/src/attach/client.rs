@@ -1,6 +1,8 @@
 //! The person's side: their terminal becomes the process' terminal until they let go.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -31,8 +33,9 @@ pub(crate) async fn attach(found: &Found, by: &str) -> Result<Left> {
     let request = Request::Attach { process, size: own_size(), by: by.to_owned() };
     write(&mut to, &Frame::Request(serde_json::to_vec(&request)?)).await?;
     let raw = if found.running.tty { Raw::begin()? } else { None };
-    let typing = tokio::spawn(typing(to));
-    let left = watching(&mut from, typing).await;
+    let has_let_go = Arc::new(AtomicBool::new(false));
+    let typing = tokio::spawn(typing(to, Arc::clone(&has_let_go)));
+    let left = watching(&mut from, typing, &has_let_go).await;
     drop(raw);
     left
 }
@@ -41,6 +44,7 @@ pub(crate) async fn attach(found: &Found, by: &str) -> Result<Left> {
 async fn watching(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     mut typing: tokio::task::JoinHandle<()>,
+    let_go: &AtomicBool,
 ) -> Result<Left> {
     let mut is_typing = true;
     loop {
@@ -62,13 +66,15 @@ async fn watching(
             }
             Some(Frame::Refused(why)) => bail!("{}", String::from_utf8_lossy(&why)),
             Some(_) => {}
+            // The other side hangs up at once when the person lets go, perhaps before we have heard of that ourselves.
+            None if let_go.load(Ordering::Acquire) => return Ok(Left::Detached),
             None => bail!("the program that runs it has ended, and the process with it"),
         }
     }
 }
 
 /// Passes on what is typed, and the terminal's size when that changes. Ends when the person lets go.
-async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin) {
+async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, has_let_go: Arc<AtomicBool>) {
     let mut stdin = tokio::io::stdin();
     let mut bytes = vec![0; 4096];
     let Ok(mut resized) = signal(SignalKind::window_change()) else { return };
@@ -85,6 +91,7 @@ async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin) {
         };
         let (frame, let_go) = until_let_go(frame);
         if write(&mut to, &frame).await.is_err() || let_go {
+            has_let_go.store(let_go, Ordering::Release);
             let _ = to.shutdown().await;
             break;
         }
