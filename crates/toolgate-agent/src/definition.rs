@@ -1,7 +1,7 @@
 //! The kinds of agents that can be set to work: what each is told, and the tools that it can't go beyond.
 
 use serde::Deserialize;
-use toolgate_policy::Ceiling;
+use toolgate_runtime::Ceiling;
 
 /// A kind of agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
 use toolgate_journal::{JournalError, SqliteStore, fresh_token};
-use toolgate_policy::Ceiling;
+use toolgate_runtime::Ceiling;
 
 use crate::client::{Caller, Client, Clients};
 use crate::door::Doors;

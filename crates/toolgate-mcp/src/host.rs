@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolgate_contract::{Clock, ToolError};
-use toolgate_policy::Ceiling;
-use toolgate_runtime::{Approver, EventSink, Gate, Session};
+use toolgate_runtime::{Approver, Ceiling, EventSink, Gate, Session};
 
 /// Whoever starts a server.
 pub trait Host: Send + Sync + 'static {

@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use toolgate_contract::Place;
-use toolgate_policy::Bounds;
-use toolgate_runtime::Session;
+use toolgate_runtime::{Bounds, Session};
 
 use crate::methods::Asking;
 

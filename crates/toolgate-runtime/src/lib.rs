@@ -26,6 +26,8 @@ mod validate;
 mod version;
 mod versions;
 
+pub use toolgate_policy::{Bounds, Ceiling};
+
 pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
 pub use commit::Commit;
 pub use gate::{Cleared, Gate, Judgement, PolicyBorder};

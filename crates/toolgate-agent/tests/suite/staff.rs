@@ -103,7 +103,7 @@ async fn a_sender_that_is_held_to_few_tools_holds_those_it_sends() {
     "#;
     let mut session = world.session();
     let tools = vec!["read".into(), "task".into()];
-    session.ceilings.push(toolgate_policy::Ceiling { source: "skill narrow".into(), tools });
+    session.ceilings.push(toolgate_runtime::Ceiling { source: "skill narrow".into(), tools });
     let model = Arc::new(Scripted::new(Script::parse(script).unwrap()));
     let agent = Agent::new(model, Arc::clone(&world.gate), session, controls());
     let outcome = agent.work("write", CancellationToken::new()).await;

@@ -5,6 +5,7 @@ mod host;
 mod http;
 mod loopback;
 mod mcp;
+mod stop;
 
 use anyhow::Result;
 use clap::Args;

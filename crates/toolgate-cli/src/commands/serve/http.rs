@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use toolgate_console::{Doors, House, Limits, Options, Server, Stay, Token};
-use toolgate_contract::{CancellationToken, Clock, ErrorCode, ToolError};
+use toolgate_contract::{Clock, ErrorCode, ToolError};
 use toolgate_journal::{State, token_at};
 use toolgate_runtime::Gate;
 
 use super::mcp::Mcp;
+use super::stop::stop_on_signal;
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
@@ -96,27 +96,6 @@ impl Http {
         field("MCP", format!("http://{address}/mcp"));
         field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
     }
-}
-
-/// The first signal stops in order, the second leaves at once.
-fn stop_on_signal() -> Result<CancellationToken> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let stop = CancellationToken::new();
-    let stopping = stop.clone();
-    tokio::spawn(async move {
-        for is_second in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if is_second {
-                std::process::exit(130);
-            }
-            anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
-            stopping.cancel();
-        }
-    });
-    Ok(stop)
 }
 
 impl House for Desk {

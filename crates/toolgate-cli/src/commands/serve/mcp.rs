@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::Router;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use toolgate_contract::CancellationToken;
 use toolgate_mcp::{Options, Server};
 
 use super::host::McpHost;
+use super::stop::stop_on_signal;
 use super::{budget, loopback};
 use crate::commands::Setting;
 use crate::exit::Exit;
@@ -43,7 +43,7 @@ impl Mcp {
         let server = Server::new(Arc::clone(&host) as _, options)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
-            stop_on_signal(&server)?;
+            stop_with(&server, stop_on_signal()?);
             let _door = host.desk.door();
             match self.stdio {
                 true => toolgate_mcp::serve_stdio(&server).await,
@@ -64,10 +64,7 @@ impl Mcp {
         let options = Options { is_behind_door: true, ..Options::default() };
         let server = Server::new(self.host(desk, setting)?, options)?;
         let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
-        tokio::spawn(async move {
-            stop.cancelled().await;
-            server.stop();
-        });
+        stop_with(&server, stop);
         Ok(routes)
     }
 
@@ -77,21 +74,11 @@ impl Mcp {
     }
 }
 
-/// The first signal ends every call and then the server; a second one ends the program at once.
-fn stop_on_signal(server: &Arc<Server>) -> Result<()> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+/// Ends every call and then the server, once it is told to stop.
+fn stop_with(server: &Arc<Server>, stop: CancellationToken) {
     let server = Arc::clone(server);
     tokio::spawn(async move {
-        for is_second in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if is_second {
-                std::process::exit(130);
-            }
-            server.stop();
-        }
+        stop.cancelled().await;
+        server.stop();
     });
-    Ok(())
 }
