@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::chain::{Span, Tip, walk};
 use crate::folder::{Folder, Lock};
-use crate::head::{self, Head};
+use crate::head::Head;
 use crate::journal::NAME;
 use crate::{Fault, JournalError, SealKey};
 
@@ -41,7 +41,7 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     let folder = Folder::at(&path)?;
     let Some(events) = folder.existing(NAME)? else {
         // A journal that is gone though its head is here was cut off at its first line.
-        return match read_head(&folder)? {
+        return match Head::find(&folder)? {
             Ok(head) if head.seq > 0 => Ok(Fault::CutOff { line: 1, expected: head.seq }.into()),
             _ => Err(JournalError::NoSuchRun { run }),
         };
@@ -49,7 +49,7 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     let (head, size) = {
         let _lock = Lock::shared(&events).map_err(|error| folder.error("couldn't be locked", NAME, error))?;
         let size = events.metadata().map_err(|error| folder.error("couldn't be looked at", NAME, error))?.len();
-        (read_head(&folder)?, size)
+        (Head::find(&folder)?, size)
     };
     let head = head.and_then(|head| key.map_or(Ok(()), |key| head.check(&run, key)).map(|()| head));
     // What lies before `size` never changes again, so the lock isn't needed for the walk.
@@ -59,11 +59,4 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
         (Some(fault), _) | (None, Err(fault)) => fault.into(),
         (None, Ok(_)) => Verification::Ok { events: walked.tip.seq, sealed: key.is_some() },
     })
-}
-
-fn read_head(folder: &Folder) -> Result<Result<Head, Fault>, JournalError> {
-    match folder.existing(head::NAME)? {
-        Some(file) => Head::read(&file).map_err(|error| folder.error("couldn't be read", head::NAME, error)),
-        None => Ok(Err(Fault::HeadMissing)),
-    }
 }
