@@ -6,6 +6,7 @@ use crate::chain::{Span, Tip, walk};
 use crate::folder::{Folder, Lock};
 use crate::head::Head;
 use crate::journal::NAME;
+use crate::seal::LineSeal;
 use crate::{Fault, JournalError, SealKey};
 
 /// What was found.
@@ -53,7 +54,8 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     };
     let head = head.and_then(|head| key.map_or(Ok(()), |key| head.check(&run, key)).map(|()| head));
     // What lies before `size` never changes again, so the lock isn't needed for the walk.
-    let walked = walk(Span::new(&events, 0, size), Tip::START, head.as_ref().ok())
+    let seal = key.map(|key| LineSeal { run: &run, key });
+    let walked = walk(Span::new(&events, 0, size), Tip::START, head.as_ref().ok(), seal)
         .map_err(|error| folder.error("couldn't be read", NAME, error))?;
     Ok(match (walked.fault, head) {
         (Some(fault), _) | (None, Err(fault)) => fault.into(),
