@@ -123,6 +123,10 @@ fn of_approvals_and_output(table: &mut Table<'_>) {
         .or_answer_nothing(206)
         .or_answer_nothing(304);
     table.get("/v1/changes", "What calls changed.", 200, open_object()).asks::<shapes::WhichChanges>();
+    table
+        .get("/v1/inbox", "Tasks that wait for a worker, oldest first. Only for the owner.", 200, open_object())
+        .asks::<shapes::WhichTasks>();
+    table.get("/v1/inbox/{id}", "A task and its answer. Only for the owner.", 200, open_object());
 }
 
 /// The operations, as they are written down.
@@ -244,7 +248,7 @@ fn open_object() -> Option<Schema> {
 fn undo() -> Schema {
     let text = json!({ "type": "string" });
     let turn = json!({ "type": "integer", "minimum": 0 });
-    let properties = json!({ "call": text, "run": text, "turn": turn });
+    let properties = json!({ "call": text, "run": text, "turn": turn, "agent": text });
     let schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     Schema::try_from(schema).expect("an object is a schema")
 }
