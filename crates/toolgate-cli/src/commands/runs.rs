@@ -1,5 +1,6 @@
 //! `toolgate runs`: what happened.
 
+mod script;
 mod tail;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
 ///   toolgate runs tree run_01a1           what a run did, as a tree
 ///   toolgate runs tail -f                 what the last run does, as it does it
 ///   toolgate runs export > run.json       all of the last run in one file
+///   toolgate runs export --script > s.toml     what its model did, to have it done again
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Runs {
@@ -75,6 +77,9 @@ enum RunsVerb {
         /// Leave out what was in files; they are named by their hashes.
         #[arg(long)]
         without_contents: bool,
+        /// Print what its model said and called as a script, for `--model scripted:FILE`.
+        #[arg(long, conflicts_with = "without_contents")]
+        script: bool,
     },
     /// Rebuild the store from the runs' files.
     Reindex,
@@ -90,7 +95,10 @@ impl Runs {
             RunsVerb::Tail { run, follow, lines } => {
                 tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, setting.json)?;
             }
-            RunsVerb::Export { run, without_contents } => {
+            RunsVerb::Export { run, script: true, .. } => {
+                anstream::print!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
+            }
+            RunsVerb::Export { run, without_contents, .. } => {
                 let (run, key) = (find(&state, &run)?, setting.place.seal_key());
                 let all = export(&state, &run, key.as_ref(), !without_contents)?;
                 serde_json::to_writer(std::io::stdout().lock(), &all)?;
