@@ -41,6 +41,12 @@ pub(crate) fn run() -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Installs the servers that ours is measured beside.
+pub(crate) fn install_peers() -> Result<()> {
+    let folder = install::install()?;
+    install::install_rust_peer(&folder)
+}
+
 /// The program that the tests try.
 fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
