@@ -44,7 +44,8 @@ fn kill_at_every_moment(files: usize, rest: &str) {
         version = check(&world, files, version);
     }
     assert!(killed > 0, "no attempt was early enough to be killed");
-    assert_eq!(world.run(&["audit", "verify"]).code, 0);
+    let verified = world.run(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
 }
 
 /// All files hold one version, the one before or the next; nothing else lies about.
