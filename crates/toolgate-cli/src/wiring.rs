@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use toolgate_console::Passing;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
@@ -105,6 +106,8 @@ pub(crate) struct Desk {
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
+    /// What passes in the sessions of a server, for those who listen over HTTP.
+    pub(crate) passing: Passing,
     facts: RunFacts,
     options: RunOptions,
     doors: PathBuf,
@@ -175,7 +178,8 @@ impl Desk {
             .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
             .with_replay(place.replay());
         gate.mend()?;
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
+        let (passing, doors) = (Passing::default(), place.sources.doors());
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, passing, doors })
     }
 
     /// Begins a run, or goes on with one.
