@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
-    ToolError, Veil, Verdict, Web,
+    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Rehearsals,
+    Reply, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, Settings};
@@ -24,14 +24,16 @@ use toolgate_policy::{Ceiling, Policy, Question, Settings};
 pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
+pub(crate) use self::settler::{Choice, Chooser};
 use self::walk::Walk;
 pub(crate) use self::witness::Witness;
 use self::writer::NoteStore;
 use crate::approval::Rulebook;
+use crate::commit::Commit;
 use crate::locks::Locks;
 use crate::processes::Rosters;
 use crate::redact::Redactor;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::skills::SkillShelf;
@@ -48,6 +50,7 @@ pub struct Gate {
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     veil: Arc<dyn Veil>,
+    chooser: Arc<Chooser>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
@@ -81,7 +84,9 @@ impl Gate {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let policy = Arc::new(policy);
-        let veil = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        let veil: Arc<dyn Veil> = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        let (quarantine, judged) = (settings.quarantine, Arc::clone(&files));
+        let chooser = Arc::new(Chooser { files: judged, veil: Arc::clone(&veil), quarantine });
         Self {
             registry,
             policy,
@@ -90,6 +95,7 @@ impl Gate {
             redactor: Arc::new(redactor),
             clock,
             veil,
+            chooser,
             rulebook: None,
             replay: Replay::default(),
             processes: None,
@@ -144,6 +150,13 @@ impl Gate {
     pub fn with_differ(mut self, differ: Arc<dyn Differ>) -> Self {
         self.differ = Some(differ);
         self
+    }
+
+    /// Lets these rehearsals be committed, shown and changed by what the gate was given before.
+    pub fn with_rehearsals(mut self, rehearsals: Arc<dyn Rehearsals>) -> Result<Self, RegistryError> {
+        let (chooser, workshop) = (Arc::clone(&self.chooser), self.workshop.clone());
+        self.registry.add(Commit { rehearsals, chooser, workshop, differ: self.differ.clone() }.tool())?;
+        Ok(self)
     }
 
     /// Lets tools fetch over HTTP.

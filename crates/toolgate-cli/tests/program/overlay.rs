@@ -100,6 +100,38 @@ fn a_git_commit_is_undone_to_the_last_reference() {
 }
 
 #[test]
+fn repositories_that_a_command_made_are_undone_with_what_git_guards() {
+    let world = World::new().file("a.txt", "one\n");
+    let git = "git -c user.name=a -c user.email=a@example.com";
+    for command in [
+        "git init -q .".to_owned(),
+        format!("git init -q . && git add a.txt && {git} commit -qm one && git clone -q . copy"),
+    ] {
+        let before = everything(&world);
+        let reply = shell(&world, &command);
+        assert!(world.workspace().join(".git/config").exists(), "{reply}");
+        undo(&world, &reply);
+        assert_eq!(everything(&world), before, "{command}");
+        let undone = world.run(&["--json", "changes", "last"]).json();
+        let said = world.run(&["undo", undone["call"].as_str().unwrap()]);
+        assert!(world.workspace().join(".git/config").exists(), "an undo is undone: {said:?}");
+        undo(&world, &reply);
+    }
+}
+
+#[test]
+fn a_record_that_nobody_sealed_opens_no_guarded_place() {
+    let world = World::new();
+    let reply = shell(&world, "git init -q .");
+    // Whoever brings the state of another machine along doesn't have the key of this one.
+    std::fs::remove_dir_all(world.home()).unwrap();
+    std::fs::create_dir_all(world.home()).unwrap();
+    let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(world.workspace().join(".git/config").exists());
+}
+
+#[test]
 fn hard_links_and_times_stay() {
     let world = World::new().file("a.txt", "one\n");
     let reply =

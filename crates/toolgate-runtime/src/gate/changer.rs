@@ -5,11 +5,12 @@ use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 use toolgate_contract::{
-    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Opened, Place, Seen, Source,
-    ToolError, Veil,
+    Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, KeptAside, Opened,
+    Place, Seen, Source, ToolError, Veil,
 };
-use toolgate_journal::{ChangeNote, Changing, Contents, Quarantine, State};
+use toolgate_journal::{ChangeNote, Changing, Contents, Held, State};
 
+use super::settler::Choice;
 use super::speaker::Origin;
 use crate::session::Recorder;
 use crate::versions::Versions;
@@ -44,14 +45,15 @@ impl Workshop {
         self.put_back(&self.state.begin_change()?, files, veil)
     }
 
-    /// What did change goes back to what it was. Places that policy hides are left alone, so that a note which came with a
-    /// repository can't reach them.
+    /// What did change goes back to what it was. At places that policy hides it only goes away again, so that a note which
+    /// came with a repository can put nothing there.
     fn put_back(&self, turn: &Changing, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
         let Some(ChangeNote { id, changes }) = turn.unfinished()? else { return Ok(()) };
         let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, &id)?;
         let mut back = Vec::new();
-        for change in changes.iter().filter(|change| !veil.hides(Access::Write, &change.place)) {
+        let may_go_back = |change: &&Change| change.before.is_none() || !veil.hides(Access::Write, &change.place);
+        for change in changes.iter().filter(may_go_back) {
             back.extend(self.way_back(change, files)?);
         }
         // Whoever mended before may have been killed too.
@@ -120,9 +122,31 @@ impl Workshop {
         changes.iter().filter(|change| change.before.as_ref().is_some_and(is_lost)).count()
     }
 
-    /// Where what isn't put in place waits for a person.
-    pub(super) fn quarantine(&self) -> Result<Quarantine, ToolError> {
-        Ok(self.state.quarantine()?)
+    /// Moves what isn't put in place to where a person can look at it.
+    pub(crate) fn set_aside(
+        &self,
+        call: &str,
+        apart: &dyn Apart,
+        choice: &Choice,
+    ) -> Result<Vec<KeptAside>, ToolError> {
+        if choice.aside.is_empty() {
+            return Ok(Vec::new());
+        }
+        let room = self.state.quarantine()?.room(call)?;
+        let mut held = room.held()?;
+        for (change, reason) in &choice.aside {
+            let has_content = change.after.as_ref().is_some_and(|after| !after.is_folder());
+            let name = has_content.then(|| held.len().to_string());
+            if let Some(name) = &name {
+                apart
+                    .set_aside(&change.place, room.fd(), name)
+                    .map_err(|error| ToolError::io(&format!("`{}` can't be kept aside", change.path), &error))?;
+            }
+            let mode = change.after.as_ref().map(|after| after.mode);
+            held.push(Held { path: change.path.clone(), reason: reason.clone(), mode, name });
+        }
+        room.note(&held)?;
+        Ok(choice.aside.iter().cloned().map(aside).collect())
     }
 
     /// Keeps the new side of changes as well, as far as it is small: then they can be shown later.
@@ -142,6 +166,10 @@ impl Workshop {
             }
         }
     }
+}
+
+pub(super) fn aside((change, reason): (Change, String)) -> KeptAside {
+    KeptAside { path: change.path, reason }
 }
 
 /// Folders and pipes are made anew from what is known of them.

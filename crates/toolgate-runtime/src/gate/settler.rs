@@ -6,16 +6,10 @@ mod quarantine;
 
 use std::sync::Arc;
 
-use toolgate_contract::{
-    Apart, Change, Changes, Differ, Difference, ErrorCode, KeptAside, Landing, Settled, ToolError,
-};
-use toolgate_journal::Held;
-use toolgate_policy::Quarantine;
-
-use self::choice::{Choice, choose};
-use self::quarantine::Lookout;
-use super::changer::Changer;
+pub(crate) use self::choice::{Choice, Chooser};
+use super::changer::{Changer, aside};
 use crate::commit::diff_of;
+use toolgate_contract::{Apart, Change, Changes, Differ, ErrorCode, KeptAside, Landing, Settled, ToolError};
 
 /// Paths that a reply names at the most.
 const MOST_PATHS: usize = 200;
@@ -29,8 +23,8 @@ pub(super) struct Settler {
     pub(super) changer: Arc<Changer>,
     /// Whether changes are kept apart until the command has ended.
     pub(super) overlay: bool,
-    /// What becomes of what others would obey.
-    pub(super) quarantine: Quarantine,
+    /// Says which changes are put in place.
+    pub(super) chooser: Arc<Chooser>,
     /// Shows changes.
     pub(super) differ: Option<Arc<dyn Differ>>,
 }
@@ -60,7 +54,7 @@ impl Settler {
         let (choice, unspeakable) = loop {
             attempt += 1;
             let differences = apart.differences(files)?;
-            let choice = self.choose(differences.all, apart);
+            let choice = self.chooser.choose(differences.all, apart);
             if choice.chosen.is_empty() {
                 break (choice, differences.unspeakable);
             }
@@ -81,34 +75,12 @@ impl Settler {
             ));
         }
         let aside = unspeakable.into_iter().map(|path| KeptAside { path, reason: NOT_TEXT.into() });
-        let kept = self.set_aside(apart, &choice);
+        let kept = workshop.set_aside(&self.changer.origin.tool_call_id, apart, &choice);
         settled.notes.extend(kept.as_ref().err().map(ToString::to_string));
         settled.kept_aside = aside.chain(kept.unwrap_or_default()).collect();
         settled.more_kept_aside = settled.kept_aside.len().saturating_sub(MOST_ASIDE);
         settled.kept_aside.truncate(MOST_ASIDE);
         Ok(settled)
-    }
-
-    /// Moves what isn't put in place to where a person can look at it.
-    fn set_aside(&self, apart: &dyn Apart, choice: &Choice) -> Result<Vec<KeptAside>, ToolError> {
-        if choice.aside.is_empty() {
-            return Ok(Vec::new());
-        }
-        let room = self.changer.workshop()?.quarantine()?.room(&self.changer.origin.tool_call_id)?;
-        let mut held = room.held()?;
-        for (change, reason) in &choice.aside {
-            let has_content = change.after.as_ref().is_some_and(|after| !after.is_folder());
-            let name = has_content.then(|| held.len().to_string());
-            if let Some(name) = &name {
-                apart
-                    .set_aside(&change.place, room.fd(), name)
-                    .map_err(|error| ToolError::io(&format!("`{}` can't be kept aside", change.path), &error))?;
-            }
-            let mode = change.after.as_ref().map(|after| after.mode);
-            held.push(Held { path: change.path.clone(), reason: reason.clone(), mode, name });
-        }
-        room.note(&held)?;
-        Ok(choice.aside.iter().cloned().map(aside).collect())
     }
 
     /// Keeps what a rehearsed command would change, and shows it.
@@ -119,19 +91,10 @@ impl Settler {
         let mut settled = counted(&changes);
         settled.diff = self.differ.as_deref().map(|differ| diff_of(&changes, apart.as_ref(), files, differ));
         settled.rehearsal = Some(apart.keep(Some(self.changer.run()))?);
-        let choice = self.choose(differences, apart.as_ref());
+        let choice = self.chooser.choose(differences, apart.as_ref());
         settled.kept_aside = choice.aside.into_iter().map(aside).take(MOST_ASIDE).collect();
         Ok(settled)
     }
-
-    fn choose(&self, differences: Vec<Difference>, apart: &dyn Apart) -> Choice {
-        let lookout = Lookout::new(&differences, apart, self.changer.files.as_ref());
-        choose(differences, self.changer.veil.as_ref(), &lookout, self.quarantine)
-    }
-}
-
-fn aside((change, reason): (Change, String)) -> KeptAside {
-    KeptAside { path: change.path, reason }
 }
 
 const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
