@@ -174,7 +174,7 @@ impl Desk {
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
             .with_replay(place.replay());
-        gate.mend()?;
+        gate.mend(&options)?;
         Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
     }
 

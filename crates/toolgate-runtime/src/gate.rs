@@ -7,6 +7,7 @@ mod commands;
 mod runner;
 mod settler;
 mod speaker;
+mod straight;
 mod walk;
 mod witness;
 mod writer;
@@ -19,7 +20,7 @@ use toolgate_contract::{
     Reply, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
-use toolgate_policy::{Ceiling, Policy, Question, Settings};
+use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
 
 pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
@@ -171,10 +172,11 @@ impl Gate {
         Arc::clone(&self.rosters)
     }
 
-    /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
-    pub fn mend(&self) -> Result<(), ToolError> {
+    /// Puts back what a process that was killed left half changed, and on record what commands changed that died with it. A
+    /// front end calls this once, before its first call.
+    pub fn mend(&self, options: &RunOptions) -> Result<(), ToolError> {
         match &self.workshop {
-            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref()),
+            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref(), options),
             None => Ok(()),
         }
     }
@@ -248,6 +250,12 @@ impl Gate {
 
     fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
         self.files.locate(effects)
+    }
+
+    /// The workspace, and the other roots that configuration lets tools change.
+    fn changeable_roots(&self) -> Vec<usize> {
+        let others = self.settings.roots.iter().enumerate().filter(|(_, root)| root.access == RootAccess::Write);
+        [0].into_iter().chain(others.map(|(index, _)| index + 1)).collect()
     }
 
     fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {

@@ -95,10 +95,14 @@ struct Found {
     is_proven: bool,
 }
 
-/// Joins a later change of a file to what is known of it.
+/// Joins a later change of a file to what is known of it. Where somebody else changed it in between, only what came after
+/// that is taken back: the rest lies under their work.
 fn fold(files: &mut BTreeMap<Place, Found>, change: &Change, is_proven: bool) {
     match files.get_mut(&change.place) {
         Some(known) => {
+            if !is_the_same(known.change.after.as_ref(), change.before.as_ref()) {
+                known.change.before.clone_from(&change.before);
+            }
             known.change.after.clone_from(&change.after);
             known.is_proven &= is_proven;
         }
@@ -124,6 +128,14 @@ impl Keeper for Undo {
 
     fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
         Ok(Box::new(Ready { found: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
+    }
+}
+
+/// Whether both are the same content, or nothing at all.
+fn is_the_same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is(other),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
@@ -192,11 +204,7 @@ impl Ready {
     fn way_back(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
         let place = hands.target(access_of(change), &change.path)?;
         let now = hands.state_at(&place)?;
-        let is_as_it_was = match (&now, &change.after) {
-            (Some(now), Some(after)) => after.is(now),
-            (now, after) => now.is_none() && after.is_none(),
-        };
-        if !is_as_it_was {
+        if !is_the_same(now.as_ref(), change.after.as_ref()) {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
         change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;

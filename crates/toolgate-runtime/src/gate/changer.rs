@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use toolgate_contract::{
-    Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, KeptAside, Opened,
-    Place, Seen, Source, ToolError, Veil,
+    Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside,
+    Opened, Place, Seen, Source, ToolError, Veil,
 };
-use toolgate_journal::{ChangeNote, Changing, Contents, Held, State};
+use toolgate_journal::{ChangeNote, Changing, Contents, Held, RunOptions, Scope, Snapshot, Snapshots, State};
 
 use super::settler::Choice;
 use super::speaker::Origin;
+use super::straight::Straight;
 use crate::session::Recorder;
 use crate::versions::Versions;
 
@@ -32,17 +33,70 @@ const KEPT_FREE: usize = 8 * 1024 * 1024;
 pub(crate) struct Workshop {
     state: State,
     contents: Arc<Contents>,
+    /// Commands that work straight on the workspace now.
+    straight: Mutex<Vec<Weak<Straight>>>,
 }
 
 impl Workshop {
     pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
         keep_freed_memory();
-        Self { state, contents }
+        Self { state, contents, straight: Mutex::default() }
     }
 
-    /// Puts back what somebody who was killed left half done.
-    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
-        self.put_back(&self.state.begin_change()?, files, veil)
+    /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
+    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil, options: &RunOptions) -> Result<(), ToolError> {
+        let _turn = self.turn(files, veil)?;
+        for snapshot in self.snapshots()?.abandoned()? {
+            // One that leads to no run of ours says nothing; it came from elsewhere.
+            let _ = self.settle_abandoned(snapshot, files, options);
+        }
+        Ok(())
+    }
+
+    fn settle_abandoned(&self, mut one: Snapshot, files: &dyn Files, options: &RunOptions) -> Result<(), ToolError> {
+        let Scope { run, call, .. } = one.scope().clone();
+        let changes = if run.is_empty() { Vec::new() } else { one.changes(files, None)? };
+        if !changes.is_empty() {
+            let opened = self.state.open_run(&run, options)?;
+            one.hand_over(&changes, &self.contents, files)?;
+            let (time, happening) = (options.clock.now(), Happening::FilesChanging { changes });
+            let event = Event { time, run, turn: None, trace_id: None, tool_call_id: Some(call), happening };
+            opened.journal.append(&[event])?;
+        }
+        one.done();
+        Ok(())
+    }
+
+    /// Waits for the turn to change files. What somebody who was killed left half done is put back first.
+    pub(super) fn turn(&self, files: &dyn Files, veil: &dyn Veil) -> Result<Changing, ToolError> {
+        let turn = self.state.begin_change()?;
+        self.put_back(&turn, files, veil)?;
+        Ok(turn)
+    }
+
+    /// Where snapshots lie.
+    pub(super) fn snapshots(&self) -> Result<Snapshots, ToolError> {
+        Ok(self.state.snapshots()?)
+    }
+
+    /// The bytes behind undo.
+    pub(super) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// From now on, whoever changes a file lets this command's own changes go on record first.
+    pub(super) fn watch(&self, straight: &Arc<Straight>) {
+        self.straight().push(Arc::downgrade(straight));
+    }
+
+    fn straight(&self) -> MutexGuard<'_, Vec<Weak<Straight>>> {
+        self.straight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched(&self) -> Vec<Arc<Straight>> {
+        let mut straight = self.straight();
+        straight.retain(|one| one.strong_count() > 0);
+        straight.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// What did change goes back to what it was. At places that policy hides it only goes away again, so that a note which
@@ -207,8 +261,10 @@ pub(super) struct Changer {
 impl Changes for Changer {
     fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
         let workshop = self.workshop()?;
-        let turn = workshop.state.begin_change()?;
-        workshop.put_back(&turn, self.files.as_ref(), self.veil.as_ref())?;
+        let turn = workshop.turn(self.files.as_ref(), self.veil.as_ref())?;
+        let places: Vec<Place> = edits.iter().map(|edit| edit.place.clone()).collect();
+        let beside = workshop.watched();
+        beside.iter().try_for_each(|straight| straight.catch_up(Some(&places)))?;
         let id = self.clock.id().simple().to_string();
         let mut changes = Vec::new();
         let made = self.files.apply(&edits, &id, &mut || {
@@ -217,6 +273,7 @@ impl Changes for Changer {
         });
         turn.done()?;
         made?;
+        beside.iter().try_for_each(|straight| straight.moved_on(&places))?;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -226,8 +283,10 @@ impl Changes for Changer {
     fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
         let workshop = self.workshop()?;
         let (files, veil) = (self.files.as_ref(), self.veil.as_ref());
-        let turn = workshop.state.begin_change()?;
-        workshop.put_back(&turn, files, veil)?;
+        let turn = workshop.turn(files, veil)?;
+        let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
+        let beside = workshop.watched();
+        beside.iter().try_for_each(|straight| straight.catch_up(Some(&places)))?;
         let id = self.clock.id().simple().to_string();
         if let Err(error) = workshop.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
             workshop.own(&changes)?;
@@ -240,6 +299,7 @@ impl Changes for Changer {
         }
         turn.done()?;
         workshop.own(&changes)?;
+        beside.iter().try_for_each(|straight| straight.moved_on(&places))?;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -284,8 +344,8 @@ impl Changer {
         Ok(turn.note(&ChangeNote { id: id.to_owned(), changes: changes.to_vec() })?)
     }
 
-    pub(super) fn workshop(&self) -> Result<&Workshop, ToolError> {
-        self.workshop.as_deref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
+    pub(super) fn workshop(&self) -> Result<&Arc<Workshop>, ToolError> {
+        self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
     }
 
     /// Stores before and after, and refuses when something else is there than what the tool saw.

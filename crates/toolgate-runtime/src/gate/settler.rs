@@ -1,5 +1,6 @@
 //! What becomes of a command's changes: each is judged by its place, and what may be is put in place as one change, recorded
-//! and undoable like any other. The rest is kept aside and named; nothing else is lost with it.
+//! and undoable like any other. The rest is kept aside and named; nothing else is lost with it. What a command did straight
+//! to the workspace is there already: it is recorded, and told.
 
 mod choice;
 mod quarantine;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 pub(crate) use self::choice::{Choice, Chooser};
 use super::changer::{Changer, aside};
+use super::straight::Straight;
 use crate::commit::diff_of;
 use toolgate_contract::{Apart, Change, Changes, Differ, ErrorCode, KeptAside, Landing, Settled, ToolError};
 
@@ -25,6 +27,8 @@ pub(super) struct Settler {
     pub(super) overlay: bool,
     /// Says which changes are put in place.
     pub(super) chooser: Arc<Chooser>,
+    /// The roots that commands can change.
+    pub(super) roots: Vec<usize>,
     /// Shows changes.
     pub(super) differ: Option<Arc<dyn Differ>>,
 }
@@ -36,16 +40,31 @@ impl Settler {
     }
 
     /// Settles what a command changed. A fault is told with what is known: the command has run.
-    pub(super) fn settle(&self, apart: Option<Box<dyn Apart>>, landing: Landing) -> Settled {
-        let settled = match (apart, landing) {
-            (Some(apart), Landing::WhenCommitted) => self.keep(apart),
-            (Some(apart), _) => self.land(apart.as_ref()),
-            (None, _) => Ok(Settled { notes: vec![STRAIGHT.into()], ..Settled::default() }),
+    pub(super) fn settle(
+        &self,
+        apart: Option<Box<dyn Apart>>,
+        straight: Option<Arc<Straight>>,
+        landing: Landing,
+    ) -> Settled {
+        let (settled, failed) = match (apart, straight, landing) {
+            (Some(apart), _, Landing::WhenCommitted) => (self.keep(apart), NOT_IN_PLACE),
+            (Some(apart), ..) => (self.land(apart.as_ref()), NOT_IN_PLACE),
+            (None, Some(straight), _) => (self.tell(&straight), NOT_ON_RECORD),
+            (None, None, _) => (Ok(noted(STRAIGHT.into())), ""),
         };
-        settled.unwrap_or_else(|error| Settled {
-            notes: vec![format!("Nothing of what it changed was put in place. {error}")],
-            ..Settled::default()
-        })
+        settled.unwrap_or_else(|error| noted(format!("{failed} {error}")))
+    }
+
+    /// What a command did straight to the workspace.
+    fn tell(&self, straight: &Straight) -> Result<Settled, ToolError> {
+        let changes = straight.end()?;
+        let workshop = self.changer.workshop()?;
+        workshop.keep_small(&changes, self.changer.files.as_ref());
+        let mut settled = counted(&changes);
+        settled.notes.extend((!changes.is_empty()).then(|| BESIDE.to_owned()));
+        settled.notes.extend(lost(workshop.beyond_quota(&changes)));
+        settled.notes.extend(self.chooser.remarks(&changes).into_iter().take(MOST_ASIDE));
+        Ok(settled)
     }
 
     fn land(&self, apart: &dyn Apart) -> Result<Settled, ToolError> {
@@ -68,12 +87,7 @@ impl Settler {
         workshop.keep_small(&choice.chosen, files);
         let mut settled = counted(&choice.chosen);
         settled.notes.extend(choice.notes.iter().take(MOST_ASIDE).cloned());
-        let lost = workshop.beyond_quota(&choice.chosen);
-        if lost > 0 {
-            settled.notes.push(format!(
-                "{lost} of these can't be taken back: what they were is more than the quota for undo (`undo.quota_bytes`) keeps."
-            ));
-        }
+        settled.notes.extend(lost(workshop.beyond_quota(&choice.chosen)));
         let aside = unspeakable.into_iter().map(|path| KeptAside { path, reason: NOT_TEXT.into() });
         let kept = workshop.set_aside(&self.changer.origin.tool_call_id, apart, &choice);
         settled.notes.extend(kept.as_ref().err().map(ToString::to_string));
@@ -98,7 +112,19 @@ impl Settler {
 }
 
 const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
+const BESIDE: &str = "It worked straight on the workspace, so what others changed there meanwhile counts as its own.";
+const NOT_IN_PLACE: &str = "Nothing of what it changed was put in place.";
+const NOT_ON_RECORD: &str = "What it changed couldn't be recorded, so undo doesn't cover it.";
 const NOT_TEXT: &str = "its name isn't text, so no tool could reach it";
+
+fn noted(note: String) -> Settled {
+    Settled { notes: vec![note], ..Settled::default() }
+}
+
+fn lost(count: usize) -> Option<String> {
+    let quota = "what they were is more than the quota for undo (`undo.quota_bytes`) keeps";
+    (count > 0).then(|| format!("{count} of these can't be taken back: {quota}."))
+}
 
 /// How many there are of each kind, and the first of them by name.
 fn counted(changes: &[Change]) -> Settled {

@@ -298,6 +298,7 @@ impl<'a> Walk<'a> {
             changer: Arc::clone(&changer),
             overlay: gate.settings.overlay == Overlay::On,
             chooser: Arc::clone(&gate.chooser),
+            roots: gate.changeable_roots(),
             differ: gate.differ.clone(),
         });
         let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {

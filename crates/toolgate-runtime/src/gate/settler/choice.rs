@@ -30,8 +30,22 @@ pub(crate) struct Chooser {
 impl Chooser {
     /// Decides about every difference.
     pub(crate) fn choose(&self, differences: Vec<Difference>, apart: &dyn Apart) -> Choice {
-        let lookout = Lookout::new(&differences, apart, self.files.as_ref());
+        let made = |place: &Place, most: u64| apart.content(place, most);
+        let lookout = Lookout::new(differences.iter().map(|one| &one.change), &made, self.files.as_ref());
         choose(differences, self.veil.as_ref(), &lookout, self.quarantine)
+    }
+
+    /// What a person should know of changes that are in place already.
+    pub(crate) fn remarks(&self, changes: &[Change]) -> Vec<String> {
+        let made = |place: &Place, most: u64| self.files.content(place, most);
+        let lookout = Lookout::new(changes.iter(), &made, self.files.as_ref());
+        let remark = |change: &Change| {
+            let obeyed = if self.quarantine == Quarantine::Off { None } else { lookout.obeyed(change) };
+            let is_denied = is_denied(change, self.veil.as_ref()) && !lookout.is_harmless_of_git(change);
+            let reason = obeyed.or_else(|| is_denied.then(|| DENIED.to_owned()))?;
+            Some(format!("`{}` was changed where it is: {reason}.", change.path))
+        };
+        changes.iter().filter_map(remark).collect()
     }
 }
 
