@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::ceiling::{Ceiling, on_commands_beyond};
 use crate::commands::OUTSIDE;
 use crate::config::RootAccess;
-use crate::guards::guard_over;
+use crate::guards::{Hit, guard_over, guard_over_restored};
 use crate::host::Host;
 use crate::opinion::{Opinion, Topic, Voice};
 use crate::policy::Policy;
@@ -154,6 +154,7 @@ impl Policy {
             Effect::Read { .. } => self.on_path(index, Access::Read, located, opinions),
             Effect::Write { .. } => self.on_path(index, Access::Write, located, opinions),
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
+            Effect::Restore { access, .. } => self.on_path(index, *access, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             // Commands are judged part by part, and so is what they are fed.
             Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}
@@ -203,7 +204,14 @@ impl Policy {
         let Some((first, second)) = places(located) else {
             return opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Unlocated));
         };
-        self.on_place(index, access, first, second, opinions);
+        match located.effect {
+            // It was made under this gate's eyes, so what guards a place from the outside has nothing against it.
+            Effect::Restore { .. } => {
+                let guarded = |place: &Place| guard_over_restored(access, place);
+                self.on_guarded_place(index, access, (first, second), guarded, opinions);
+            }
+            _ => self.on_place(index, access, first, second, opinions),
+        }
     }
 
     pub(crate) fn on_place(
@@ -214,9 +222,20 @@ impl Policy {
         second: Option<&Place>,
         opinions: &mut Vec<Opinion>,
     ) {
+        let guarded = |place: &Place| guard_over(access, place, &self.excepts);
+        self.on_guarded_place(index, access, (first, second), guarded, opinions);
+    }
+
+    fn on_guarded_place(
+        &self,
+        index: usize,
+        access: Access,
+        (first, second): (&Place, Option<&Place>),
+        guarded: impl Fn(&Place) -> Option<Hit>,
+        opinions: &mut Vec<Opinion>,
+    ) {
         let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
-        let guarded = |place| guard_over(access, place, &self.excepts);
-        if let Some(hit) = guarded(first).or_else(|| second.and_then(guarded)) {
+        if let Some(hit) = guarded(first).or_else(|| second.and_then(&guarded)) {
             push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
         }
         let is_for_reading = |place: &Place| access != Access::Read && !self.may_change_root(place.root);

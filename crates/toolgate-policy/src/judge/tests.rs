@@ -177,6 +177,25 @@ fn sensitive_places_are_denied_in_every_preset_and_form() {
 }
 
 #[test]
+fn what_toolgate_keeps_is_restored_past_guards_and_not_past_rules() {
+    let restore = |path: &str, access| Effect::Restore { path: path.into(), access };
+    let rules = "rules = [{ decision = 'deny', path = 'shut/**' }]";
+    for (text, path, access, expected) in [
+        ("", ".git/config", Access::Write, Allow),
+        ("", ".git/config", Access::Delete, Ask),
+        ("", ".env", Access::Write, Allow),
+        ("", ".toolgate/runs/1/events.jsonl", Access::Delete, Deny),
+        ("", "sub/.toolgate/.git/config", Access::Write, Deny),
+        ("", "toolgate.toml", Access::Write, Deny),
+        (rules, "shut/a", Access::Write, Deny),
+        ("preset = 'read-only'", ".git/config", Access::Write, Deny),
+    ] {
+        let verdict = judge(&policy(text), &[restore(path, access)]);
+        assert_eq!(verdict.decision, expected, "{text} {path} {access:?}");
+    }
+}
+
+#[test]
 fn both_the_written_and_the_real_place_count() {
     let probe = tool("probe", Risk::Low, &[]);
     let decide = |text: &str, written: &str, real: &str| {
