@@ -81,7 +81,7 @@ fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
         let now = check(&world, FILES, version);
         let (goes, comes) = (world.workspace().join("goes"), world.workspace().join("comes"));
         let there = [goes.exists(), comes.exists(), world.workspace().join("new/.git/config").exists()];
-        let is_even = now % 2 == 0;
+        let is_even = now.is_multiple_of(2);
         assert_eq!(there, [is_even, !is_even, !is_even], "attempt {attempt}: {now} after {version}");
         let folder = if is_even { goes } else { comes };
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES, "attempt {attempt}");
