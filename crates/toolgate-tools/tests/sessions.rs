@@ -1,6 +1,9 @@
 //! Commands as processes of a session: real ones, in the real sandbox, through the gate.
 #![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
 
+#[path = "sessions/load.rs"]
+mod load;
+
 use std::sync::Arc;
 use std::time::Duration;
 

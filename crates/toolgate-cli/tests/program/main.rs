@@ -22,4 +22,5 @@ mod record;
 mod rehearsal;
 mod replay;
 mod shared_store;
+mod terminal;
 mod world;
