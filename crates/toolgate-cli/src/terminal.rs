@@ -54,6 +54,14 @@ fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A number that can be read at a glance.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).unwrap_or("")).collect();
+    groups.join(",")
+}
+
 /// Says what went wrong, why, and what to do next.
 pub(crate) fn complain(error: &anyhow::Error) {
     match error.downcast_ref::<ToolError>() {
@@ -146,5 +154,10 @@ mod tests {
         assert_eq!(plain("line\n\tnext"), "line\n\tnext");
         assert_eq!(plain("\u{1b}[2Jgone"), "\\u{1b}[2Jgone");
         assert_eq!(plain("a\rb\u{202e}c"), "a\\u{d}b\\u{202e}c");
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!([0, 999, 1_000, 5_000_000].map(grouped), ["0", "999", "1,000", "5,000,000"]);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use toolgate_agent::Controls;
 use toolgate_contract::{Event, Happening, Tokens};
 
-use super::{BOLD, DIM, level, paint, plain};
+use super::{BOLD, DIM, grouped, level, paint, plain};
 
 /// How many messages stay in sight.
 const MESSAGES: usize = 5;
@@ -96,8 +96,8 @@ impl Board {
             "turn {}/{} · {} of {} tokens · {}, {} left · {} at work",
             self.turn,
             self.turns,
-            self.used.total(),
-            self.tokens,
+            grouped(self.used.total()),
+            grouped(self.tokens),
             clock(gone),
             clock(left),
             if self.agents == 1 { "1 agent".to_owned() } else { format!("{} agents", self.agents) },

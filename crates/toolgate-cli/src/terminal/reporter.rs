@@ -11,7 +11,7 @@ use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Respondent}
 
 use super::live::{Board, cut};
 use super::transcript::Transcript;
-use super::{DIM, GREEN, RED, paint, plain};
+use super::{DIM, GREEN, RED, grouped, paint, plain};
 
 /// How it is told.
 pub(crate) enum Manner {
@@ -56,7 +56,7 @@ impl Reporter {
     /// Says how it ended.
     pub(crate) fn end(&self, outcome: &Outcome, run: &str) {
         let mut state = self.state();
-        let (tokens, seconds) = (outcome.tokens.total(), outcome.duration.as_secs_f64());
+        let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
         let used = paint(DIM, format!("{} turns, {tokens} tokens, {seconds:.1} s · {run}", outcome.turns));
         let line = match outcome.finish {
             Finish::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),

@@ -116,10 +116,10 @@ fn failure(reason: &str, retry_in_ms: Option<u64>) -> String {
     format!("{} {}{}", paint(YELLOW, "model:"), short(reason), paint(DIM, next))
 }
 
-/// How an agent ended, in a line.
-pub(super) fn ending(finish: Finish, summary: &str) -> String {
+/// How an agent ended, in a line. Its answer was the last that it said.
+fn ending(finish: Finish, summary: &str) -> String {
     match finish {
-        Finish::Answered => format!("{} {}", paint(GREEN, "◂"), short(summary)),
+        Finish::Answered => paint(GREEN, "◂ answered"),
         other => format!("{} {}", paint(RED, format!("◂ {other}:")), short(summary)),
     }
 }
@@ -128,8 +128,9 @@ pub(super) fn ending(finish: Finish, summary: &str) -> String {
 pub(super) fn brief(args: &Value) -> String {
     let telling =
         ["command", "path", "pattern", "query", "from", "objective", "action", "url", "title", "content", "id"];
-    let said = telling.iter().find_map(|name| args.get(*name)?.as_str());
-    short(said.unwrap_or(&args.to_string()))
+    let said = telling.iter().find_map(|name| args.get(*name)?.as_str()).map(str::to_owned);
+    let fields = || args.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}"));
+    short(&said.unwrap_or_else(|| fields().collect::<Vec<_>>().join(" ")))
 }
 
 fn short(text: &str) -> String {

@@ -61,8 +61,9 @@ fn agent_node(agent: &AgentNode) -> Node {
         None => paint(YELLOW, "… at work"),
     };
     let used = usage(agent.tokens, agent.duration_ms);
-    let line =
-        format!("agent {} {finish} {}", paint(BOLD, plain(&agent.agent)), paint(DIM, format!("{}{used}", agent.model)));
+    let id = if agent.id.is_empty() { String::new() } else { format!(" · {}", plain(&agent.id)) };
+    let rest = paint(DIM, format!("{}{used}{id}", plain(&agent.model)));
+    let line = format!("agent {} {finish} {rest}", paint(BOLD, plain(&agent.agent)));
     let details = [("task", Some(&agent.objective)), ("end", agent.summary.as_ref())];
     let details =
         details.into_iter().filter_map(|(name, words)| Some(format!("{} {}", paint(DIM, name), first_line(words?))));
