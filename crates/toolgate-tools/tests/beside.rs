@@ -77,8 +77,7 @@ async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
             let mut args = json!({ "command": command });
             args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let (id, started) = call(&world, &session, "shell", args).await;
-            let wait =
-                json!({ "action": "wait", "process": started["process"], "pattern": "ready", "timeout_ms": 300_000 });
+            let wait = json!({ "action": "wait", "process": started["process"], "offset": 0, "pattern": "ready", "timeout_ms": 300_000 });
             call(&world, &session, "process", wait).await;
             match stops {
                 true => drop(
