@@ -7,10 +7,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Attached, Denial, Effect, End, ErrorCode, Hands, Landing, Permission, Right, Risk, SessionProcess, Settled,
-    SideEffect, Spec, Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
+    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
+    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
+use crate::ended::{Denied, Ended, ended};
 use crate::excerpt::{Excerpt, excerpt};
 
 /// Runs a command.
@@ -123,28 +124,6 @@ pub struct Output {
     denied: Vec<Denied>,
 }
 
-/// Something that the command wanted and didn't get.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Denied {
-    /// `network_denied` or `sandbox_denied`.
-    code: &'static str,
-    /// What would have been needed.
-    missing: String,
-    /// Why it was refused.
-    reason: String,
-    /// What to ask for in `requested_permissions`, if it is needed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    request: Vec<String>,
-}
-
-impl From<&Denial> for Denied {
-    fn from(denial: &Denial) -> Self {
-        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
-        let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
-        Self { code: denial.code.as_str(), missing, reason, request }
-    }
-}
-
 impl Tool for Shell {
     type Args = Args;
     type Output = Output;
@@ -222,33 +201,20 @@ fn landing(args: &Args) -> Landing {
     }
 }
 
-/// How it ended, if it does so in time.
-async fn ended(process: &dyn SessionProcess, patience: Duration) -> Option<End> {
-    let mut progress = process.progress();
-    let end = tokio::time::timeout(patience, progress.wait_for(|progress| progress.end.is_some())).await;
-    end.ok()?.ok()?.end.clone()
-}
-
 /// The command ended while its call waited for it.
 fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, ToolError> {
     let process = attached.process();
-    let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
-    hands.ended(i64::from(exit_code));
-    let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
-    let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
-    let denials = process.controls().denials(if process.facts().terminal { &stdout } else { &stderr });
-    let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
-    hands.denied(denials);
+    let ended = Ended::of(process, end, hands)?;
     Ok(Output {
-        exit_code: Some(exit_code),
-        stdout,
-        stderr,
-        denied,
-        duration_ms: Some(u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX)),
-        timed_out: end.stopped == Some(Stopped::Time),
-        output_limit: end.stopped == Some(Stopped::Output),
+        exit_code: Some(ended.exit_code),
+        stdout: ended.stdout,
+        stderr: ended.stderr,
+        denied: ended.denied,
+        duration_ms: Some(ended.duration_ms),
+        timed_out: ended.stopped == Some(Stopped::Time),
+        output_limit: ended.stopped == Some(Stopped::Output),
         screen: process.screen().map(|screen| screen.text),
-        changes: hands.settled(process),
+        changes: ended.changes,
         ..Output::default()
     })
 }

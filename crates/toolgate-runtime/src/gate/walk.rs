@@ -371,6 +371,8 @@ impl<'a> Walk<'a> {
             settings: Arc::clone(&self.gate.settings),
             active: Arc::clone(&self.session.skills),
         }
+            workshop: self.gate.workshop.clone(),
+            run: self.session.run.clone(),
     }
 
     fn declared(&self) -> &'a Declaration {
