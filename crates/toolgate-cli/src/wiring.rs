@@ -110,6 +110,9 @@ pub(crate) struct Desk {
     doors: PathBuf,
 }
 
+/// The front end that makes one call and ends with it.
+pub(crate) const CLI: &str = "cli";
+
 /// Which run and session a client's calls belong to.
 pub(crate) struct RunChoice {
     /// An earlier run to go on with; a new one otherwise.

@@ -186,6 +186,8 @@ pub struct Means {
     pub border: Option<Arc<dyn Border>>,
     /// Agents that the call may set to work; none where there is no agent.
     pub agents: Option<Arc<dyn Agents>>,
+    /// Whether the caller ends with its call, so that nobody would come back for what goes on.
+    pub waits: bool,
     /// The call that these are for.
     pub tool_call_id: String,
     /// Stops the call.
@@ -451,9 +453,9 @@ impl Hands {
     /// A declared command, with all that was decided about it.
     async fn order(&self, command: &str) -> Result<Order, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
+        let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
         Ok(Order {
-        let (hidden, protected) =
             command: command.to_owned(),
             program: None,
             workdir: Place::in_workspace(""),
@@ -486,6 +488,11 @@ impl Hands {
     fn is_unsandboxed(&self, command: &str) -> bool {
         let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
         self.granted.iter().any(|located| is_it(&located.effect))
+    }
+
+    /// Whether the caller wants to wait for the end, however long that takes: nobody would come back for what goes on.
+    pub fn waits(&self) -> bool {
+        self.means.waits
     }
 
     /// How long a process may go on without its call.

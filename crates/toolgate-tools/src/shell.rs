@@ -21,6 +21,9 @@ pub struct Shell;
 const USUAL_SECONDS: u64 = 120;
 const MOST_SECONDS: u64 = 600;
 
+/// How long its end is waited for unless somebody says otherwise.
+const USUAL_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What is left for everything besides the command.
 const MARGIN_SECONDS: u64 = 20;
 
@@ -41,11 +44,11 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
-    /// Milliseconds to wait for its end. A command that takes longer goes on as a process, which the tool `process` reads,
-    /// writes to and stops.
-    #[serde(default = "usual_yield")]
+    /// Milliseconds to wait for its end, 10000 unless told. A command that takes longer goes on as a process, which the tool
+    /// `process` reads, writes to and stops.
+    #[serde(default)]
     #[schemars(range(max = 600_000))]
-    yield_ms: u64,
+    yield_ms: Option<u64>,
     /// Answers at once, with the process. It works straight on the workspace, and undo doesn't cover that.
     #[serde(default)]
     background: bool,
@@ -70,10 +73,6 @@ pub struct Args {
 
 fn here() -> String {
     ".".into()
-}
-
-fn usual_yield() -> u64 {
-    10_000
 }
 
 fn usual_rows() -> u16 {
@@ -150,10 +149,7 @@ impl Tool for Shell {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let longest = longest(&args, hands.longest())?;
-        let patience = match args.background {
-            true => Duration::ZERO,
-            false => longest.max(Duration::from_millis(1)).min(Duration::from_millis(args.yield_ms)),
-        };
+        let patience = patience(&args, longest, hands.waits());
         let attached = hands.start(&args.command, &args.workdir, streams(&args), landing(&args), longest).await?;
         // A process whose time is up is about to end; its end is worth waiting for.
         let patience = if patience == longest { Duration::MAX } else { patience };
@@ -181,6 +177,16 @@ fn longest(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
             ErrorCode::InvalidArgs,
             format!("`timeout_seconds` is {wanted}; for this command it can be 1 to {most}."),
         )),
+    }
+}
+
+/// How long the call waits for its end: as long as it was told, and otherwise as the caller is used to.
+fn patience(args: &Args, longest: Duration, waits: bool) -> Duration {
+    match (args.background, args.yield_ms) {
+        (true, _) => Duration::ZERO,
+        (false, Some(told)) => longest.min(Duration::from_millis(told)),
+        (false, None) if waits => longest,
+        (false, None) => longest.min(USUAL_PATIENCE),
     }
 }
 
@@ -237,4 +243,24 @@ fn going_on(process: &dyn SessionProcess, hands: &Hands) -> Result<Output, ToolE
         screen: process.screen().map(|screen| screen.text),
         ..Output::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_waits_as_long_as_it_was_told_or_as_its_caller_does() {
+        let seconds = Duration::from_secs;
+        for (args, waits, expected) in [
+            (r#"{"command":"a"}"#, false, seconds(10)),
+            (r#"{"command":"a"}"#, true, seconds(120)),
+            (r#"{"command":"a","yield_ms":3000}"#, true, seconds(3)),
+            (r#"{"command":"a","yield_ms":600000}"#, false, seconds(120)),
+            (r#"{"command":"a","background":true}"#, true, Duration::ZERO),
+        ] {
+            let parsed: Args = serde_json::from_str(args).unwrap();
+            assert_eq!(patience(&parsed, seconds(120), waits), expected, "{args} {waits}");
+        }
+    }
 }
