@@ -96,8 +96,9 @@ impl Confined {
         for path in &order.writable {
             profile.writable.push(real(path)?);
         }
-        // Without a host to reach, or without the means to hold it to those, its network stays an empty one.
-        let border = order.border.filter(|border| border.is_open() && sandbox.tier() == Tier::Namespaces);
+        // Also where no host may be reached: then whom it tried to reach is known. Without the means for that, its network is
+        // an empty one.
+        let border = order.border.filter(|_| sandbox.tier() == Tier::Namespaces);
         if let Some(border) = border {
             profile.network = Network::Listed(Listed(border));
         }
@@ -122,8 +123,8 @@ impl Confined {
         Ok(program.arguments.iter().fold(command, |command, argument| command.argument(argument)))
     }
 
-    async fn launch(
     /// Runs the command on layers where that is wanted and possible.
+    async fn launch(
         &self,
         sandbox: &Sandbox,
         profile: &Profile,

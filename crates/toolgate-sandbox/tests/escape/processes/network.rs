@@ -40,10 +40,6 @@ impl Border for List {
     fn cleared(&self) -> Vec<(String, u16)> {
         self.cleared.clone()
     }
-
-    fn is_open(&self) -> bool {
-        !self.names.is_empty() || !self.cleared.is_empty()
-    }
 }
 
 /// Answers every name with one address, and keeps what it was asked.
@@ -128,14 +124,14 @@ fn serve() -> SocketAddr {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut words = [0; 4096];
-    });
-    address
-}
-
             if stream.read(&mut words).unwrap_or(0) > 0 {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\nreached");
             }
         }
+    });
+    address
+}
+
 /// A server that keeps connections open, and the hosts that it was asked for. It answers once two requests have come, or
 /// none comes any more.
 fn serve_many() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
@@ -270,14 +266,14 @@ attack! {
             (r"speak ok.test 80 'CONNECT evil.test:443 HTTP/1.1\r\nHost: ok.test\r\n\r\n'", "read as one to another host"),
             (r"speak ok.test 443 'anything else'", "doesn't say whom it is for"),
         ] {
-        way.fails(&cleared, &format!("greet ok.test {port} evil.test"), "for `evil.test`");
-    }
-}
-
             way.fails(&ok(), words, reason);
         }
         let port = way.server.port();
         let cleared = List { cleared: vec![("ok.test".into(), port)], ..ok() };
+        way.fails(&cleared, &format!("greet ok.test {port} evil.test"), "for `evil.test`");
+    }
+}
+
 attack! {
     fn a_later_request_for_somebody_else_is_refused(scene) {
         let (server, hosts) = serve_many();
