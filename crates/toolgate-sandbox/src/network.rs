@@ -24,8 +24,10 @@ mod question;
 mod relay;
 mod requests;
 mod resolver;
+mod trial;
 
 pub(crate) use doors::{Doors, NAMESERVER, doors};
 pub(crate) use notes::Notes;
 pub(crate) use relay::Relay;
 pub use resolver::{Resolver, SystemResolver};
+pub use trial::try_list;
