@@ -168,6 +168,7 @@ impl Desk {
         let commit: Arc<dyn AnyTool> = Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files), Arc::clone(&differ)));
         let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?;
         let redactor = Redactor::new(secrets);
+        let fetched = toolgate_web::Limits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_differ(differ)
@@ -175,7 +176,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
-            .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
+            .with_web(Arc::new(WebClient::new(fetched)?))
             .with_replay(place.replay());
         gate.mend()?;
         Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
