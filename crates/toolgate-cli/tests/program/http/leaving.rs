@@ -126,7 +126,8 @@ fn a_server_that_is_killed_leaves_no_process_mount_or_file() {
     for tty in [false, true] {
         let started = client.call("shell", json!({ "command": command, "background": true, "tty": tty }));
         let process = started["payload"]["process"].clone();
-        let wait = json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 90_000 });
+        let wait =
+            json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 90_000 });
         assert_eq!(client.call("process", wait)["payload"]["heard"], json!("pattern"));
     }
     assert!(runs("sleep 61.8264"));
