@@ -221,10 +221,15 @@ impl Desk {
         Ok(Stay { session, run })
     }
 
-    /// Lets the user attach to the processes of all sessions, as long as this is held. None where no socket can be made;
-    /// nothing else depends on it.
-    pub(crate) fn door(&self) -> Option<Door> {
-        Door::open(&self.doors, self.gate.rosters()).ok()
+    /// Lets the user attach to the processes of all sessions while this work goes on. Nothing else depends on it, so it is
+    /// no fault where no socket can be made.
+    pub(crate) async fn with_door<T>(&self, work: impl Future<Output = T>) -> T {
+        let door = Door::open(&self.doors, self.gate.rosters());
+        let done = work.await;
+        if let Ok(door) = door {
+            door.close().await;
+        }
+        done
     }
 
     /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.
