@@ -4,6 +4,7 @@
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::clients;
 use crate::command_line::CommandLine;
 
 #[derive(Args)]
@@ -23,6 +24,8 @@ struct Bench {
     measures: &'static str,
     /// What it is measured against, in the same run.
     peer: &'static str,
+    /// Installs the peers that a machine doesn't have anyway.
+    install: Option<fn() -> Result<()>>,
 }
 
 /// All benchmarks. Add a line to have one more.
@@ -33,6 +36,7 @@ const BENCHES: &[Bench] = &[
         targets: &["path"],
         measures: "a 4 KiB read through the whole path, and where the time goes",
         peer: "a bare std::fs::read",
+        install: None,
     },
     Bench {
         name: "journal",
@@ -40,6 +44,7 @@ const BENCHES: &[Bench] = &[
         targets: &["journal"],
         measures: "events recorded per second",
         peer: "a raw write of the same bytes",
+        install: None,
     },
     Bench {
         name: "policy",
@@ -47,6 +52,7 @@ const BENCHES: &[Bench] = &[
         targets: &["policy"],
         measures: "decisions on a table of commands, with a thousand rules",
         peer: "bash -n, and codex execpolicy check where it is installed",
+        install: None,
     },
     Bench {
         name: "files",
@@ -54,6 +60,7 @@ const BENCHES: &[Bench] = &[
         targets: &["search", "read", "change"],
         measures: "searching, reading and changing files through the gate",
         peer: "rg, fd, sed, tail and git apply",
+        install: None,
     },
     Bench {
         name: "agent",
@@ -61,6 +68,7 @@ const BENCHES: &[Bench] = &[
         targets: &["agent"],
         measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
         peer: "the same calls made one by one through the gate, and reading the same events",
+        install: None,
     },
     Bench {
         name: "sandbox",
@@ -68,13 +76,15 @@ const BENCHES: &[Bench] = &[
         targets: &["spawn"],
         measures: "starting a confined command, prepared, from nothing and on a layer over 50,000 files, and opening files inside",
         peer: "a plain spawn, bwrap, and opening outside",
+        install: None,
     },
     Bench {
         name: "mcp",
         package: "toolgate-cli",
         targets: &["mcp"],
         measures: "starting the MCP server, reading 4 KiB, and memory after 10,000 calls",
-        peer: "rust-mcp-filesystem and server-filesystem, as far as they are installed",
+        peer: "rust-mcp-filesystem and server-filesystem",
+        install: Some(clients::install_peers),
     },
 ];
 
@@ -85,6 +95,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let bench = find(name)?;
     println!("{}: {}, beside {}", bench.name, bench.measures, bench.peer);
+    if let Some(install) = bench.install {
+        install()?;
+    }
     bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
 }
 

@@ -11,18 +11,19 @@ use anyhow::{Context, Result};
 use crate::command_line::{CommandLine, repository_root};
 use crate::step::Outcome;
 
-/// A script that uses one SDK, and what runs it.
+/// A script that uses one client, and what runs it.
 struct Client {
     script: &'static str,
     runner: &'static str,
 }
 
-/// Every SDK that is tried; all of them tell the same story. Add a line to have one more.
+/// Every client that is tried; all of them tell the same story, as far as they can. Add a line to have one more.
 const CLIENTS: &[Client] = &[
     Client { script: "python_legacy.py", runner: "python-legacy/bin/python" },
     Client { script: "python_modern.py", runner: "python-modern/bin/python" },
     Client { script: "typescript_legacy.mjs", runner: install::NODE },
     Client { script: "typescript_modern.mjs", runner: install::NODE },
+    Client { script: "inspector.mjs", runner: install::NODE },
 ];
 
 /// Installs the clients and tries all of them.
@@ -36,24 +37,14 @@ pub(crate) fn run() -> Result<Outcome> {
         let script = folder.join(client.script);
         CommandLine::new("").words([shown(&runner), shown(&script), shown(&program), shown(&workspace)]).run()?;
     }
-    for era in ["legacy", "modern"] {
-        inspect(&folder, &program, era)?;
-    }
     conformance::run(&folder, &program, &fresh_workspace(&folder, "conformance")?)?;
     Ok(Outcome::Passed)
 }
 
-/// The inspector's own view of the list of tools; in strict mode it refuses schemas that break clients.
-fn inspect(folder: &Path, program: &Path, era: &str) -> Result<()> {
-    let workspace = fresh_workspace(folder, "inspector")?;
-    let inspector = folder.join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-    CommandLine::new("env")
-        .words([format!("HOME={}", shown(&workspace.join("../home")))])
-        .words([shown(&folder.join(install::NODE)), shown(&inspector)])
-        .words(["--cli", "--strict", "--quiet", "--protocol-era", era, "--method", "tools/list"])
-        .words(["--output", &shown(&workspace.join("../tools.json"))])
-        .words([shown(program), "--workspace".into(), shown(&workspace), "serve".into(), "--stdio".into()])
-        .run()
+/// Installs the servers that ours is measured beside.
+pub(crate) fn install_peers() -> Result<()> {
+    let folder = install::install()?;
+    install::install_rust_peer(&folder)
 }
 
 /// The program that the tests try.

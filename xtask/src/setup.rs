@@ -31,6 +31,8 @@ const PACKAGES: &[Package] = &[
         apt: "python3-venv",
         why: "schemathesis tries the HTTP server, and MCP has clients in Python",
     },
+    Package { command: "openssl", apt: "openssl", why: "tests make certificates of their own" },
+    Package { command: "curl", apt: "curl", why: "a client that checks certificates" },
     Package { command: "make", apt: "make", why: "tests build things in the sandbox" },
     Package { command: "pytest-3", apt: "python3-pytest", why: "tests run Python's tests in the sandbox" },
     // Debian keeps the server's own programs off the search path; this one comes along with them.

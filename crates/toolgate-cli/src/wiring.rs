@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use toolgate_console::Passing;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Commit, Gate, Registry, Replay, RunRecorder, Session, Undo};
+use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
 use toolgate_sandbox::process::{Options, Profile};
 use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
 use toolgate_tools::text::Diffs;
@@ -105,6 +106,8 @@ pub(crate) struct Desk {
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
+    /// What passes in the sessions of a server, for those who listen over HTTP.
+    pub(crate) passing: Passing,
     facts: RunFacts,
     options: RunOptions,
     doors: PathBuf,
@@ -162,24 +165,25 @@ impl Desk {
         let compiled_roots = compiled.settings.roots.clone();
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
-        let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(state.path(), Arc::clone(&contents)));
+        let undo = Undo::tool(state.path(), Arc::clone(&contents), place.seal_key());
         let kept = KeptLayers { parent: state.layers_dir(), roots: folders(place, &compiled_roots) };
         let differ: Arc<dyn Differ> = Arc::new(Diffs);
-        let commit: Arc<dyn AnyTool> = Arc::new(Commit::new(Arc::new(kept), Arc::clone(&files), Arc::clone(&differ)));
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?;
+        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
         let redactor = Redactor::new(secrets);
         let fetched = toolgate_web::Limits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_differ(differ)
+            .with_rehearsals(Arc::new(kept))?
             .with_notes(place.state()?, options.clone())
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_web(Arc::new(WebClient::new(fetched)?))
             .with_replay(place.replay());
-        gate.mend()?;
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, doors: place.sources.doors() })
+        gate.mend(&options)?;
+        let (passing, doors) = (Passing::default(), place.sources.doors());
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, passing, doors })
     }
 
     /// Begins a run, or goes on with one.

@@ -43,8 +43,9 @@ impl Doors {
             hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}")));
         }
         hosts.extend(more_hosts.iter().map(|host| host.to_ascii_lowercase()));
-        if port == 80 {
-            hosts.extend(hosts.clone().iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)));
+        // Clients leave out the port that a scheme has anyway.
+        for usual in [":80", ":443"] {
+            hosts.extend(hosts.clone().iter().filter_map(|host| host.strip_suffix(usual).map(str::to_owned)));
         }
         let own = hosts.iter().flat_map(|host| [format!("http://{host}"), format!("https://{host}")]);
         let origins = own.chain(more_origins.iter().map(|origin| origin.to_ascii_lowercase())).collect();

@@ -6,6 +6,8 @@ use toolgate_contract::{Clock, ToolError};
 use toolgate_journal::{Run, State};
 use toolgate_runtime::{Desk, Gate, Session};
 
+use crate::passing::Passing;
+
 /// The gate, the record and the desk of one workspace.
 pub trait House: Send + Sync + 'static {
     /// The gate that every call walks.
@@ -20,6 +22,8 @@ pub trait House: Send + Sync + 'static {
     fn owner(&self) -> String;
     /// Begins a run for a session.
     fn begin(&self, session: &str) -> Result<Stay, ToolError>;
+    /// What passes in the sessions that this house has begun, of all front ends.
+    fn passing(&self) -> &Passing;
     /// Waits until the store has what was recorded.
     fn finish(&self);
 }

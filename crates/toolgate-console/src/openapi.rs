@@ -1,63 +1,44 @@
 //! What the server offers, as OpenAPI 3.1. The shapes come from the very types that are read and written; only the list
 //! of operations is kept here, beside the list of routes.
 
+mod table;
+
+use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 use toolgate_contract::{Call, Reply, schemars};
 
+use self::table::{Operation, Table, paths};
 use crate::routes::shapes;
 
-/// One operation: what it takes and what it answers.
-struct Operation {
-    method: &'static str,
-    path: &'static str,
-    summary: &'static str,
-    query: Option<Schema>,
-    body: Option<Schema>,
-    /// The status when it works, and the shape that comes with it.
-    answers: Vec<(u16, Option<Schema>)>,
-    /// What comes when it fails; every operation can fail at the door.
-    fails: &'static [u16],
-}
+/// What whoever reads the description should know first.
+const ABOUT: &str = "The gate between a language model and a machine. A call that reached the gate is answered with status \
+                     200 and its reply, whose `ok` tells how it ended; other statuses come with a `Problem`.";
 
 /// The whole description.
 pub(crate) fn document() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into());
     let mut generator = settings.into_generator();
-    let mut paths = Map::new();
-    for operation in operations(&mut generator) {
-        let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
-        entry[operation.method] = described(&operation);
-    }
+    let paths = paths(&operations(&mut generator));
     let mut schemas = generator.take_definitions(true);
     schemas.insert("Problem".into(), problem());
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Toolgate",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "The gate between a language model and a machine. A call that reached the gate is answered with \
-                            status 200 and its reply, whose `ok` tells how it ended; other statuses come with a `Problem`.",
-            "license": { "name": "Apache-2.0 OR MIT" },
-        },
-        "security": [{ "token": [] }],
-        "paths": paths,
-        "components": {
-            "securitySchemes": { "token": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "The owner's token, or a session's. Only in this header, never in an address.",
-            } },
-            "schemas": schemas,
-        },
-    })
+    let license = json!({ "name": "Apache-2.0 OR MIT" });
+    let info =
+        json!({ "title": "Toolgate", "version": env!("CARGO_PKG_VERSION"), "description": ABOUT, "license": license });
+    let token = json!({
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The owner's token, or a session's. Only in this header, never in an address.",
+    });
+    let components = json!({ "securitySchemes": { "token": token }, "schemas": schemas });
+    let security = json!([{ "token": [] }]);
+    json!({ "openapi": "3.1.0", "info": info, "security": security, "paths": paths, "components": components })
 }
 
 /// Every operation, in the order of the routes.
 fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
-    let mut table = Table { generator, operations: Vec::new() };
+    let mut table = Table::new(generator);
     of_the_server(&mut table);
     of_calls_and_runs(&mut table);
     of_approvals_and_output(&mut table);
@@ -65,15 +46,10 @@ fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
 }
 
 fn of_the_server(table: &mut Table<'_>) {
-    table.get("/health", "Say that the server is there. Needs no token.", 200, open_object());
-    table.get(
-        "/metrics",
-        "Numbers for Prometheus. Only for the owner.",
-        200,
-        Schema::try_from(json!({ "type": "string" })).ok(),
-    );
+    table.get("/health", "Say that the server is there. Needs no token.", 200, closed(&[("ok", "boolean")]));
+    table.get("/metrics", "Numbers for Prometheus. Only for the owner.", 200, schema(json!({ "type": "string" })));
     table.get("/openapi.json", "This description.", 200, open_object());
-    table.get("/v1/tools", "The tools that the session may use.", 200, open_object());
+    table.get("/v1/tools", "The tools that the session may use.", 200, closed(&[("tools", "array")]));
     table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<shapes::Sessions>();
     table
         .add(
@@ -99,146 +75,52 @@ fn of_calls_and_runs(table: &mut Table<'_>) {
         .add("post", "/v1/undo", "Take back what a call, a turn or a run changed: a call of the tool `undo`.", 200)
         .takes_schema(undo())
         .answer_as::<Reply>();
-    table.get("/v1/runs", "Runs, newest first.", 200, open_object()).asks::<shapes::WhichRuns>();
-    table.get("/v1/runs/{id}", "A run and its calls.", 200, open_object());
+    table.get("/v1/runs", "Runs, newest first.", 200, closed(&[("runs", "array")])).asks::<shapes::WhichRuns>();
+    table.get("/v1/runs/{id}", "A run and its calls.", 200, closed(&[("run", "object"), ("calls", "array")]));
     table.get("/v1/runs/{id}/tree", "A run as a tree: turns, calls, decisions, messages.", 200, open_object());
-    table
-        .get(
-            "/v1/runs/{id}/events",
-            "The events of a run: a page of JSON, or with `Accept: text/event-stream` all of them live, from the one \
-             after `Last-Event-ID` on.",
-            200,
-            open_object(),
-        )
-        .asks::<shapes::WhichEvents>();
+    let page = schema(json!({
+        "type": "object",
+        "properties": { "events": { "type": "array" }, "next": { "type": ["integer", "null"] } },
+        "required": ["events", "next"],
+        "additionalProperties": false,
+    }));
+    table.get("/v1/runs/{id}/events", EVENTS, 200, page).asks::<shapes::WhichEvents>();
 }
+
+/// What the events of a run are, and how to have them live.
+const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text/event-stream` all of them live, from the one \
+                      after `Last-Event-ID` on. Live, what processes write passes as well, as `process.output` and \
+                      without a number.";
 
 fn of_approvals_and_output(table: &mut Table<'_>) {
     table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::Approvals>();
     table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::Approval>();
     table.add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204).takes::<shapes::Given>();
     table
-        .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, Schema::try_from(json!({})).ok())
+        .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
         .asks::<shapes::Whose>()
         .or_answer_nothing(206)
         .or_answer_nothing(304);
-    table.get("/v1/changes", "What calls changed.", 200, open_object()).asks::<shapes::WhichChanges>();
+    table
+        .get("/v1/changes", "What calls changed.", 200, closed(&[("changes", "array")]))
+        .asks::<shapes::WhichChanges>();
 }
 
-/// The operations, as they are written down.
-struct Table<'a> {
-    generator: &'a mut SchemaGenerator,
-    operations: Vec<Operation>,
-}
-
-impl Table<'_> {
-    fn add(&mut self, method: &'static str, path: &'static str, summary: &'static str, status: u16) -> &mut Self {
-        let fails: &[u16] = match (method, path.contains("{id}")) {
-            ("post", _) => &[400, 401, 403, 404, 408, 409, 413, 415, 421, 429, 503],
-            (_, true) => &[400, 401, 403, 404, 416, 421],
-            (_, false) => &[400, 401, 403, 404, 421],
-        };
-        let answers = vec![(status, None)];
-        self.operations.push(Operation { method, path, summary, query: None, body: None, answers, fails });
-        self
-    }
-
-    fn get(&mut self, path: &'static str, summary: &'static str, status: u16, shape: Option<Schema>) -> &mut Self {
-        self.add("get", path, summary, status).last().answers = vec![(status, shape)];
-        self
-    }
-
-    fn takes<T: JsonSchema>(&mut self) -> &mut Self {
-        let schema = self.generator.subschema_for::<T>();
-        self.takes_schema(schema)
-    }
-
-    fn takes_schema(&mut self, schema: Schema) -> &mut Self {
-        self.last().body = Some(schema);
-        self
-    }
-
-    fn asks<T: JsonSchema>(&mut self) -> &mut Self {
-        // Each field of the type is a parameter of its own, so it is written out here rather than referred to.
-        self.last().query = Some(schemars::schema_for!(T));
-        self
-    }
-
-    fn answer_as<T: JsonSchema>(&mut self) -> &mut Self {
-        let schema = self.generator.subschema_for::<T>();
-        self.last().answers[0].1 = Some(schema);
-        self
-    }
-
-    fn or_answer<T: JsonSchema>(&mut self, status: u16) -> &mut Self {
-        let schema = self.generator.subschema_for::<T>();
-        self.last().answers.push((status, Some(schema)));
-        self
-    }
-
-    fn or_answer_nothing(&mut self, status: u16) -> &mut Self {
-        self.last().answers.push((status, None));
-        self
-    }
-
-    fn last(&mut self) -> &mut Operation {
-        self.operations.last_mut().expect("an operation was added before it is described further")
-    }
-}
-
-fn described(operation: &Operation) -> Value {
-    let mut parameters = Vec::new();
-    if operation.path.contains("{id}") {
-        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
-    }
-    let fields = operation.query.as_ref().and_then(|query| query.get("properties")?.as_object());
-    for (name, schema) in fields.into_iter().flatten() {
-        parameters.push(json!({ "name": name, "in": "query", "required": false, "schema": schema }));
-    }
-    let mut responses = Map::new();
-    for (status, shape) in &operation.answers {
-        responses.insert(status.to_string(), answered(*status, kind_of(operation.path), shape.as_ref()));
-    }
-    for status in operation.fails {
-        let schema = json!({ "$ref": "#/components/schemas/Problem" });
-        let content = json!({ "application/json": { "schema": schema } });
-        responses.insert(status.to_string(), json!({ "description": "It was refused.", "content": content }));
-    }
-    let mut described = json!({ "summary": operation.summary, "parameters": parameters, "responses": responses });
-    if let Some(body) = &operation.body {
-        described["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": body } } });
-    }
-    if operation.path == "/health" {
-        described["security"] = json!([]);
-    }
-    described
-}
-
-/// The media type of what a path answers.
-fn kind_of(path: &str) -> &'static str {
-    match path {
-        "/metrics" => "application/openmetrics-text",
-        path if path.starts_with("/v1/artifacts") => "*/*",
-        _ => "application/json",
-    }
-}
-
-fn answered(status: u16, kind: &str, shape: Option<&Schema>) -> Value {
-    let description = match status {
-        201 => "It was made.",
-        202 => "It was taken up.",
-        204 => "Done.",
-        _ => "It worked.",
-    };
-    match shape {
-        Some(shape) => json!({ "description": description, "content": { kind: { "schema": shape } } }),
-        None => json!({ "description": description }),
-    }
+fn schema(value: Value) -> Option<Schema> {
+    Schema::try_from(value).ok()
 }
 
 /// An object whose fields the record's own types decide.
 fn open_object() -> Option<Schema> {
-    Schema::try_from(json!({ "type": "object" })).ok()
+    schema(json!({ "type": "object" }))
+}
+
+/// An object with exactly these fields, each of this type.
+fn closed(fields: &[(&str, &str)]) -> Option<Schema> {
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let fields: Map<String, Value> =
+        fields.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind }))).collect();
+    schema(json!({ "type": "object", "properties": fields, "required": names, "additionalProperties": false }))
 }
 
 fn undo() -> Schema {
@@ -250,13 +132,13 @@ fn undo() -> Schema {
 }
 
 fn problem() -> Value {
-    let text = json!({ "type": "string" });
-    let error = json!({
+    let error = closed(&[("code", "string"), ("message", "string"), ("hint", "string")]);
+    json!({
         "type": "object",
-        "properties": { "code": text, "message": text, "hint": text },
-        "required": ["code", "message", "hint"],
-    });
-    json!({ "type": "object", "properties": { "error": error }, "required": ["error"] })
+        "properties": { "error": error },
+        "required": ["error"],
+        "additionalProperties": false,
+    })
 }
 
 #[cfg(test)]
@@ -274,5 +156,23 @@ mod tests {
         }
         assert!(!text.contains("#/$defs/"), "{text}");
         assert_eq!(document["paths"].as_object().unwrap().len(), 17);
+    }
+
+    /// What a request may hold is said to the last field, since the server refuses every other.
+    #[test]
+    fn bodies_are_closed() {
+        let document = document();
+        let paths = document["paths"].as_object().unwrap();
+        let bodies = paths.values().filter_map(|path| path["post"].get("requestBody"));
+        let mut seen = 0;
+        for body in bodies {
+            let schema = &body["content"]["application/json"]["schema"];
+            let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/components/schemas/"));
+            let schema = name.map_or(schema, |name| &document["components"]["schemas"][name]);
+            let forms = schema["oneOf"].as_array().cloned().unwrap_or_else(|| vec![schema.clone()]);
+            assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
+            seen += 1;
+        }
+        assert_eq!(seen, 4);
     }
 }

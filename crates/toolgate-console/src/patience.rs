@@ -8,18 +8,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// A stream, and how long a write may wait.
-pub(crate) struct Patient {
-    stream: TcpStream,
+pub(crate) struct Patient<Stream> {
+    stream: Stream,
     most: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(crate) fn new(stream: TcpStream, most: Duration) -> Self {
+impl<Stream> Patient<Stream> {
+    pub(crate) fn new(stream: Stream, most: Duration) -> Self {
         Self { stream, most, waiting: None }
     }
 
@@ -35,13 +34,13 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl<Stream: AsyncRead + Unpin> AsyncRead for Patient<Stream> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
-impl AsyncWrite for Patient {
+impl<Stream: AsyncWrite + Unpin> AsyncWrite for Patient<Stream> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.bounded(context, written)
@@ -74,7 +73,7 @@ impl AsyncWrite for Patient {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -12,7 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
@@ -23,6 +23,7 @@ use crate::house::House;
 use crate::patience::Patient;
 use crate::routes;
 use crate::shared::Shared;
+use crate::tls::Tls;
 use crate::token::Token;
 
 /// How much a server carries.
@@ -74,19 +75,22 @@ pub struct Options {
     pub doors: Doors,
     /// How much it carries.
     pub limits: Limits,
+    /// What connections are encrypted with; none where nobody else could listen in.
+    pub tls: Option<Tls>,
 }
 
 /// The HTTP front end of one house.
 pub struct Server {
     shared: Arc<Shared>,
     router: Router<Arc<Shared>>,
+    tls: Option<Tls>,
 }
 
 impl Server {
     /// A server for this house. Its own run has begun when this returns.
     pub fn new(house: Arc<dyn House>, token: &Token, options: Options) -> Result<Self, ToolError> {
         let shared = Arc::new(Shared::open(house, token, options.doors, options.limits)?);
-        Ok(Self { router: routes::all(), shared })
+        Ok(Self { router: routes::all(), shared, tls: options.tls })
     }
 
     /// Adds routes of another front end, behind the same door and for the owner alone.
@@ -98,8 +102,8 @@ impl Server {
 
     /// Serves until it is told to stop; then ends every call and its processes, finishes the record, and returns.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
-        let Self { shared, router } = self;
-        let router = routes::behind_the_door(router, &shared);
+        let Self { shared, router, tls } = self;
+        let visits = Visits { router: routes::behind_the_door(router, &shared), shared: Arc::clone(&shared), tls };
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(shared.limits.connections));
         loop {
@@ -110,9 +114,9 @@ impl Server {
             };
             match (accepted, Arc::clone(&room).try_acquire_owned()) {
                 (Ok((stream, peer)), Ok(permit)) => {
-                    connections.spawn(attend(Arc::clone(&shared), router.clone(), stream, peer, permit));
+                    connections.spawn(visits.clone().receive(stream, peer, permit));
                 }
-                (Ok((stream, _)), Err(_)) => drop(connections.spawn(send_away(Arc::clone(&shared), stream))),
+                (Ok((stream, _)), Err(_)) => drop(connections.spawn(visits.clone().send_away(stream))),
                 // Out of descriptors, most likely: there is nothing to do but wait for some to come back.
                 (Err(_), _) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
@@ -124,55 +128,82 @@ impl Server {
     }
 }
 
-/// Serves one connection to its end. When the server stops, the request at hand is still answered.
-async fn attend(
+/// What every connection needs.
+#[derive(Clone)]
+struct Visits {
     shared: Arc<Shared>,
     router: Router,
-    stream: TcpStream,
-    peer: SocketAddr,
-    _permit: OwnedSemaphorePermit,
-) {
-    let _ = stream.set_nodelay(true);
-    shared.metrics.connections.inc();
-    let routes = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
-        routes.call(request)
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(shared.limits.head_time)
-        .max_buf_size(shared.limits.head_bytes)
-        .serve_connection(TokioIo::new(Patient::new(stream, shared.limits.write_time)), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shared.stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    // A client that merely had nothing more to say isn't worth a note.
-    if ended.is_err_and(|fault| fault.is_parse()) {
-        let request = "(what can't be read as a request)".to_owned();
-        shared.metrics.refused("malformed");
-        shared.refusals.note(&shared.owner.session, "malformed", request, Some(peer.ip().to_string()));
-    }
-    shared.metrics.connections.dec();
+    tls: Option<Tls>,
 }
 
-/// Tells a client that there is no room, without taking its request.
-async fn send_away(shared: Arc<Shared>, mut stream: TcpStream) {
-    const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
-    shared.metrics.refused("too_many_connections");
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        BODY.len()
-    );
-    let said = async {
-        stream.write_all(head.as_bytes()).await?;
-        stream.write_all(BODY.as_bytes()).await?;
-        stream.shutdown().await
-    };
-    let _: Result<io::Result<()>, _> = tokio::time::timeout(Duration::from_secs(1), said).await;
+impl Visits {
+    /// Takes a connection, in the clear or encrypted, and serves it to its end.
+    async fn receive(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
+        let _ = stream.set_nodelay(true);
+        self.shared.metrics.connections.inc();
+        match &self.tls {
+            None => self.attend(stream, peer).await,
+            Some(tls) => match tokio::time::timeout(self.shared.limits.head_time, tls.accept(stream)).await {
+                Ok(Ok(stream)) => self.attend(stream, peer).await,
+                Ok(Err(_)) => self.shared.not_understood("(what can't be read as TLS)", peer),
+                Err(_) => {}
+            },
+        }
+        self.shared.metrics.connections.dec();
+    }
+
+    /// Serves one connection. When the server stops, the request at hand is still answered.
+    async fn attend(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+        let limits = &self.shared.limits;
+        let routes = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            routes.call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_time)
+            .max_buf_size(limits.head_bytes)
+            .serve_connection(TokioIo::new(Patient::new(stream, limits.write_time)), service);
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.shared.stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        // A client that merely had nothing more to say isn't worth a note.
+        if ended.is_err_and(|fault| fault.is_parse()) {
+            self.shared.not_understood("(what can't be read as a request)", peer);
+        }
+    }
+
+    /// Tells a client that there is no room, without taking its request. Encrypting just to say so would take the room
+    /// that there isn't.
+    async fn send_away(self, mut stream: TcpStream) {
+        const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
+        self.shared.metrics.refused("too_many_connections");
+        if self.tls.is_some() {
+            return;
+        }
+        let head = format!(
+            "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            BODY.len()
+        );
+        let said = async {
+            stream.write_all(head.as_bytes()).await?;
+            stream.write_all(BODY.as_bytes()).await?;
+            stream.shutdown().await
+        };
+        let _: Result<io::Result<()>, _> = tokio::time::timeout(Duration::from_secs(1), said).await;
+    }
+}
+
+impl Shared {
+    /// Writes down that somebody sent what is no request.
+    fn not_understood(&self, what: &str, peer: SocketAddr) {
+        self.metrics.refused("malformed");
+        self.refusals.note(&self.owner.session, "malformed", what.to_owned(), Some(peer.ip().to_string()));
+    }
 }

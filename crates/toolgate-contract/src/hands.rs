@@ -314,6 +314,11 @@ impl Hands {
         self.means.changes.run()
     }
 
+    /// The call itself.
+    pub fn call(&self) -> &str {
+        &self.means.tool_call_id
+    }
+
     /// What is at a place that is at or beneath a declared one; none when nothing is.
     pub fn state_at(&self, place: &Place) -> Result<Option<FileState>, ToolError> {
         self.reach(Access::Read, place)?;
@@ -603,14 +608,18 @@ impl Hands {
 
     /// Refuses a place that no declared effect covers, or that policy hides.
     fn reach(&self, access: Access, place: &Place) -> Result<(), ToolError> {
-        let covered = self.granted.iter().any(|located| {
-            located.effect.path().is_some_and(|(granted, _)| granted == access)
-                && located.real.as_ref().is_some_and(|real| real.covers(place))
-        });
-        if !covered {
+        let covers = |located: &Located| located.real.as_ref().is_some_and(|real| real.covers(place));
+        let allows = |located: &Located| match &located.effect {
+            Effect::Restore { access: granted, .. } => {
+                restores(*granted, access) && located.real.as_ref() == Some(place)
+            }
+            effect => effect.path().is_some_and(|(granted, _)| granted == access) && covers(located),
+        };
+        let Some(by) = self.granted.iter().find(|located| allows(located)) else {
             return Err(undeclared(&format!("{access:?} `{}`", place.path)));
-        }
-        if self.means.veil.hides(access, place) {
+        };
+        let is_restored = matches!(by.effect, Effect::Restore { .. });
+        if !is_restored && self.means.veil.hides(access, place) {
             return Err(ToolError::new(
                 ErrorCode::SensitivePath,
                 format!("`{}` is hidden from tools by policy.", place.path),
@@ -628,6 +637,11 @@ impl Hands {
             false => Err(undeclared(what)),
         }
     }
+}
+
+/// What is restored is looked at first.
+fn restores(granted: Access, access: Access) -> bool {
+    granted == access || access == Access::Read
 }
 
 /// A tool reached for what it hadn't declared: its fault, and nothing was touched.

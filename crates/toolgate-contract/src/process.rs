@@ -55,7 +55,7 @@ pub struct Program {
 pub enum Landing {
     /// As it makes them. Others see them, and it sees what others change.
     AtOnce,
-    /// When it has ended, as one change that can be taken back. Where nothing can keep them apart, at once.
+    /// When it has ended, as one change that can be taken back.
     #[default]
     AtItsEnd,
     /// When somebody commits them.

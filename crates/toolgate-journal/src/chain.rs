@@ -1,6 +1,6 @@
-//! The chain of a journal: every line carries its number and the hash of the line before. One walk over the lines
-//! serves opening, catching up with other processes, and verifying; it stops at the first line that doesn't fit and
-//! says why.
+//! The chain of a journal: every line carries its number and the hash of the line before, and the last line of an
+//! append a seal, if there is a key. One walk over the lines serves opening, catching up with other processes, and
+//! verifying; it stops at the first line that doesn't fit and says why.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,9 +12,11 @@ use sha2::{Digest, Sha256};
 use crate::Fault;
 use crate::head::Head;
 use crate::hex::{self, Hash};
+use crate::seal::LineSeal;
 
 const OPENING: &[u8] = b"{\"seq\":";
 const PREVIOUS: &[u8] = b",\"prev\":\"";
+const SEAL: &[u8] = b"\",\"seal\":\"";
 const CLOSING: &[u8] = b"\"}";
 
 /// Where a journal ends.
@@ -32,8 +34,13 @@ impl Tip {
     /// Where an empty journal ends.
     pub(crate) const START: Self = Self { seq: 0, hash: [0; 32], size: 0 };
 
-    /// Adds the line for `event` to `buffer`, and says where the journal ends after it.
-    pub(crate) fn encode(&self, event: &impl Serialize, buffer: &mut Vec<u8>) -> serde_json::Result<Self> {
+    /// Adds the line for `event` to `buffer`, sealed or not, and says where the journal ends after it.
+    pub(crate) fn encode(
+        &self,
+        event: &impl Serialize,
+        seal: Option<LineSeal<'_>>,
+        buffer: &mut Vec<u8>,
+    ) -> serde_json::Result<Self> {
         let (start, seq) = (buffer.len(), self.seq + 1);
         let _ = write!(buffer, "{{\"seq\":{seq}");
         // The event brings braces of its own: the opening one becomes the comma after the number.
@@ -43,8 +50,16 @@ impl Tip {
         buffer.pop();
         buffer.extend_from_slice(PREVIOUS);
         buffer.extend_from_slice(&hex::encode(&self.hash));
+        let mut hasher = Sha256::new_with_prefix(&buffer[start..]);
+        let unsealed = buffer.len();
+        if let Some(seal) = seal {
+            let hash = hasher.clone().finalize().into();
+            buffer.extend_from_slice(SEAL);
+            buffer.extend_from_slice(&hex::encode(&seal.of(seq, &hash)));
+        }
         buffer.extend_from_slice(CLOSING);
-        let hash = Sha256::digest(&buffer[start..]).into();
+        hasher.update(&buffer[unsealed..]);
+        let hash = hasher.finalize().into();
         buffer.push(b'\n');
         Ok(Self { seq, hash, size: self.size + (buffer.len() - start) as u64 })
     }
@@ -54,6 +69,8 @@ impl Tip {
 struct Link {
     seq: u64,
     prev: Hash,
+    /// Its seal, and how much of the line that vouches for.
+    seal: Option<(Hash, usize)>,
 }
 
 impl Link {
@@ -62,13 +79,21 @@ impl Link {
         let rest = line.strip_prefix(OPENING)?;
         let digits = rest.iter().position(|&byte| byte == b',')?;
         let seq = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-        let rest = rest.strip_suffix(CLOSING)?;
-        let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(hex::LENGTH)?)?;
-        rest.ends_with(PREVIOUS).then_some(())?;
-        let prev = hex::decode(prev)?;
+        let mut text = line.strip_suffix(CLOSING)?;
+        let mut seal = None;
+        if let Some((before, hash)) = split_hash(text, SEAL) {
+            (text, seal) = (before, Some((hash, before.len())));
+        }
+        let (_, prev) = split_hash(text, PREVIOUS)?;
         serde_json::from_slice::<IgnoredAny>(line).ok()?;
-        Some(Self { seq, prev })
+        Some(Self { seq, prev, seal })
     }
+}
+
+/// Splits a text that ends in a named hash.
+fn split_hash<'a>(text: &'a [u8], name: &[u8]) -> Option<(&'a [u8], Hash)> {
+    let (rest, hash) = text.split_at_checked(text.len().checked_sub(hex::LENGTH)?)?;
+    Some((rest.strip_suffix(name)?, hex::decode(hash)?))
 }
 
 /// A line as the walk sees it.
@@ -76,7 +101,23 @@ struct Line {
     /// None when it isn't whole or isn't a line of a journal.
     link: Option<Link>,
     hash: Hash,
+    /// Its seal with the hash of the text before.
+    seal: Option<(Hash, Hash)>,
     size: u64,
+}
+
+impl Line {
+    /// A line without its end, which is there or not.
+    fn new(text: &[u8], whole: bool, size: u64) -> Self {
+        let link = if whole { Link::read(text) } else { None };
+        let (mut hasher, mut hashed, mut seal) = (Sha256::new(), 0, None);
+        if let Some((of, length)) = link.as_ref().and_then(|link| link.seal) {
+            hasher.update(&text[..length]);
+            (hashed, seal) = (length, Some((of, hasher.clone().finalize().into())));
+        }
+        hasher.update(&text[hashed..]);
+        Self { link, hash: hasher.finalize().into(), seal, size }
+    }
 }
 
 fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Option<Line>> {
@@ -86,21 +127,30 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Optio
         return Ok(None);
     }
     let whole = buffer.pop_if(|last| *last == b'\n').is_some();
-    Ok(Some(Line { link: if whole { Link::read(buffer) } else { None }, hash: Sha256::digest(&*buffer).into(), size }))
+    Ok(Some(Line::new(buffer, whole, size)))
 }
 
 /// The outcome of a walk.
 pub(crate) struct Walk {
     /// The last line that fits.
     pub(crate) tip: Tip,
-    /// What is wrong after it.
+    /// The last line of those that the head knows, or that came in the one append it was never told of. Without a key
+    /// nobody can tell, and it is the last line that fits.
+    pub(crate) vouched: Tip,
+    /// What is wrong after the last line that fits.
     pub(crate) fault: Option<Fault>,
 }
 
 /// Follows the chain from `start` to the end of `input`, and holds the end against the head if there is one to trust.
-pub(crate) fn walk(mut input: impl BufRead, start: Tip, head: Option<&Head>) -> io::Result<Walk> {
+pub(crate) fn walk(
+    mut input: impl BufRead,
+    start: Tip,
+    head: Option<&Head>,
+    seal: Option<LineSeal<'_>>,
+) -> io::Result<Walk> {
     let mut buffer = Vec::new();
-    let (mut tip, mut before) = (start, None);
+    let (mut tip, mut vouched, mut before) = (start, start, None);
+    let known = head.map_or(u64::MAX, |head| head.seq);
     let mut line = next_line(&mut input, &mut buffer)?;
     while let Some(this) = line {
         let next = next_line(&mut input, &mut buffer)?;
@@ -108,25 +158,30 @@ pub(crate) fn walk(mut input: impl BufRead, start: Tip, head: Option<&Head>) -> 
         let Some(link) = &this.link else {
             let followed = follows(next.as_ref(), &mut input, &mut buffer)?;
             let fault = if followed { Fault::Unreadable { line: number } } else { Fault::Torn { line: number } };
-            return Ok(Walk { tip, fault: Some(fault) });
+            return Ok(Walk { tip, vouched, fault: Some(fault) });
         };
         if link.seq != number || link.prev != tip.hash {
             let fault = Misfit { number, before, tip: &tip, hash: this.hash, link, next: next.as_ref(), head }.name();
-            return Ok(Walk { tip, fault: Some(fault) });
+            return Ok(Walk { tip, vouched, fault: Some(fault) });
         }
         if head.is_some_and(|head| head.seq == number && head.hash != this.hash) {
-            return Ok(Walk { tip, fault: Some(Fault::Changed { line: number }) });
+            return Ok(Walk { tip, vouched, fault: Some(Fault::Changed { line: number }) });
         }
         before = Some(tip.hash);
         tip = Tip { seq: number, hash: this.hash, size: tip.size + this.size };
+        let is_sealed = || this.seal.is_some_and(|(of, hash)| seal.is_some_and(|seal| seal.holds(number, &hash, &of)));
+        if seal.is_none() || number <= known || vouched.seq <= known && is_sealed() {
+            vouched = tip;
+        }
         line = next;
     }
     let fault = match head {
         Some(head) if head.seq > tip.seq => Some(Fault::CutOff { line: tip.seq + 1, expected: head.seq }),
-        Some(head) if head.seq < tip.seq => Some(Fault::AfterSeal { line: head.seq + 1 }),
+        Some(head) if head.seq < tip.seq && seal.is_none() => Some(Fault::AfterSeal { line: head.seq + 1 }),
+        _ if vouched.seq < tip.seq => Some(Fault::AfterSeal { line: vouched.seq + 1 }),
         _ => None,
     };
-    Ok(Walk { tip, fault })
+    Ok(Walk { tip, vouched, fault })
 }
 
 /// Whether a proper line comes after one that isn't.

@@ -37,6 +37,11 @@ impl Contents {
         self
     }
 
+    /// How much is kept, in bytes.
+    pub fn quota(&self) -> u64 {
+        self.quota
+    }
+
     /// Stores content under its hash.
     pub fn put(&self, content: &Blob) -> Result<(), JournalError> {
         let (hash, size) = (content.sha256(), content.len() as u64);

@@ -44,7 +44,7 @@ pub enum Fault {
         /// How many there should be.
         expected: u64,
     },
-    /// The line fits, but the head doesn't know it yet.
+    /// The line fits, but neither the head nor a seal of its own vouches for it.
     AfterSeal {
         /// The line.
         line: u64,
@@ -92,7 +92,7 @@ impl fmt::Display for Fault {
                 write!(f, "The journal was cut off: it had {expected} lines, and line {line} is the first one missing.")
             }
             Self::AfterSeal { line } => {
-                write!(f, "Line {line} was added after the last seal, or the program was killed right then.")
+                write!(f, "Line {line} was added after the last seal.")
             }
             Self::HeadMissing => f.write_str("The head is missing, so lines may be missing at the end."),
             Self::HeadUnreadable => f.write_str("The head was changed after it was written."),

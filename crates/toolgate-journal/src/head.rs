@@ -9,8 +9,9 @@ use std::os::unix::fs::FileExt;
 use serde::Deserialize;
 
 use crate::chain::Tip;
+use crate::folder::Folder;
 use crate::hex::{self, Hash};
-use crate::{Fault, SealKey};
+use crate::{Fault, JournalError, SealKey};
 
 /// How large the file is: below a disk's sector, so that it is written whole or not at all.
 pub(crate) const SIZE: usize = 256;
@@ -77,6 +78,14 @@ impl Head {
     /// Overwrites the file in place.
     pub(crate) fn write(&self, file: &File) -> io::Result<()> {
         file.write_all_at(&self.encode(), 0)
+    }
+
+    /// The head in a run's folder.
+    pub(crate) fn find(folder: &Folder) -> Result<Result<Self, Fault>, JournalError> {
+        match folder.existing(NAME)? {
+            Some(file) => Self::read(&file).map_err(|error| folder.error("couldn't be read", NAME, error)),
+            None => Ok(Err(Fault::HeadMissing)),
+        }
     }
 
     /// Reads the file.

@@ -13,6 +13,7 @@ use toolgate_contract::{Clock, Event, Happening};
 use crate::chain::{Span, Tip, walk};
 use crate::folder::{Folder, Lock, append_once};
 use crate::head::{self, Head};
+use crate::seal::LineSeal;
 use crate::{Fault, Indexer, JournalError, RunOptions, SealKey, hex};
 
 /// The file's name.
@@ -114,8 +115,9 @@ impl Journal {
         pen.buffer.clear();
         pen.buffer.shrink_to(BUFFER);
         let mut tip = pen.tip;
-        for event in events {
-            tip = tip.encode(event, &mut pen.buffer).map_err(JournalError::Encode)?;
+        for (index, event) in events.iter().enumerate() {
+            let seal = self.seal().filter(|_| index + 1 == events.len());
+            tip = tip.encode(event, seal, &mut pen.buffer).map_err(JournalError::Encode)?;
         }
         append_once(&self.events, &pen.buffer, pen.tip.size)
             .map_err(|error| self.folder.error("couldn't be written", NAME, error))?;
@@ -145,23 +147,29 @@ impl Journal {
         let head = self.trusted_head()?;
         // A file that shrank is looked at from its beginning, so that the fault gets its proper name.
         let start = if size < pen.tip.size { Tip::START } else { pen.tip };
-        let walked = walk(Span::new(&self.events, start.size, size), start, Some(&head))
+        let walked = walk(Span::new(&self.events, start.size, size), start, Some(&head), self.seal())
             .map_err(|error| self.folder.error("couldn't be read", NAME, error))?;
         match walked.fault {
-            None => pen.tip = walked.tip,
-            Some(Fault::AfterSeal { .. }) => {
-                self.settle(&walked.tip)?;
-                pen.tip = walked.tip;
-            }
             // The head may know the torn line, after a power cut, but none behind it.
             Some(Fault::Torn { line }) if head.seq <= line => {
-                let recovered = self.set_aside(walked.tip.size, size)?;
-                pen.tip = walked.tip;
-                self.write(pen, &[recovered])?;
+                let recovered = self.set_aside(walked.vouched.size, size)?;
+                pen.tip = walked.vouched;
+                return self.write(pen, &[recovered]);
             }
+            // Without a key, an append that the head wasn't told of can't be told from a forged one.
+            Some(Fault::AfterSeal { .. }) if self.key.is_none() => {}
             Some(fault) => return Err(self.damaged(fault)),
+            None => {}
         }
+        if walked.tip.seq > head.seq {
+            self.settle(&walked.tip)?;
+        }
+        pen.tip = walked.tip;
         Ok(())
+    }
+
+    fn seal(&self) -> Option<LineSeal<'_>> {
+        self.key.as_ref().map(|key| LineSeal { run: &self.run, key })
     }
 
     /// The head, once it is known that nobody else made it.

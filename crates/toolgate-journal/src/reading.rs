@@ -9,6 +9,7 @@ use toolgate_contract::Event;
 
 use crate::JournalError;
 use crate::folder::{Folder, check_id};
+use crate::head::Head;
 use crate::journal::NAME;
 
 /// An event with its place in the journal.
@@ -94,7 +95,8 @@ impl Iterator for Events {
     }
 }
 
-/// The ids of the runs in a state folder, sorted; ids made of time come oldest first.
+/// The ids of the runs in a state folder, sorted; ids made of time come oldest first. A folder whose maker was killed
+/// before the run's first event is none.
 pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     let runs = state_dir.join("runs");
     let failed = || JournalError::io(format!("`{}` couldn't be read", runs.display()));
@@ -107,10 +109,24 @@ pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     for entry in entries {
         let entry = entry.map_err(failed())?;
         let name = entry.file_name().into_string().unwrap_or_default();
-        if check_id("run", &name).is_ok() && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        if check_id("run", &name).is_ok()
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && has_begun(&entry.path())?
+        {
             ids.push(name);
         }
     }
     ids.sort();
     Ok(ids)
+}
+
+/// Whether a run's folder holds events, or a head that says it should. The head is written before the journal is made.
+fn has_begun(run_dir: &Path) -> Result<bool, JournalError> {
+    let folder = Folder::at(run_dir)?;
+    let events = folder.existing(NAME)?;
+    let size = match &events {
+        Some(file) => file.metadata().map_err(|error| folder.error("couldn't be looked at", NAME, error))?.len(),
+        None => 0,
+    };
+    Ok(size > 0 || Head::find(&folder)?.map_or(events.is_some(), |head| head.seq > 0))
 }

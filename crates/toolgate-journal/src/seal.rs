@@ -37,6 +37,26 @@ impl SealKey {
     }
 }
 
+/// Seals the lines of one run, so that a line which its head doesn't know yet can still be told from a forged one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineSeal<'a> {
+    /// The run's id: a line of another run is none of this one.
+    pub(crate) run: &'a str,
+    pub(crate) key: &'a SealKey,
+}
+
+impl LineSeal<'_> {
+    /// The seal of line `seq`, whose text before the seal has this hash.
+    pub(crate) fn of(&self, seq: u64, hash: &Hash) -> Hash {
+        self.key.seal(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash])
+    }
+
+    /// Whether this is that line's seal.
+    pub(crate) fn holds(&self, seq: u64, hash: &Hash, seal: &Hash) -> bool {
+        self.key.holds(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash], seal)
+    }
+}
+
 impl From<[u8; 32]> for SealKey {
     fn from(bytes: [u8; 32]) -> Self {
         Self(Hmac::new_from_slice(&bytes).expect("a key of any length will do"))

@@ -11,7 +11,7 @@ use crate::folder::{Folder, call_name, check_id};
 use crate::sqlite::set_aside;
 use crate::{
     ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
-    Quarantine, SealKey, SqliteInbox, SqliteStore, reindex,
+    Quarantine, SealKey, Snapshots, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The folder's name.
@@ -158,6 +158,11 @@ impl State {
     /// What commands made and the workspace didn't get.
     pub fn quarantine(&self) -> Result<Quarantine, JournalError> {
         Ok(Quarantine::new(self.folder.make("quarantine")?))
+    }
+
+    /// What the workspace was when commands began that work straight on it.
+    pub fn snapshots(&self) -> Result<Snapshots, JournalError> {
+        Ok(Snapshots::new(self.folder.make("snapshots")?))
     }
 
     /// Where commands' changes are kept apart while they run.

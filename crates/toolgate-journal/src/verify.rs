@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::chain::{Span, Tip, walk};
 use crate::folder::{Folder, Lock};
-use crate::head::{self, Head};
+use crate::head::Head;
 use crate::journal::NAME;
+use crate::seal::LineSeal;
 use crate::{Fault, JournalError, SealKey};
 
 /// What was found.
@@ -41,7 +42,7 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     let folder = Folder::at(&path)?;
     let Some(events) = folder.existing(NAME)? else {
         // A journal that is gone though its head is here was cut off at its first line.
-        return match read_head(&folder)? {
+        return match Head::find(&folder)? {
             Ok(head) if head.seq > 0 => Ok(Fault::CutOff { line: 1, expected: head.seq }.into()),
             _ => Err(JournalError::NoSuchRun { run }),
         };
@@ -49,21 +50,15 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     let (head, size) = {
         let _lock = Lock::shared(&events).map_err(|error| folder.error("couldn't be locked", NAME, error))?;
         let size = events.metadata().map_err(|error| folder.error("couldn't be looked at", NAME, error))?.len();
-        (read_head(&folder)?, size)
+        (Head::find(&folder)?, size)
     };
     let head = head.and_then(|head| key.map_or(Ok(()), |key| head.check(&run, key)).map(|()| head));
     // What lies before `size` never changes again, so the lock isn't needed for the walk.
-    let walked = walk(Span::new(&events, 0, size), Tip::START, head.as_ref().ok())
+    let seal = key.map(|key| LineSeal { run: &run, key });
+    let walked = walk(Span::new(&events, 0, size), Tip::START, head.as_ref().ok(), seal)
         .map_err(|error| folder.error("couldn't be read", NAME, error))?;
     Ok(match (walked.fault, head) {
         (Some(fault), _) | (None, Err(fault)) => fault.into(),
         (None, Ok(_)) => Verification::Ok { events: walked.tip.seq, sealed: key.is_some() },
     })
-}
-
-fn read_head(folder: &Folder) -> Result<Result<Head, Fault>, JournalError> {
-    match folder.existing(head::NAME)? {
-        Some(file) => Head::read(&file).map_err(|error| folder.error("couldn't be read", head::NAME, error)),
-        None => Ok(Err(Fault::HeadMissing)),
-    }
 }

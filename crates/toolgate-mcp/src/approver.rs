@@ -1,71 +1,33 @@
 //! Asks the person who sits at the client (C-19), with what the terminal shows as well: what the call would do, its
-//! diff, and what each answer would grant. Dropping the question withdraws it, so that it can be raced with others.
+//! diff, and what each answer would grant.
 
 use std::fmt::Write;
-use std::sync::Weak;
-use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, Scope};
 use toolgate_runtime::{Answer, ApprovalRequest, Approver, Offer};
 
-use crate::client::Client;
-use crate::pending::PATIENCE;
-
-/// Asks through the client that made the call.
-pub(crate) struct Elicitor(pub(crate) Weak<Client>);
+use crate::form::{self, Elicitor, filled, visible};
 
 impl Approver for Elicitor {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Some(client) = self.0.upgrade() else { return Answer::Nobody };
-            let Some(link) = client.link(&request.tool_call_id) else { return Answer::Nobody };
-            if !link.manner.can_show_forms() {
-                return Answer::Nobody;
-            }
-            let params = form(request, link.manner.is_modern());
-            let answered = async {
-                match link.manner.is_modern() {
-                    true => link.put(params).await.ok(),
-                    false => client.ask(&link.outlet(), "elicitation/create", params).await?.ok(),
-                }
-            };
-            let patience = Duration::try_from(PATIENCE).unwrap_or_default();
-            let answer = tokio::time::timeout(patience, answered).await.ok().flatten();
-            let by = format!("person at {}", name_of(&link.manner.client));
-            answer.map_or(Answer::Nobody, |answer| read(&answer, request, by))
+            let shown = self.show(&request.tool_call_id, "approval", |is_modern| form(request, is_modern)).await;
+            shown.map_or(Answer::Nobody, |(answer, by)| read(&answer, request, by))
         })
     }
 }
 
-fn name_of(client: &str) -> String {
-    if client.is_empty() { "the client".to_owned() } else { visible(client) }
-}
-
-/// The question as a form. Newer clients show a title for each answer by a standard of its own.
+/// The question as a form.
 fn form(request: &ApprovalRequest, is_modern: bool) -> Value {
     let mut answers: Vec<(&str, String)> =
         request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
     answers.push(("no", "No".to_owned()));
-    let mut answer = json!({ "type": "string", "title": "May this run?" });
-    if is_modern {
-        let choices = answers.iter().map(|(word, title)| json!({ "const": word, "title": title }));
-        answer["oneOf"] = choices.collect();
-    } else {
-        answer["enum"] = answers.iter().map(|(word, _)| *word).collect();
-        answer["enumNames"] = answers.iter().map(|(_, title)| title.as_str()).collect();
-    }
-    json!({
-        "message": words(request),
-        "requestedSchema": {
-            "type": "object",
-            "properties": {
-                "answer": answer,
-                "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
-            },
-            "required": ["answer"],
-        },
-    })
+    let fields = json!({
+        "answer": form::choice("May this run?", &answers, is_modern),
+        "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
+    });
+    form::form(&words(request), fields, &["answer"])
 }
 
 fn first_line(offer: &Offer) -> String {
@@ -110,29 +72,17 @@ fn word(scope: Scope) -> &'static str {
     }
 }
 
-/// Text from a model or a file, with what a screen would obey made visible.
-fn visible(text: &str) -> String {
-    let is_tricky = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if is_tricky(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() }).collect()
-}
-
 /// What came back. Only what was offered is a yes; a form that was put away is no answer.
 fn read(answer: &Value, request: &ApprovalRequest, by: String) -> Answer {
-    let none = Map::new();
-    let content = answer.get("content").and_then(Value::as_object).unwrap_or(&none);
-    let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::trim).unwrap_or_default();
     let denied = |by| {
-        let reason = Some(text("reason").to_owned()).filter(|words| !words.is_empty());
+        let reason = Some(filled(answer, "reason").to_owned()).filter(|words| !words.is_empty());
         Answer::Denied { by, reason }
     };
     match answer.get("action").and_then(Value::as_str) {
         Some("decline") => denied(by),
-        Some("accept") if text("answer") == "no" => denied(by),
+        Some("accept") if filled(answer, "answer") == "no" => denied(by),
         Some("accept") => {
-            let granted = request.scopes.iter().find(|offer| word(offer.scope) == text("answer"));
+            let granted = request.scopes.iter().find(|offer| word(offer.scope) == filled(answer, "answer"));
             granted.map_or(Answer::Nobody, |offer| Answer::Granted { scope: offer.scope, by })
         }
         _ => Answer::Nobody,

@@ -15,22 +15,22 @@ use crate::link::{Asked, Link};
 use crate::methods::{Asking, text};
 use crate::pending::{PATIENCE, Running};
 use crate::result::result;
+use crate::roots;
 use crate::seal::{Bound, digest};
 
 /// A client that wants to hear of progress hears at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The name of our question among the inputs that a result asks for.
-const QUESTION: &str = "approval";
-
 /// Answers `tools/call`.
 pub(crate) async fn call(asking: &Asking<'_>) -> Result<Value, Fault> {
     let guest = asking.client.guest()?;
-    asking.client.roots.hold(asking, &guest.session).await;
     let state = match asking.params.get("requestState") {
         Some(state) if asking.manner.is_modern() => Some(opened(asking, &guest, state)?),
         _ => None,
     };
+    if !asking.client.roots.hold(asking, &guest.session, state.as_ref()).await {
+        return Ok(input_required(asking, &guest, roots::NAME, &roots::request(), &roots::state()));
+    }
     let waited_for = state.as_ref().and_then(|state| state.get("call")?.as_str());
     let running = match waited_for {
         Some(id) => resume(asking, &guest, id)?,
@@ -103,6 +103,7 @@ fn ended(asking: &Asking<'_>, guest: &Guest, reply: Option<Reply>, link: &Link) 
     }
     let reply = reply.ok_or_else(|| Fault::internal("The call was lost."))?;
     asking.client.keep(&reply.artifacts.refs);
+    asking.client.notice_tools(&guest.session);
     Ok(result(&reply, asking.manner, guest.session.artifacts.as_ref()))
 }
 
@@ -113,14 +114,20 @@ fn suspend(asking: &Asking<'_>, guest: &Guest, mut running: Running, asked: Aske
     // Whoever else may answer does so meanwhile, and then the call goes on by itself.
     let task = tokio::spawn(running.reply);
     running.reply = Box::pin(async move { task.await.ok().flatten() });
-    if !asking.client.pending.keep(id.clone(), running, asked.answer, clock.now()) {
+    let (name, question) = (asked.name, json!({ "method": "elicitation/create", "params": asked.params }));
+    if !asking.client.pending.keep(id.clone(), running, asked, clock.now()) {
         return Err(Fault::internal("Too many calls wait for an answer. Answer those first."));
     }
-    Ok(json!({
+    Ok(input_required(asking, guest, name, &question, &json!({ "call": id })))
+}
+
+/// A result that asks for something first; the client's next request for the same call brings it, with the state.
+fn input_required(asking: &Asking<'_>, guest: &Guest, name: &str, request: &Value, state: &Value) -> Value {
+    json!({
         "resultType": "input_required",
-        "inputRequests": { QUESTION: { "method": "elicitation/create", "params": asked.params } },
-        "requestState": sealed(asking, guest, &json!({ "call": id })),
-    }))
+        "inputRequests": { name: request },
+        "requestState": sealed(asking, guest, state),
+    })
 }
 
 /// Takes a waiting call up again, with the answer.
@@ -129,7 +136,7 @@ fn resume(asking: &Asking<'_>, guest: &Guest, id: &str) -> Result<Running, Fault
     let waiting = asking.client.pending.take(id, now);
     let waiting = waiting.ok_or_else(|| refused(asking, guest, "it was used before, or its time is up"))?;
     let inputs = asking.params.get("inputResponses").and_then(Value::as_object);
-    let answer = inputs.and_then(|inputs| inputs.get(QUESTION)).cloned().unwrap_or_default();
+    let answer = inputs.and_then(|inputs| inputs.get(waiting.name)).cloned().unwrap_or_default();
     waiting.running.link.move_to(asking.params, Arc::clone(asking.outlet));
     // Somebody else may have answered first; then the call has gone on already.
     let _ = waiting.answer.send(answer);

@@ -1,23 +1,24 @@
 //! One client: what it said of itself, its stay, the calls that it has under way, and the questions that were put to it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken};
+use toolgate_runtime::{Ceiling, Session};
 
-use crate::approver::Elicitor;
 use crate::era::Manner;
 use crate::fault::Fault;
-use crate::host::{Guest, Visitor};
+use crate::form::Elicitor;
+use crate::host::{Guest, Present, Visitor};
 use crate::link::Link;
 use crate::message::{self, Id};
 use crate::outlet::{Outlet, SharedOutlet};
 use crate::pending::Pending;
 use crate::roots::Roots;
-use crate::server::Server;
+use crate::server::{Changed, Server};
 use crate::watch::Watch;
 
 /// The most artifacts that a client's list of resources remembers.
@@ -26,6 +27,8 @@ const MOST_KEPT: usize = 1_000;
 /// One client of a server.
 pub(crate) struct Client {
     pub(crate) server: Arc<Server>,
+    /// Tells it from the others.
+    pub(crate) number: u64,
     pub(crate) visitor: Visitor,
     /// What a handshake settled on; requests of the newer kind bring their own.
     pub(crate) settled: OnceLock<Manner>,
@@ -42,6 +45,8 @@ pub(crate) struct Client {
     asked: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     next: AtomicU64,
     kept: Mutex<Vec<ArtifactRef>>,
+    /// Sets of tools that the session was held to when the client last heard of it.
+    held_to: AtomicUsize,
     work: watch::Sender<usize>,
     /// Ends with the client; every call of it ends with this.
     pub(crate) stop: CancellationToken,
@@ -51,6 +56,7 @@ impl Client {
     pub(crate) fn new(server: Arc<Server>, visitor: Visitor) -> Arc<Self> {
         let stop = server.stop.child_token();
         Arc::new(Self {
+            number: server.visitors.fetch_add(1, Ordering::Relaxed),
             server,
             visitor,
             settled: OnceLock::new(),
@@ -64,6 +70,7 @@ impl Client {
             asked: Mutex::default(),
             next: AtomicU64::new(1),
             kept: Mutex::default(),
+            held_to: AtomicUsize::new(0),
             work: watch::Sender::new(0),
             stop,
         })
@@ -79,9 +86,10 @@ impl Client {
         if let Some(manner) = self.settled.get() {
             visitor.name.clone_from(&manner.client);
         }
-        let approver = Arc::new(Elicitor(Arc::downgrade(self)));
+        let person = Arc::new(Elicitor(Arc::downgrade(self)));
         let sink = Arc::new(Watch(Arc::downgrade(self)));
-        let new = self.server.host.receive(&visitor, approver, sink);
+        let present = Present { approver: person.clone(), respondent: person, sink };
+        let new = self.server.host.receive(&visitor, present);
         let new = Arc::new(new.map_err(|error| Fault::internal(error.message))?);
         *guest = Some(Arc::clone(&new));
         Ok(new)
@@ -104,6 +112,10 @@ impl Client {
         let mut running = lock(&self.running);
         if running.contains_key(id) {
             return Err(Fault::invalid_request(format!("The id {id} is in use by a request that hasn't ended.")));
+        }
+        let most = self.server.options.most_underway;
+        if running.len() >= most {
+            return Err(Fault::busy(format!("{most} requests are under way, and there may be no more. Wait for one.")));
         }
         running.insert(id.clone(), cancel.clone());
         Ok(Underway { work: self.work(), id: id.clone(), cancel })
@@ -168,6 +180,21 @@ impl Client {
     pub(crate) fn tell(&self, message: String) {
         if let Some(outlet) = &*lock(&self.aside) {
             outlet.send(message);
+        }
+    }
+
+    /// Sets of tools that this client can't go beyond: the host's, and those of the skills that it has loaded.
+    pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
+        let guest = lock(&self.guest).clone();
+        guest.map_or_else(|| self.server.host.ceilings().to_vec(), |guest| guest.session.ceilings())
+    }
+
+    /// Tells the client when its session is held to another set of tools than before: a skill does that.
+    pub(crate) fn notice_tools(&self, session: &Session) {
+        let own = self.server.host.ceilings().len();
+        let by_skills = session.ceilings().len().saturating_sub(own);
+        if self.held_to.swap(by_skills, Ordering::Relaxed) != by_skills {
+            self.server.announce_to(self.number, Changed::Tools);
         }
     }
 

@@ -22,6 +22,8 @@ impl Fault {
     pub(crate) const INVALID_PARAMS: i64 = -32602;
     /// A fault of ours.
     pub(crate) const INTERNAL: i64 = -32603;
+    /// Too much at once.
+    pub(crate) const BUSY: i64 = -32000;
     /// Headers and body disagree.
     pub(crate) const HEADER_MISMATCH: i64 = -32020;
     /// The client can't do what the request would need of it.
@@ -53,6 +55,10 @@ impl Fault {
 
     pub(crate) fn method_not_found(method: &str) -> Self {
         Self::new(Self::METHOD_NOT_FOUND, format!("There is no method `{method}` here."))
+    }
+
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self::new(Self::BUSY, message)
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolgate_contract::{Clock, ToolError};
-use toolgate_runtime::{Approver, Ceiling, EventSink, Gate, Session};
+use toolgate_runtime::{Approver, Ceiling, EventSink, Gate, Respondent, Session};
 
 /// Whoever starts a server.
 pub trait Host: Send + Sync + 'static {
@@ -16,14 +16,18 @@ pub trait Host: Send + Sync + 'static {
     fn workspace(&self) -> &Path;
     /// Sets of tools that no client goes beyond.
     fn ceilings(&self) -> &[Ceiling];
-    /// Begins a client's stay: a session and a run of its own. Questions go to `approver`, perhaps beside others, and
-    /// what happens is shown to `sink`.
-    fn receive(
-        &self,
-        visitor: &Visitor,
-        approver: Arc<dyn Approver>,
-        sink: Arc<dyn EventSink>,
-    ) -> Result<Guest, ToolError>;
+    /// Begins a client's stay: a session and a run of its own, with this person at the client.
+    fn receive(&self, visitor: &Visitor, present: Present) -> Result<Guest, ToolError>;
+}
+
+/// Who is there at a client. Others may be asked beside them.
+pub struct Present {
+    /// Answers asks.
+    pub approver: Arc<dyn Approver>,
+    /// Answers the agent's own questions.
+    pub respondent: Arc<dyn Respondent>,
+    /// Sees what happens.
+    pub sink: Arc<dyn EventSink>,
 }
 
 /// A client that has made its first call.

@@ -14,6 +14,8 @@ use crate::outlet::SharedOutlet;
 
 /// A question that becomes part of a result: the client answers with its next request.
 pub(crate) struct Asked {
+    /// Its name among the inputs that the result asks for.
+    pub(crate) name: &'static str,
     /// The question, as the params of `elicitation/create`.
     pub(crate) params: Value,
     /// Takes the answer.
@@ -80,10 +82,10 @@ impl Link {
     }
 
     /// Puts a question into the call's result. The answer comes with the client's next request, if it comes.
-    pub(crate) fn put(&self, params: Value) -> oneshot::Receiver<Value> {
+    pub(crate) fn put(&self, name: &'static str, params: Value) -> oneshot::Receiver<Value> {
         let (answer, answered) = oneshot::channel();
         // If nobody takes questions any longer, the answer's other end is gone, which is an answer too.
-        let _ = self.asks.send(Asked { params, answer });
+        let _ = self.asks.send(Asked { name, params, answer });
         answered
     }
 }

@@ -39,7 +39,9 @@ pub(crate) async fn listen(asking: &Asking<'_>) -> Result<Value, Fault> {
         tokio::select! {
             () = asking.cancel.cancelled() => return Ok(json!({})),
             changed = changes.recv() => match changed {
-                Ok(changed) if wants(changed) => say(changed.names().0, json!({ "_meta": meta })),
+                Ok(news) if news.is_for(asking.client.number) && wants(news.changed) => {
+                    say(news.changed.names().0, json!({ "_meta": meta }));
+                }
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Ok(json!({})),
             },
@@ -59,8 +61,8 @@ pub(crate) fn forward(client: &Arc<Client>) {
             };
             let Some(client) = client.upgrade() else { return };
             match changed {
-                Ok(changed) if client.settled.get().is_some() => {
-                    client.tell(message::notification(changed.names().0, json!({})));
+                Ok(news) if news.is_for(client.number) && client.settled.get().is_some() => {
+                    client.tell(message::notification(news.changed.names().0, json!({})));
                 }
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return,

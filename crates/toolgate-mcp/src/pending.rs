@@ -31,6 +31,8 @@ pub(crate) struct Running {
 /// A call that waits, and where its answer goes.
 pub(crate) struct Waiting {
     pub(crate) running: Running,
+    /// The name of the question.
+    pub(crate) name: &'static str,
     pub(crate) answer: oneshot::Sender<Value>,
     expires: Timestamp,
 }
@@ -41,14 +43,15 @@ pub(crate) struct Pending(Mutex<HashMap<String, Waiting>>);
 
 impl Pending {
     /// Keeps a call until its answer comes. False if too many wait already: then the call is ended.
-    pub(crate) fn keep(&self, id: String, running: Running, answer: oneshot::Sender<Value>, now: Timestamp) -> bool {
+    pub(crate) fn keep(&self, id: String, running: Running, asked: Asked, now: Timestamp) -> bool {
         let mut waiting = lock(&self.0);
         waiting.retain(|_, call| now < call.expires);
         if waiting.len() >= MOST_WAITING {
             running.cancel.cancel();
             return false;
         }
-        waiting.insert(id, Waiting { running, answer, expires: now + PATIENCE });
+        let Asked { name, answer, .. } = asked;
+        waiting.insert(id, Waiting { running, name, answer, expires: now + PATIENCE });
         true
     }
 

@@ -1,6 +1,7 @@
 //! One server for all clients: what they share, and how it tells them that something changed.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -20,6 +21,8 @@ pub struct Options {
     pub page: usize,
     /// Bytes in one message.
     pub most_bytes: usize,
+    /// Requests of one client that may be under way at a time.
+    pub most_underway: usize,
     /// Whether somebody else has checked `Host`, `Origin` and token before a request comes here, and says whose it is.
     pub is_behind_door: bool,
     /// Offers what the public conformance suite asks for, beside the tools.
@@ -28,7 +31,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { page: 100, most_bytes: 16 * 1024 * 1024, is_behind_door: false, conformance: false }
+        Self { page: 100, most_bytes: 16 * 1024 * 1024, most_underway: 64, is_behind_door: false, conformance: false }
     }
 }
 
@@ -39,12 +42,28 @@ pub(crate) enum Changed {
     Prompts,
 }
 
+/// The news that a list changed, for all clients or for one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct News {
+    pub(crate) changed: Changed,
+    only: Option<u64>,
+}
+
+impl News {
+    /// Whether the client of this number should hear of it.
+    pub(crate) fn is_for(self, client: u64) -> bool {
+        self.only.is_none_or(|only| only == client)
+    }
+}
+
 /// Serves MCP to any number of clients.
 pub struct Server {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) options: Options,
     pub(crate) key: Key,
-    pub(crate) changes: broadcast::Sender<Changed>,
+    pub(crate) changes: broadcast::Sender<News>,
+    /// How many clients there have been.
+    pub(crate) visitors: AtomicU64,
     pub(crate) stop: CancellationToken,
 }
 
@@ -52,7 +71,14 @@ impl Server {
     /// A server for this host.
     pub fn new(host: Arc<dyn Host>, options: Options) -> std::io::Result<Arc<Self>> {
         let (changes, _) = broadcast::channel(BACKLOG);
-        Ok(Arc::new(Self { host, options, key: Key::fresh()?, changes, stop: CancellationToken::new() }))
+        Ok(Arc::new(Self {
+            host,
+            options,
+            key: Key::fresh()?,
+            changes,
+            visitors: AtomicU64::new(0),
+            stop: CancellationToken::new(),
+        }))
     }
 
     /// Tells every client that the list of tools is another one now.
@@ -72,7 +98,12 @@ impl Server {
 
     pub(crate) fn announce(&self, changed: Changed) {
         // Nobody may be listening.
-        let _ = self.changes.send(changed);
+        let _ = self.changes.send(News { changed, only: None });
+    }
+
+    /// Tells one client, whose number this is.
+    pub(crate) fn announce_to(&self, client: u64, changed: Changed) {
+        let _ = self.changes.send(News { changed, only: Some(client) });
     }
 
     /// Who answers.

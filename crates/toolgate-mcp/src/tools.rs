@@ -10,7 +10,8 @@ use crate::methods::{Asking, page};
 /// Answers `tools/list`.
 pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
     let host = &asking.client.server.host;
-    let offered = host.gate().offered(host.ceilings());
+    let ceilings = asking.client.ceilings();
+    let offered = host.gate().offered(&ceilings);
     let tools: Vec<Value> = offered.map(|tool| described(tool, asking.manner.is_structured())).collect();
     page(asking, "tools", &tools)
 }

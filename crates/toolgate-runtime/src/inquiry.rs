@@ -4,15 +4,16 @@ use toolgate_contract::{Answered, BoxFuture, Inquiry};
 
 /// Whoever answers questions.
 pub trait Respondent: Send + Sync {
-    /// Asks, and waits for the answer; none when nobody is there. Dropped when the call is cancelled.
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>>;
+    /// Asks on behalf of this call, and waits for the answer; none when nobody is there. Dropped when the call is
+    /// cancelled.
+    fn answer<'a>(&'a self, call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>>;
 }
 
 /// For programs and pipelines: nobody is there.
 pub struct NobodyAnswers;
 
 impl Respondent for NobodyAnswers {
-    fn answer<'a>(&'a self, _inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+    fn answer<'a>(&'a self, _call: &'a str, _inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
         Box::pin(std::future::ready(None))
     }
 }

@@ -123,7 +123,7 @@ impl Confined {
         Ok(program.arguments.iter().fold(command, |command, argument| command.argument(argument)))
     }
 
-    /// Runs the command on layers where that is wanted and possible.
+    /// Runs the command on layers where that is wanted.
     async fn launch(
         &self,
         sandbox: &Sandbox,
@@ -133,15 +133,8 @@ impl Confined {
     ) -> Result<(Running, Option<Layers>), ToolError> {
         let parent = self.layers.as_deref().filter(|_| sandbox.tier() == Tier::Namespaces);
         match (landing, parent) {
-            (Landing::AtOnce, _) | (Landing::AtItsEnd, None) => {}
-            (Landing::AtItsEnd, Some(parent)) => {
-                match Layers::run(sandbox, profile, command, parent, &self.roots).await {
-                    // This kernel or this file system has no such layers.
-                    Err(error) if error.code == ErrorCode::SandboxUnavailable => {}
-                    other => return other.map(|(running, layers)| (running, Some(layers))),
-                }
-            }
-            (Landing::WhenCommitted, parent) => {
+            (Landing::AtOnce, _) => {}
+            (Landing::AtItsEnd | Landing::WhenCommitted, parent) => {
                 let parent = parent.ok_or_else(|| {
                     ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
                 })?;

@@ -47,7 +47,7 @@ impl Approver for ScriptedApprover {
 pub struct FirstChoice(pub &'static str);
 
 impl Respondent for FirstChoice {
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+    fn answer<'a>(&'a self, _call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
         let choice = inquiry.choices.first().map(|choice| choice.label.clone());
         let answered = Answered {
             choice: choice.as_ref().map(|_| 0),

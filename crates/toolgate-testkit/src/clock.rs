@@ -1,20 +1,29 @@
-//! A clock that stands still, and ids that count.
+//! A clock that stands still until it is told to go on, and ids that count.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_contract::Clock;
 use uuid::Uuid;
 
-/// Always the same moment; ids count up from 1.
+/// Always the same moment, unless time is let pass; ids count up from 1.
 #[derive(Debug, Default)]
 pub struct FrozenClock {
     ids: AtomicU64,
+    passed: AtomicI64,
+}
+
+impl FrozenClock {
+    /// Lets time pass.
+    pub fn pass(&self, seconds: i64) {
+        self.passed.fetch_add(seconds, Ordering::Relaxed);
+    }
 }
 
 impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_second(1_700_000_000).expect("a moment in 2023")
+        let second = 1_700_000_000 + self.passed.load(Ordering::Relaxed);
+        Timestamp::from_second(second).expect("a moment in 2023, or soon after")
     }
 
     fn id(&self) -> Uuid {

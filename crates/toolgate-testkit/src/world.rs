@@ -45,7 +45,7 @@ impl World {
         let compiled = compile(vec![layer]).expect("a test's rules are right");
         let files: Arc<dyn Files> = Arc::new(Roots::open(folder.path()).expect("the workspace opens"));
         let contents = Arc::new(open_state(folder.path()).contents(Durability::Os).expect("a store"));
-        let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(open_state(folder.path()).path(), Arc::clone(&contents)));
+        let undo = Undo::tool(open_state(folder.path()).path(), Arc::clone(&contents), None);
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
         let gate = Gate::new(
             Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, SideEffect, Signal, Spec, Stopped, Stream, Tool,
-    ToolError,
+    Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec, Stopped,
+    Stream, Tool, ToolError,
 };
 
 use self::waiting::{Heard, Waiting};
@@ -158,6 +158,9 @@ pub struct Output {
     /// Line and column of the terminal's cursor, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<[u16; 2]>,
+    /// What it changed in the workspace, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Settled>,
     /// Artifacts that hold all of its output, where that was long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<String>,
@@ -223,7 +226,8 @@ impl Tool for Process {
         };
         hands.redacted(process);
         let (heard, matched) = heard.unzip();
-        Ok(Output { heard, matched: matched.flatten(), ..answer(process, from, args.raw)? })
+        let changes = hands.settled(process);
+        Ok(Output { heard, matched: matched.flatten(), changes, ..answer(process, from, args.raw)? })
     }
 }
 

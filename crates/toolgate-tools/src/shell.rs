@@ -49,7 +49,8 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     yield_ms: Option<u64>,
-    /// Answers at once, with the process. It works straight on the workspace, and undo doesn't cover that.
+    /// Answers at once, with the process. It works straight on the workspace, so others see what it does; undo covers that
+    /// once it has ended.
     #[serde(default)]
     background: bool,
     /// Keeps its standard input open, so that `process` can write to it. Without this there is nothing to read.

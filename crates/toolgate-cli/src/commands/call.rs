@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
-use toolgate_contract::{CancellationToken, Reply, Right, strict_json};
+use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
@@ -75,8 +75,13 @@ impl Call {
     }
 
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+        self.run_with(setting, Vec::new())
+    }
+
+    /// The same, with tools that only this call needs.
+    pub(super) fn run_with(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
         let args = strict_json::parse(&self.arguments()?)?;
-        let desk = Desk::open(&setting.place)?;
+        let desk = Desk::open_with(&setting.place, tools, Vec::new())?;
         let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: CLI };
         let stay = desk.begin(&choice)?;
         let sink = Arc::new(TerminalSink::new(setting.json));

@@ -1,6 +1,6 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
-mod changes;
+pub(super) mod changes;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,6 +16,7 @@ use toolgate_sandbox::process::{
 };
 use toolgate_sandbox::{Layers, Roots};
 
+use self::changes::Shown;
 use super::commit::Commit;
 use super::{Setting, block_on};
 use crate::exit::Exit;
@@ -68,6 +69,7 @@ impl Sandbox {
         let place = &setting.place;
         let (layers, folders) = (place.state()?.layers_dir(), folders(place, &compiled.settings.roots));
         let files = roots(place, &compiled.settings)?;
+        let shown = if setting.json { Shown::Json } else { Shown::First };
         let (code, enforcement, kept) = block_on(async {
             let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
             profile.network = match self.network {
@@ -85,14 +87,15 @@ impl Sandbox {
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
             running.denials().iter().for_each(|denial| anstream::eprintln!("{}", paint(DIM, &denial.reason)));
-            let kept = apart.map(|mut apart| changes::show(&mut apart, &files)).transpose()?;
+            let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?;
             anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
         if self.verbose {
             tell(&enforcement);
         }
         match kept {
-            Some(rehearsal) if self.commit && code == 0 => return Commit { rehearsal }.run(setting),
+            Some(rehearsal) if self.commit && code == 0 => return Commit::of(rehearsal).run(setting),
+            Some(_) if setting.json => {}
             Some(rehearsal) => {
                 let how = format!("To put exactly this in place within a day: toolgate commit {rehearsal}");
                 anstream::eprintln!("{}", paint(DIM, how));

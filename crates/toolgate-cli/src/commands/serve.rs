@@ -3,9 +3,11 @@
 mod budget;
 mod host;
 mod http;
+mod limits;
 mod loopback;
 mod mcp;
 mod stop;
+mod tls;
 
 use anyhow::Result;
 use clap::Args;
@@ -20,14 +22,16 @@ use crate::exit::Exit;
 /// client hangs up, with everything that the client had started.
 ///
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
-/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Ctrl-C or SIGTERM ends
-/// every call and its processes, finishes the record and stops; a second one leaves at once.
+/// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Beyond loopback it
+/// listens only with a certificate. Ctrl-C or SIGTERM ends every call and its processes, finishes the record and stops;
+/// a second one leaves at once.
 ///
 /// Examples:
 ///   toolgate serve --stdio
 ///   toolgate serve --stdio --tools read,edit,shell
 ///   claude mcp add toolgate -- toolgate serve --stdio
 ///   toolgate serve --listen 127.0.0.1:9000
+///   toolgate serve --listen 0.0.0.0:8731 --tls-cert gate.pem --tls-key gate.key --allow-host gate.example.com:8731
 ///   curl -H "Authorization: Bearer $(cat ~/.local/state/toolgate/http.token)" \
 ///        -H 'Content-Type: application/json' -d '{"name":"list"}' http://127.0.0.1:8731/v1/calls
 #[derive(Debug, Args)]

@@ -25,12 +25,30 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let (request, by) = (request.clone(), self.by.clone());
-            let withdrawn = CancellationToken::new();
-            let _withdrawn_when_dropped = withdrawn.clone().drop_guard();
+            let mut question = Question { withdrawn: CancellationToken::new(), is_open: true };
+            let withdrawn = question.withdrawn.clone();
             // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
             let asked = tokio::task::spawn_blocking(move || converse(&request, by, &withdrawn));
-            asked.await.unwrap_or(Answer::Nobody)
+            let answer = asked.await.unwrap_or(Answer::Nobody);
+            question.is_open = false;
+            answer
         })
+    }
+}
+
+/// A question on the screen. Dropped while it is open, it says that nobody waits for its answer any more: at once, since
+/// what the call does next may be the last thing that the program shows.
+struct Question {
+    withdrawn: CancellationToken,
+    is_open: bool,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.withdrawn.cancel();
+        if self.is_open {
+            anstream::eprintln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
+        }
     }
 }
 
@@ -75,7 +93,6 @@ fn read_line(withdrawn: &CancellationToken) -> Option<String> {
     let every = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     loop {
         if withdrawn.is_cancelled() {
-            anstream::eprintln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
             return None;
         }
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];

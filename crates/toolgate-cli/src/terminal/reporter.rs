@@ -173,11 +173,11 @@ impl<A: Approver> Approver for Waiting<A> {
 }
 
 impl<R: Respondent> Respondent for Waiting<R> {
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+    fn answer<'a>(&'a self, call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
             let _paused = Paused::begin(&self.reporter);
-            self.inner.answer(inquiry).await
+            self.inner.answer(call, inquiry).await
         })
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct TerminalRespondent {
 }
 
 impl Respondent for TerminalRespondent {
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+    fn answer<'a>(&'a self, _call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
         Box::pin(async move {
             let (inquiry, by) = (inquiry.clone(), self.by.clone());
             // Waiting for a line blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.

@@ -74,7 +74,7 @@ impl Approver for Chat {
 }
 
 impl Respondent for Chat {
-    fn answer<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+    fn answer<'a>(&'a self, _call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
         Box::pin(async move {
             if inquiry.choices.is_empty() {
                 let (answer, by) = self.telegram.hear_back(self.chat, &inquiry.question).await?;

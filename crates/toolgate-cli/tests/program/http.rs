@@ -6,6 +6,8 @@ pub(crate) mod client;
 mod crowd;
 mod door;
 mod leaving;
+mod limits;
 mod mcp;
 mod routes;
 pub(crate) mod server;
+mod tls;

@@ -20,4 +20,5 @@ mod quarantine;
 mod record;
 mod rehearsal;
 mod replay;
+mod terminal;
 mod world;

@@ -3,6 +3,8 @@
 
 mod approvals;
 mod http;
+mod inquiry;
+mod news;
 mod robust;
 mod talk;
 
@@ -170,6 +172,25 @@ fn roots_narrow_the_workspace() {
         let refused = talk.call(tool, args);
         assert_eq!(refused["_meta"]["toolgate/error"]["code"], "path_outside_workspace", "{tool}: {refused}");
     }
+}
+
+#[test]
+fn without_a_handshake_roots_are_asked_for_by_the_first_result() {
+    let world = World::new().file("src/a.txt", "a\n").file("other/b.txt", "b\n");
+    let mut talk = Talk::modern(&world, json!({ "roots": {} }));
+    let read = |path: &str| json!({ "name": "read", "arguments": { "path": path } });
+    let first = talk.ask("tools/call", read("src/a.txt"));
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    assert_eq!(first["inputRequests"]["roots"]["method"], "roots/list");
+    let again = with(read("src/a.txt"), "requestState", first["requestState"].clone());
+    let root = json!({ "uri": format!("file://{}/src", world.workspace().display()) });
+    let again = with(again, "inputResponses", json!({ "roots": { "roots": [root] } }));
+    assert_eq!(talk.ask("tools/call", again)["structuredContent"]["content"], "a\n");
+    let refused = talk.ask("tools/call", read("other/b.txt"));
+    assert_eq!(
+        refused["_meta"]["toolgate/error"]["code"], "path_outside_workspace",
+        "nobody is asked twice: {refused}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The events of a run: a page of them as JSON, or all of them live as server-sent events, from the one after
-//! `Last-Event-ID` on, until the run ends or the client leaves.
+//! `Last-Event-ID` on, until the run ends or the client leaves. Whoever listens live also sees what processes write while
+//! they write it, which is never on record and has no number.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +14,12 @@ use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, Happening, ToolError, schemars};
+use toolgate_contract::{CancellationToken, Event, Happening, ToolError, schemars};
 use toolgate_journal::{Follower, Recorded};
 
 use super::{Id, Query, on_disk};
 use crate::client::Caller;
+use crate::passing::Heard;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -55,14 +57,14 @@ pub(super) async fn show(
         return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
     }
     let after = last_seen(&headers)?.or(after).unwrap_or(0);
-    let closed = shared.closed.clone();
+    let (closed, heard) = (shared.closed.clone(), shared.house.passing().of_run(&run));
     let follower = on_disk(move || {
         shared.may_see(&caller, &run)?;
         Ok(Follower::open(&shared.house.state().run_dir(&run)?, after)?)
     })
     .await?;
     match wants_stream(&headers) {
-        true => Ok(live(follower, closed)),
+        true => Ok(live(follower, heard, closed)),
         false => on_disk(move || page(follower, limit)).await.map(IntoResponse::into_response),
     }
 }
@@ -99,13 +101,14 @@ fn page(mut follower: Follower, limit: usize) -> Result<Json<Value>, Problem> {
 /// What a stream is at.
 struct Listening {
     follower: Follower,
+    heard: Heard,
     closed: CancellationToken,
     silent_since: Instant,
     is_over: bool,
 }
 
-fn live(follower: Follower, closed: CancellationToken) -> Response {
-    let listening = Listening { follower, closed, silent_since: Instant::now(), is_over: false };
+fn live(follower: Follower, heard: Heard, closed: CancellationToken) -> Response {
+    let listening = Listening { follower, heard, closed, silent_since: Instant::now(), is_over: false };
     let frames = stream::unfold(listening, |mut listening| async move {
         let frame = listening.frame().await?;
         Some((Ok::<_, std::io::Error>(frame), listening))
@@ -120,10 +123,12 @@ impl Listening {
             // Asked before looking: what was recorded until the server closed is still told.
             self.is_over = self.closed.is_cancelled();
             let events = self.follower.more().ok()?;
-            if !events.is_empty() {
+            // Heard after looking and told first: what a command wrote comes before its end.
+            let passed = self.heard.since();
+            if !events.is_empty() || !passed.is_empty() {
                 self.silent_since = Instant::now();
                 self.is_over |= events.iter().any(|event| matches!(event.event.happening, Happening::RunEnded));
-                return Some(events.iter().map(written).collect());
+                return Some(passed.iter().map(|event| fleeting(event)).chain(events.iter().map(written)).collect());
             }
             if self.silent_since.elapsed() > SILENT {
                 self.silent_since = Instant::now();
@@ -139,6 +144,12 @@ impl Listening {
 fn written(event: &Recorded) -> String {
     let kind = line(event)["kind"].as_str().unwrap_or("event").to_owned();
     format!("id: {}\nevent: {kind}\ndata: {}\n\n", event.seq, event.line)
+}
+
+/// Something that passes: without a number, since nobody can go on from it.
+fn fleeting(event: &Event) -> String {
+    let event = json!(event);
+    format!("event: {}\ndata: {event}\n\n", event["kind"].as_str().unwrap_or("event"))
 }
 
 fn line(event: &Recorded) -> Value {

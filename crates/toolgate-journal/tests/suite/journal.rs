@@ -53,9 +53,15 @@ fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
     world.begin().journal.append(&some_calls()).unwrap();
     let text = fs::read_to_string(world.file("events.jsonl")).unwrap();
     let mut prev = "0".repeat(64);
+    let last_of_an_append = [0, 5];
     for (index, line) in text.lines().enumerate() {
         assert!(line.starts_with(&format!("{{\"seq\":{},\"time\":", index + 1)), "{line}");
-        assert!(line.ends_with(&format!(",\"prev\":\"{prev}\"}}")), "{line}");
+        let end = match line.rsplit_once(",\"seal\":\"") {
+            Some((text, _)) if last_of_an_append.contains(&index) => format!("{text}}}"),
+            None if !last_of_an_append.contains(&index) => line.to_owned(),
+            _ => panic!("the last line of an append is sealed, and no other is: {line}"),
+        };
+        assert!(end.ends_with(&format!(",\"prev\":\"{prev}\"}}")), "{line}");
         prev = Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();
     }
     let head = fs::read_to_string(world.file("events.head")).unwrap();
@@ -166,19 +172,64 @@ fn a_last_line_that_the_disk_lost_in_part_is_set_aside_too() {
 }
 
 #[test]
-fn a_line_that_the_head_does_not_know_yet_is_accepted_when_the_run_is_opened() {
+fn an_append_that_the_head_was_not_told_of_is_vouched_for_by_its_own_seal() {
     let world = World::new();
     let run = world.begin();
     let head = fs::read(world.file("events.head")).unwrap();
     run.journal.append(&some_calls()[..2]).unwrap();
-    fs::write(world.file("events.head"), head).unwrap();
-    assert_eq!(check(&world), Fault::AfterSeal { line: 2 }.into());
-    assert_eq!(
-        Fault::AfterSeal { line: 2 }.to_string(),
-        "Line 2 was added after the last seal, or the program was killed right then."
-    );
+    fs::write(world.file("events.head"), &head).unwrap();
+    assert_eq!(check(&world), ok(3), "the program was killed right then");
     world.reopen();
+    assert_ne!(fs::read(world.file("events.head")).unwrap(), head);
     assert_eq!(check(&world), ok(3));
+}
+
+#[test]
+fn half_an_append_is_set_aside_whole() {
+    let world = World::new();
+    let run = world.begin();
+    let (head, before) = (fs::read(world.file("events.head")).unwrap(), journal_size(&world));
+    run.journal.append(&some_calls()[..2]).unwrap();
+    let bytes = fs::read(world.file("events.jsonl")).unwrap();
+    fs::write(world.file("events.jsonl"), &bytes[..bytes.len() - 10]).unwrap();
+    fs::write(world.file("events.head"), &head).unwrap();
+    assert_eq!(check(&world), Fault::Torn { line: 3 }.into());
+    world.reopen();
+    assert_eq!(fs::read(world.file("events.torn-1")).unwrap(), bytes[before..bytes.len() - 10]);
+    assert_eq!(check(&world), ok(2));
+}
+
+fn journal_size(world: &World) -> usize {
+    fs::read(world.file("events.jsonl")).unwrap().len()
+}
+
+/// A head as it once was, and more than the one append that a kill can have kept from it.
+#[test]
+fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
+    let world = World::new();
+    let run = world.begin();
+    let head = fs::read(world.file("events.head")).unwrap();
+    run.journal.append(&[started(1, "a")]).unwrap();
+    let whole = fs::read_to_string(world.file("events.jsonl")).unwrap();
+    let restore = |journal: &str| {
+        fs::write(world.file("events.jsonl"), journal).unwrap();
+        fs::write(world.file("events.head"), &head).unwrap();
+    };
+    let (line, _) = whole.rsplit_once(",\"seal\":\"").unwrap();
+    let renamed = whole.replace("\"time\":\"2023-11-14T22:13:21Z\"", "\"time\":\"2023-11-14T22:13:29Z\"");
+    assert_ne!(renamed, whole);
+    run.journal.append(&[completed(2, "a")]).unwrap();
+    let twice = fs::read_to_string(world.file("events.jsonl")).unwrap();
+    for (forged, line) in [(format!("{line}}}\n"), 2), (renamed, 2), (twice, 3)] {
+        restore(&forged);
+        let fault = Fault::AfterSeal { line };
+        assert_eq!(check(&world), fault.into());
+        assert!(
+            matches!(refusal(&world, &world.options), JournalError::Damaged { fault: found, .. } if found == fault)
+        );
+    }
+    restore(&whole);
+    assert_eq!(check(&world), ok(2));
 }
 
 /// Going on with a journal that was tampered with would bury the evidence under a fresh seal.

@@ -139,6 +139,28 @@ fn runs_are_listed_by_name_and_nothing_else_is() {
 }
 
 #[test]
+fn a_run_whose_maker_was_killed_before_its_first_event_is_none() {
+    let world = World::new();
+    world.begin();
+    let runs = world.state.path().join("runs");
+    let head = fs::read(runs.join(RUN).join("events.head")).unwrap();
+    let half = |name: &str, files: &[(&str, &[u8])]| {
+        fs::create_dir(runs.join(name)).unwrap();
+        for (file, bytes) in files {
+            fs::write(runs.join(name).join(file), bytes).unwrap();
+        }
+    };
+    world.state.begin_run("started", facts("s"), &world.options).unwrap();
+    half("folder", &[]);
+    half("empty-head", &[("events.head", b"")]);
+    assert_eq!(list_runs(world.state.path()).unwrap(), [RUN, "started"]);
+    // What was there and is gone is still a run, so that `verify` can tell.
+    half("head-of-more", &[("events.head", &head)]);
+    half("no-head", &[("events.jsonl", b"")]);
+    assert_eq!(list_runs(world.state.path()).unwrap(), ["head-of-more", "no-head", RUN, "started"]);
+}
+
+#[test]
 fn a_pending_call_is_kept_whatever_its_id_looks_like() {
     let world = World::new();
     let run = world.begin();

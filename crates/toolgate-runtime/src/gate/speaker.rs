@@ -67,7 +67,7 @@ impl Person for Speaker {
         };
         Box::pin(async move {
             self.record(Happening::QuestionAsked(inquiry.clone()))?;
-            let answered = self.respondent.answer(&inquiry).await;
+            let answered = self.respondent.answer(&self.origin.tool_call_id, &inquiry).await;
             if let Some(Answered { by, .. }) = &answered {
                 self.record(Happening::QuestionAnswered { by: by.clone() })?;
             }

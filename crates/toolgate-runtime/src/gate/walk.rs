@@ -297,7 +297,8 @@ impl<'a> Walk<'a> {
         let settler = Arc::new(Settler {
             changer: Arc::clone(&changer),
             overlay: gate.settings.overlay == Overlay::On,
-            quarantine: gate.settings.quarantine,
+            chooser: Arc::clone(&gate.chooser),
+            roots: gate.changeable_roots(),
             differ: gate.differ.clone(),
         });
         let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {

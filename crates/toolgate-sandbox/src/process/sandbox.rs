@@ -23,7 +23,7 @@ use super::{planning, probe};
 use crate::network::{Relay, Resolver, SystemResolver};
 
 /// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
-const MOST_ATTEMPTS: u32 = 5;
+const MOST_ATTEMPTS: u32 = 20;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone)]

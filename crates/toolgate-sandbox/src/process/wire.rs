@@ -77,8 +77,8 @@ pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno>
     let length = loop {
         let mut parts = [IoSliceMut::new(&mut bytes)];
         match rustix::net::recvmsg(socket, &mut parts, &mut beside, RecvFlags::CMSG_CLOEXEC) {
-            Err(Errno::INTR) => {}
-            Err(Errno::CONNRESET) => return Ok(None),
+            // An end that went away with our last message unread is told of once, before what it said itself.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
             other => break other?.bytes,
         }
     };

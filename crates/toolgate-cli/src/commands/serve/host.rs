@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_contract::{Clock, ErrorCode, ToolError};
-use toolgate_mcp::{Guest, Host, Visitor};
+use toolgate_console::Passing;
+use toolgate_contract::{Clock, ErrorCode, Event, ToolError};
+use toolgate_mcp::{Guest, Host, Present, Visitor};
 use toolgate_policy::Ceiling;
-use toolgate_runtime::{Approver, EventSink, Gate};
+use toolgate_runtime::{EventSink, Gate};
 
 use crate::wiring::{Desk, RunChoice};
 
@@ -37,25 +38,44 @@ impl Host for McpHost {
         &self.ceilings
     }
 
-    fn receive(
-        &self,
-        visitor: &Visitor,
-        approver: Arc<dyn Approver>,
-        sink: Arc<dyn EventSink>,
-    ) -> Result<Guest, ToolError> {
+    fn receive(&self, visitor: &Visitor, present: Present) -> Result<Guest, ToolError> {
         let session = format!("mcp_{}_{}", letters(&visitor.name), self.desk.clock.id().simple());
         let choice = RunChoice { run: None, session, front_end: "mcp" };
         let stay = self.desk.begin(&choice).map_err(|fault| {
             ToolError::new(ErrorCode::IoError, format!("The session can't begin: {fault:#}."))
                 .with_hint("Ask the person to look at the workspace's folder `.toolgate`.")
         })?;
-        let mut session = stay.session.approved_by(approver).watched_by(sink);
+        let Present { approver, respondent, sink } = present;
+        let sink = Arc::new(Shown { client: sink, listeners: self.desk.passing.clone() });
+        let mut session = stay.session.approved_by(approver).answered_by(respondent).watched_by(sink);
         session.ceilings.clone_from(&self.ceilings);
         let run = stay.run;
         Ok(Guest::new(session, move || {
             // The record's end is a courtesy to readers; what happened is in it already.
             let _ = run.end();
         }))
+    }
+}
+
+/// Shows what happens to the client, and to those who listen over HTTP.
+struct Shown {
+    client: Arc<dyn EventSink>,
+    listeners: Passing,
+}
+
+impl EventSink for Shown {
+    fn event(&self, event: &Event) {
+        self.client.event(event);
+        self.listeners.event(event);
+    }
+
+    fn passing(&self, event: &Event) {
+        self.client.passing(event);
+        self.listeners.passing(event);
+    }
+
+    fn is_watched(&self) -> bool {
+        self.client.is_watched() || self.listeners.is_watched()
     }
 }
 

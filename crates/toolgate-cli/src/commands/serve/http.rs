@@ -3,16 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
-use toolgate_console::{Doors, House, Limits, Options, Server, Stay, Token};
+use toolgate_console::{Doors, House, Options, Passing, Server, Stay, Tls, Token};
 use toolgate_contract::{Clock, ErrorCode, ToolError};
 use toolgate_journal::{State, token_at};
 use toolgate_runtime::Gate;
 
+use super::limits::Carries;
 use super::mcp::Mcp;
 use super::stop::stop_on_signal;
+use super::tls::Secrecy;
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
@@ -30,28 +32,22 @@ pub(crate) struct Http {
     /// Another origin whose pages may call this server.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Listen beyond this machine although nothing here encrypts. Put a proxy with TLS before it, or the token and all
-    /// that tools read can be overheard.
-    #[arg(long)]
-    expose_without_tls: bool,
+    #[command(flatten)]
+    secrecy: Secrecy,
+    #[command(flatten)]
+    carries: Carries,
 }
 
 impl Http {
     pub(super) fn run(self, setting: &Setting, mcp: &Mcp) -> Result<Exit> {
-        if !self.listen.ip().is_loopback() && !self.expose_without_tls {
-            bail!(
-                "{} can be reached from other machines, and nothing here encrypts. Listen on 127.0.0.1 behind a proxy \
-                 with TLS, or say `--expose-without-tls`.",
-                self.listen
-            );
-        }
+        let tls = self.secrecy.at(self.listen)?;
         let token_file = setting.place.sources.http_token();
         let token =
             token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
         let desk = Arc::new(Desk::open(&setting.place)?);
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-        let served = runtime.block_on(self.serve(desk, &Token::new(token), setting, &token_file, mcp));
+        let served = runtime.block_on(self.serve(desk, &Token::new(token), tls, setting, mcp));
         runtime.shutdown_background();
         served.map(|()| Exit::Ok)
     }
@@ -60,8 +56,8 @@ impl Http {
         &self,
         desk: Arc<Desk>,
         token: &Token,
+        tls: Option<Tls>,
         setting: &Setting,
-        token_file: &std::path::Path,
         mcp: &Mcp,
     ) -> Result<()> {
         let listener = TcpListener::bind(self.listen).await.with_context(|| {
@@ -71,31 +67,34 @@ impl Http {
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
         let _door = desk.door();
         let stop = stop_on_signal()?;
-        let routes = mcp.routes(Arc::clone(&desk), setting, stop.clone())?;
-        let server = Server::new(desk, token, Options { doors, limits: Limits::default() })?.with_routes(routes);
-        self.announce(address, setting, token_file);
+        let routes = mcp.routes(Arc::clone(&desk), setting, &self.carries, stop.clone())?;
+        let is_encrypted = tls.is_some();
+        let options = Options { doors, limits: self.carries.limits(), tls };
+        let server = Server::new(desk, token, options)?.with_routes(routes);
+        announce(address, is_encrypted, setting);
         server.serve(listener, stop).await;
         Ok(())
     }
+}
 
-    /// Says where it is, on standard error; a program reads one line of JSON from standard output.
-    fn announce(&self, address: SocketAddr, setting: &Setting, token_file: &std::path::Path) {
-        if setting.json {
-            let ready = serde_json::json!({ "listening": format!("http://{address}"), "token_file": token_file });
-            anstream::println!("{ready}");
-            return;
-        }
-        if self.expose_without_tls && !address.ip().is_loopback() {
-            anstream::eprintln!("{} nothing here encrypts; others can listen in.", paint(YELLOW.bold(), "warning:"));
-        }
-        let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
-        anstream::eprintln!("{}", paint(BOLD, format!("Listening on http://{address}")));
-        field("workspace", setting.place.workspace.display().to_string());
-        field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
-        field("routes", format!("http://{address}/openapi.json"));
-        field("MCP", format!("http://{address}/mcp"));
-        field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
+/// Says where it is, on standard error; a program reads one line of JSON from standard output.
+fn announce(address: SocketAddr, is_encrypted: bool, setting: &Setting) {
+    let (token_file, scheme) = (setting.place.sources.http_token(), if is_encrypted { "https" } else { "http" });
+    if setting.json {
+        let ready = serde_json::json!({ "listening": format!("{scheme}://{address}"), "token_file": token_file });
+        anstream::println!("{ready}");
+        return;
     }
+    if !is_encrypted && !address.ip().is_loopback() {
+        anstream::eprintln!("{} nothing here encrypts; others can listen in.", paint(YELLOW.bold(), "warning:"));
+    }
+    let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
+    anstream::eprintln!("{}", paint(BOLD, format!("Listening on {scheme}://{address}")));
+    field("workspace", setting.place.workspace.display().to_string());
+    field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
+    field("routes", format!("{scheme}://{address}/openapi.json"));
+    field("MCP", format!("{scheme}://{address}/mcp"));
+    field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
 }
 
 impl House for Desk {
@@ -122,12 +121,16 @@ impl House for Desk {
     fn begin(&self, session: &str) -> Result<Stay, ToolError> {
         let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
         match self.begin(&choice) {
-            Ok(stay) => Ok(Stay { session: stay.session, run: stay.run }),
+            Ok(stay) => Ok(Stay { session: stay.session.watched_by(Arc::new(self.passing.clone())), run: stay.run }),
             Err(fault) => Err(match fault.downcast::<toolgate_journal::JournalError>() {
                 Ok(fault) => fault.into(),
                 Err(fault) => ToolError::new(ErrorCode::IoError, format!("The session can't begin: {fault:#}.")),
             }),
         }
+    }
+
+    fn passing(&self) -> &Passing {
+        &self.passing
     }
 
     fn finish(&self) {

@@ -10,6 +10,7 @@ use toolgate_contract::CancellationToken;
 use toolgate_mcp::{Options, Server};
 
 use super::host::McpHost;
+use super::limits::Carries;
 use super::stop::stop_on_signal;
 use super::{budget, loopback};
 use crate::commands::Setting;
@@ -60,8 +61,19 @@ impl Mcp {
 
 impl Mcp {
     /// The endpoint `/mcp` for a server that has a door of its own, until that is told to stop.
-    pub(super) fn routes(&self, desk: Arc<Desk>, setting: &Setting, stop: CancellationToken) -> Result<Router> {
-        let options = Options { is_behind_door: true, ..Options::default() };
+    pub(super) fn routes(
+        &self,
+        desk: Arc<Desk>,
+        setting: &Setting,
+        carries: &Carries,
+        stop: CancellationToken,
+    ) -> Result<Router> {
+        let options = Options {
+            most_bytes: carries.max_body_bytes,
+            most_underway: carries.max_calls_per_session,
+            is_behind_door: true,
+            ..Options::default()
+        };
         let server = Server::new(self.host(desk, setting)?, options)?;
         let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
         stop_with(&server, stop);

@@ -107,7 +107,7 @@ fn beyond_this_machine_only_when_it_is_said_so() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let said = world.run(&["serve", "--listen", address]);
         assert_eq!(said.code, 2, "{said:?}");
-        assert!(said.err.contains("--expose-without-tls"), "{said:?}");
+        assert!(said.err.contains("--tls-cert") && said.err.contains("--expose-without-tls"), "{said:?}");
     }
 }
 

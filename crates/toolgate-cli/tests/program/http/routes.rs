@@ -132,6 +132,34 @@ fn events_come_live_and_go_on_where_a_client_was_cut_off() {
 }
 
 #[test]
+fn what_a_command_writes_is_heard_while_it_runs() {
+    let server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let path = format!("/v1/runs/{}/events", session["run"].as_str().unwrap());
+    let mut listener = server.owner();
+    listener.send("GET", &path, &[("Accept", "text/event-stream")], None);
+    assert_eq!(listener.receive_head().unwrap().status, 200);
+    let command = "echo half way there; sleep 61.9182";
+    client.send("POST", "/v1/calls", &[], Some(&json!({ "name": "shell", "args": { "command": command } })));
+    let mut seen = String::new();
+    let mut hear = |words: &str| {
+        while !seen.contains(words) {
+            seen += &String::from_utf8(listener.chunk().expect("the stream goes on")).unwrap();
+        }
+        seen.clone()
+    };
+    let heard = hear("event: process.output\ndata: ");
+    assert!(!heard.contains("tool_call.completed"), "{heard}");
+    let piece = heard.split("event: process.output\ndata: ").nth(1).unwrap().lines().next().unwrap();
+    let piece: Value = serde_json::from_str(piece).unwrap();
+    assert_eq!((&piece["text"], &piece["run"]), (&json!("half way there\n"), &session["run"]), "{piece}");
+    client.leave();
+    hear("event: tool_call.failed");
+    let recorded = server.events(session["run"].as_str().unwrap());
+    assert!(recorded.iter().all(|event| event["kind"] != "process.output"), "it passes, and is never on record");
+}
+
+#[test]
 fn artifacts_come_whole_or_in_part() {
     let long: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
     let server = Server::start_in(crate::world::World::new().file("long.txt", &long), &[]);

@@ -24,12 +24,16 @@ impl Server {
     }
 
     pub(crate) fn start_in(world: World, more: &[&str]) -> Self {
-        let args = ["--json", "serve", "--listen", "127.0.0.1:0"];
+        Self::start_at("127.0.0.1:0", world, more)
+    }
+
+    pub(crate) fn start_at(address: &str, world: World, more: &[&str]) -> Self {
+        let args = ["--json", "serve", "--listen", address];
         let mut child = world.command(PROGRAM).args(args).args(more).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
-        let address = ready["listening"].as_str().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
+        let address = ready["listening"].as_str().unwrap().split_once("://").unwrap().1.parse().unwrap();
         let token = std::fs::read_to_string(Path::new(ready["token_file"].as_str().unwrap())).unwrap();
         Self { world, address, token: token.trim().to_owned(), child }
     }

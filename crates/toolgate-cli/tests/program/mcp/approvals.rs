@@ -22,12 +22,17 @@ fn error_code(result: &Value) -> &str {
     result["_meta"]["toolgate/error"]["code"].as_str().unwrap_or_default()
 }
 
-/// The kinds of the events of the last run.
+/// The kinds of the events of all runs.
 fn trail(world: &World) -> Vec<String> {
-    let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
-    let kind = |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"]["kind"].as_str().map(str::to_owned);
-    let flat = |line: &str| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().map(str::to_owned);
-    events.lines().filter_map(|line| kind(line).or_else(|| flat(line))).collect()
+    let kind = |line: &str| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned();
+    let runs = std::fs::read_dir(world.workspace().join(".toolgate/runs")).unwrap();
+    let events = runs.map(|run| std::fs::read_to_string(run.unwrap().path().join("events.jsonl")).unwrap());
+    events.flat_map(|events| events.lines().map(kind).collect::<Vec<_>>()).collect()
+}
+
+/// How many states were refused, by the record.
+fn refusals(world: &World) -> usize {
+    trail(world).iter().filter(|kind| *kind == "request.refused").count()
 }
 
 /// A world in which changes of files are asked about.
@@ -149,6 +154,8 @@ fn without_a_handshake_the_question_is_part_of_the_result() {
     assert!(done.get("isError").is_none() && world.read("hello.txt") == "hello\nmoon\n", "{done}");
     let replayed = talk.fault("tools/call", again);
     assert!(replayed["message"].as_str().unwrap().contains("used before"), "{replayed}");
+    talk.end();
+    assert_eq!(refusals(&world), 1, "that is on record");
 }
 
 #[test]
@@ -174,7 +181,7 @@ fn a_state_is_good_for_its_own_call_in_its_own_session() {
     assert!(world.workspace().join("b.txt").exists() && world.workspace().join("hello.txt").exists());
     talk.end();
     stranger.end();
-    assert!(trail(&world).iter().any(|kind| kind == "request.refused"), "a refused state is on record");
+    assert_eq!(refusals(&world), 4, "each is on record");
 }
 
 #[test]

@@ -52,24 +52,31 @@ attack! {
     }
 }
 
+struct SetWhenDropped<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 attack! {
     fn sockets_that_come_and_go_do_not_stop_commands(scene) {
         let stop = std::sync::atomic::AtomicBool::new(false);
+        // Many at a time, so that some are always gone between the look and the mount.
+        let bind = |number: usize| {
+            let path = scene.path(&format!("outside/{number}.sock"));
+            (UnixListener::bind(&path).unwrap(), path)
+        };
         std::thread::scope(|threads| {
             threads.spawn(|| {
-                for number in 0.. {
-                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
-                        break;
-                    }
-                    let path = scene.path(&format!("outside/{number}.sock"));
-                    let listener = UnixListener::bind(&path).unwrap();
-                    std::thread::sleep(std::time::Duration::from_millis(1));
-                    std::fs::remove_file(&path).unwrap();
-                    drop(listener);
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let bound: Vec<_> = (0..100).map(bind).collect();
+                    bound.iter().for_each(|(_, path)| std::fs::remove_file(path).unwrap());
                 }
             });
-            let outcomes: Vec<_> = (0..30).map(|_| scene.inside("echo well")).collect();
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            let _stop = SetWhenDropped(&stop);
+            let outcomes: Vec<_> = (0..10).map(|_| scene.inside("echo well")).collect();
             assert!(outcomes.iter().all(|outcome| outcome.output == "well\n"), "{outcomes:?}");
         });
     }

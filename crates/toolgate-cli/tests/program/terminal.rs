@@ -1,0 +1,86 @@
+//! Questions on a real terminal: what the person sees, what a key does, and that a question goes away when somebody else
+//! has answered it.
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::world::{PROGRAM, Said, World};
+
+/// Plays the person at the terminal.
+const PERSON: &str = include_str!("terminal/person.py");
+
+/// Runs the program on a terminal, with a person who follows this script.
+fn on_a_terminal(world: &World, script: &[&str], args: &[&str]) -> Said {
+    let mut command = world.command("python3");
+    command.args(["-c", PERSON, &script.join("\n"), PROGRAM]).args(args).env("toolgate", PROGRAM).env("TERM", "dumb");
+    Said::from(command.output().unwrap())
+}
+
+/// A call with nobody at its own terminal, which waits at the desk.
+fn call_that_waits(world: &World) -> Child {
+    world.put(&world.user_config(), "[approvals]\nwait_seconds = 600\n");
+    let args = ["--json", "call", "delete", r#"{"path":"hello.txt"}"#];
+    let call = world.command(PROGRAM).args(args).stdout(Stdio::piped()).spawn().unwrap();
+    while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    call
+}
+
+fn end(mut call: Child) -> Value {
+    let mut out = String::new();
+    call.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    call.wait().unwrap();
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn what_waits_is_answered_one_letter_each() {
+    let world = World::new();
+    let call = call_that_waits(&world);
+    let script = ["wait May this run? delete", "wait [n] no", "wait Your answer:", "type x", "wait one of the letters"];
+    let said = on_a_terminal(&world, &[&script[..], &["type y", "wait Approved ask_"]].concat(), &["approvals"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let reply = end(call);
+    assert_eq!(reply["ok"], true, "{reply}");
+    assert!(!world.workspace().join("hello.txt").exists());
+    let said = on_a_terminal(&world, &["wait Nothing waits for an answer."], &["approvals"]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn a_no_is_told_to_the_model_with_its_reason() {
+    let world = World::new();
+    let call = call_that_waits(&world);
+    let script = ["wait Your answer:", "type n", "wait Why not?", "type we need it", "wait Denied ask_"];
+    let said = on_a_terminal(&world, &script, &["approvals"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let reply = end(call);
+    assert_eq!(reply["error"]["code"], "approval_denied", "{reply}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("we need it"), "{reply}");
+}
+
+#[test]
+fn a_question_goes_away_when_somebody_else_has_answered_it() {
+    let world = World::new();
+    let elsewhere = r#"run "$toolgate" approvals approve last"#;
+    let script = ["wait May this run? delete", "wait Your answer:", elsewhere, "wait (no longer needed"];
+    let said = on_a_terminal(&world, &script, &["call", "delete", r#"{"path":"hello.txt"}"#]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!world.workspace().join("hello.txt").exists(), "the other's yes counts");
+}
+
+#[test]
+fn who_answers_what_was_answered_already_is_told_so() {
+    let world = World::new();
+    let call = call_that_waits(&world);
+    let elsewhere = r#"run "$toolgate" approvals deny last"#;
+    let script = ["wait Your answer:", elsewhere, "type y"];
+    let said = on_a_terminal(&world, &script, &["approvals"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(end(call)["error"]["code"], "approval_denied", "the first answer counts");
+    assert!(world.workspace().join("hello.txt").exists());
+}

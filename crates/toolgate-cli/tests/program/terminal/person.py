@@ -1,0 +1,36 @@
+# Runs a program on a terminal of its own and plays the person before it: waits for words, says lines, as told by pairs of
+# arguments. `wait WORDS` reads up to these words, `type LINE` types a line, `run COMMAND` runs a command elsewhere.
+import os, pty, select, subprocess, sys
+
+script, program = sys.argv[1].split("\n"), sys.argv[2:]
+ours, theirs = pty.openpty()
+person = subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+os.close(theirs)
+seen = ""
+
+
+def more():
+    if not select.select([ours], [], [], 100)[0]:
+        return ""
+    try:
+        return os.read(ours, 4096).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+for line in script:
+    verb, _, words = line.partition(" ")
+    if verb == "type":
+        os.write(ours, words.encode() + b"\r")
+    elif verb == "run":
+        subprocess.run(words, shell=True, check=True)
+    else:
+        while words not in seen:
+            piece = more()
+            if not piece:
+                sys.exit(f"waited in vain for `{words}`: {seen}")
+            seen += piece
+        seen = seen.split(words, 1)[1]
+while piece := more():
+    seen += piece
+sys.exit(person.wait(100))
