@@ -107,9 +107,9 @@ pub(crate) struct Desk {
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
+    pub(crate) stores: Stores,
     /// What passes in the sessions of a server, for those who listen over HTTP.
     pub(crate) passing: Passing,
-    pub(crate) stores: Stores,
     facts: RunFacts,
     options: RunOptions,
     doors: PathBuf,

@@ -166,7 +166,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 19);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 21);
     }
 
     /// What a request may hold is said to the last field, since the server refuses every other.
