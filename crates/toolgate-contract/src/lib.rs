@@ -22,6 +22,7 @@ mod person;
 mod place;
 mod process;
 mod process_table;
+mod reach;
 mod reply;
 mod right;
 mod skill;
