@@ -3,6 +3,7 @@
 mod approver;
 mod event;
 mod live;
+mod question;
 mod reply;
 mod reporter;
 mod respondent;
@@ -19,7 +20,7 @@ pub(crate) use event::event_line;
 pub(crate) use live::Board;
 pub(crate) use reply::show_reply;
 pub(crate) use reporter::{JsonReporter, Manner, Reporter, Waiting};
-pub(crate) use respondent::TerminalRespondent;
+pub(crate) use respondent::{TerminalRespondent, inquire_here, show_inquiry};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::Table;
 pub(crate) use tree::show_tree;

@@ -115,6 +115,9 @@ pub(crate) struct Desk {
     doors: PathBuf,
 }
 
+/// The front end that makes one call and ends with it.
+pub(crate) const CLI: &str = "cli";
+
 /// Which run and session a client's calls belong to.
 pub(crate) struct RunChoice {
     /// An earlier run to go on with; a new one otherwise.
@@ -169,6 +172,7 @@ impl Desk {
         let differ: Arc<dyn Differ> = Arc::new(Diffs);
         let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
         let redactor = Redactor::new(secrets);
+        let fetched = toolgate_web::Limits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents)
             .with_differ(differ)
@@ -177,7 +181,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
-            .with_web(Arc::new(WebClient::new(toolgate_web::Limits::default())?))
+            .with_web(Arc::new(WebClient::new(fetched)?))
             .with_replay(place.replay());
         gate.mend(&options)?;
         let (passing, doors) = (Passing::default(), place.sources.doors());
@@ -217,10 +221,15 @@ impl Desk {
         Ok(Stay { session, run })
     }
 
-    /// Lets the user attach to the processes of all sessions, as long as this is held. None where no socket can be made;
-    /// nothing else depends on it.
-    pub(crate) fn door(&self) -> Option<Door> {
-        Door::open(&self.doors, self.gate.rosters()).ok()
+    /// Lets the user attach to the processes of all sessions while this work goes on. Nothing else depends on it, so it is
+    /// no fault where no socket can be made.
+    pub(crate) async fn with_door<T>(&self, work: impl Future<Output = T>) -> T {
+        let door = Door::open(&self.doors, self.gate.rosters());
+        let done = work.await;
+        if let Ok(door) = door {
+            door.close().await;
+        }
+        done
     }
 
     /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.

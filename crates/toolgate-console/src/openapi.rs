@@ -96,6 +96,8 @@ fn of_approvals_and_output(table: &mut Table<'_>) {
     table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::Approvals>();
     table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::Approval>();
     table.add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204).takes::<shapes::Given>();
+    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<shapes::Questions>();
+    table.add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204).takes::<shapes::Words>();
     table
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
         .asks::<shapes::Whose>()
@@ -164,7 +166,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 17);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 21);
     }
 
     /// What a request may hold is said to the last field, since the server refuses every other.
@@ -182,6 +184,6 @@ mod tests {
             assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
             seen += 1;
         }
-        assert_eq!(seen, 4);
+        assert_eq!(seen, 5);
     }
 }

@@ -32,6 +32,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// What a session's processes may use.
     pub processes: ProcessesConfig,
+    /// How much `fetch` takes.
+    pub fetch: FetchConfig,
     /// How the record is kept.
     pub audit: Audit,
     /// How much is kept for undo.
@@ -294,6 +296,14 @@ pub struct ProcessesConfig {
     pub output_bytes: Option<u64>,
 }
 
+/// `[fetch]`: how much is taken from the web.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FetchConfig {
+    /// Bytes of an answer, unpacked, 10 MiB if left out; the rest of a longer one is left where it is.
+    pub body_bytes: Option<u64>,
+}
+
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -392,6 +402,8 @@ struct File {
     #[serde(default)]
     processes: ProcessesConfig,
     #[serde(default)]
+    fetch: FetchConfig,
+    #[serde(default)]
     audit: Audit,
     #[serde(default)]
     undo: UndoConfig,
@@ -423,6 +435,7 @@ impl Config {
             roots: file.roots,
             limits: file.limits,
             processes: file.processes,
+            fetch: file.fetch,
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,

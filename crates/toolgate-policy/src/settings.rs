@@ -28,6 +28,8 @@ pub struct Settings {
     stated_timeouts: (bool, BTreeSet<String>),
     /// How many processes a session may have, how long and how talkative.
     pub processes: ProcessLimits,
+    /// Bytes of an answer that `fetch` takes.
+    pub fetch_bytes: u64,
     /// When an event counts as written.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
@@ -98,6 +100,9 @@ impl Default for Limits {
     }
 }
 
+/// What is taken of an answer from the web where no layer says otherwise: 10 MiB.
+const USUAL_FETCH: u64 = 10 << 20;
+
 /// What is kept for undo where no layer says otherwise: 1 GiB.
 const USUAL_UNDO_QUOTA: u64 = 1 << 30;
 
@@ -129,6 +134,7 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
             .collect(),
         stated_timeouts: (states_timeout(None), timed),
         processes: merge_processes(layers, warnings),
+        fetch_bytes: narrowed(layers, "body_bytes", USUAL_FETCH, |config| config.fetch.body_bytes, warnings),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
@@ -248,7 +254,12 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
             }
         }
         let ProcessesConfig { most, timeout_seconds, output_bytes } = input.config.processes;
-        let fields = [("most", most), ("timeout_seconds", timeout_seconds), ("output_bytes", output_bytes)];
+        let fields = [
+            ("most", most),
+            ("timeout_seconds", timeout_seconds),
+            ("output_bytes", output_bytes),
+            ("body_bytes", input.config.fetch.body_bytes),
+        ];
         if let Some((field, _)) = fields.into_iter().find(|(_, value)| *value == Some(0)) {
             return Err(zero(field, input));
         }
@@ -489,6 +500,17 @@ mod tests {
             let (merged, warnings) = settings(vec![untrusted(&quota(bytes))]);
             assert_eq!((merged.undo_quota_bytes, warnings.len()), (1 << 30, 1), "{warnings:?}");
         }
+    }
+
+    #[test]
+    fn how_much_is_fetched_can_be_raised_by_whoever_may_and_lowered_by_everybody() {
+        let body = |bytes: u64| format!("[fetch]\nbody_bytes = {bytes}");
+        assert_eq!(settings(vec![]).0.fetch_bytes, 10 << 20);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &body(1 << 30)), untrusted(&body(900))]);
+        assert_eq!((merged.fetch_bytes, warnings.len()), (900, 0), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&body(1 << 30))]);
+        assert_eq!((merged.fetch_bytes, warnings.len()), (10 << 20, 1), "{warnings:?}");
+        assert!(crate::compile(vec![layer(Layer::User, &body(0))]).is_err());
     }
 
     #[test]

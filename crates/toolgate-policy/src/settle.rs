@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn a_plain_allowed_call_names_the_baseline_and_nothing_else() {
         let verdict = judge(&policy(""), &[Effect::read("a"), Effect::read("b"), Effect::write("c")]);
-        assert_eq!(told(&verdict), ("preset workspace: allow fs.read".into(), vec![], vec![]));
-        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows reading files.");
+        assert_eq!(told(&verdict), ("preset workspace: allow fs.write".into(), vec![], vec![]));
+        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows changing files.");
         assert_eq!(told(&judge(&policy(""), &[])).0, "preset workspace");
     }
 

@@ -8,7 +8,7 @@ use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::{Bounds, Ceiling};
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, AtDesk, Desk, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
 use crate::processes::Roster;
 use crate::skills::ActiveSkills;
@@ -75,6 +75,8 @@ pub struct Session {
     pub processes: Arc<Roster>,
     /// Agents that calls may set to work; none where no agent is at work.
     pub agents: Option<Arc<dyn Agents>>,
+    /// Whether the session ends with its one call: then a command is waited for until it ends.
+    pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
     bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
@@ -101,6 +103,7 @@ impl Session {
             turn: None,
             processes: Arc::default(),
             agents: None,
+            waits: false,
             skills: Arc::default(),
             grants: Arc::default(),
             bounds: Arc::default(),
@@ -125,6 +128,13 @@ impl Session {
     #[must_use]
     pub fn with_desk(mut self, desk: Desk) -> Self {
         self.desk = Some(desk);
+        self
+    }
+
+    /// The same session, for a single call whose end is waited for.
+    #[must_use]
+    pub fn waiting(mut self) -> Self {
+        self.waits = true;
         self
     }
 
@@ -165,6 +175,15 @@ impl Session {
         match &self.desk {
             None => self.approver.ask(request).await,
             Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
+    }
+
+    /// Whoever answers the agent's own questions: in the front end's own way, and at the desk.
+    pub(crate) fn answering(&self) -> Arc<dyn Respondent> {
+        let own = Arc::clone(&self.respondent);
+        match self.desk.clone() {
+            None => own,
+            Some(desk) => Arc::new(AtDesk { own, desk, run: self.run.clone(), session: self.id.clone() }),
         }
     }
 

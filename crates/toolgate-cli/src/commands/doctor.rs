@@ -6,8 +6,8 @@ use serde::Serialize;
 use toolgate_contract::{Guarantee, Holding};
 use toolgate_journal::RunFilter;
 use toolgate_policy::Compiled;
-use toolgate_sandbox::process::{Options, Sandbox};
-use toolgate_sandbox::{OpenWay, Roots};
+use toolgate_sandbox::process::{Options, Profile, Sandbox, Tier};
+use toolgate_sandbox::{OpenWay, Roots, try_list};
 
 use super::{Setting, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
@@ -152,7 +152,21 @@ fn commands(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
             Holding::NotHeld => broken(name, report.reason, UNCONFINED),
         });
     }
+    checks.push(list_of_hosts(enforcement.tier, &profile)?);
     Ok(checks)
+}
+
+/// Whether commands can be let through to single hosts: found out by letting one through to one.
+fn list_of_hosts(tier: Tier, profile: &Profile) -> Result<Check> {
+    const NAME: &str = "  list of hosts";
+    if tier != Tier::Namespaces {
+        let found = format!("{} can't hold one; commands reach no host at all", tier.name());
+        return Ok(partly(NAME, found, UNCONFINED));
+    }
+    Ok(match block_on(try_list(profile))? {
+        Ok(()) => held(NAME, "a host on it was reached, and one that isn't was refused by name"),
+        Err(why) => broken(NAME, why, "Check that /etc/nsswitch.conf looks hosts up by `dns`."),
+    })
 }
 
 /// What helps where a kernel or a container withholds the means.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use toolgate_contract::{
@@ -174,6 +175,11 @@ impl Workshop {
     pub(super) fn beyond_quota(&self, changes: &[Change]) -> usize {
         let is_lost = |state: &FileState| !has_no_bytes(state) && !self.contents.has(state);
         changes.iter().filter(|change| change.before.as_ref().is_some_and(is_lost)).count()
+    }
+
+    /// A folder in the run for scripts of one skill alone.
+    pub(crate) fn own_folder(&self, run: &str, name: &str) -> Result<PathBuf, ToolError> {
+        Ok(self.state.own_folder(run, name)?)
     }
 
     /// Moves what isn't put in place to where a person can look at it.

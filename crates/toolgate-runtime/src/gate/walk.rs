@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
-            respondent: Arc::clone(&session.respondent),
+            respondent: session.answering(),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
             origin: Arc::clone(&self.origin),
@@ -316,6 +316,7 @@ impl<'a> Walk<'a> {
             web: gate.web.clone(),
             border: self.border(),
             agents: session.agents.clone(),
+            waits: session.waits,
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
@@ -371,6 +372,8 @@ impl<'a> Walk<'a> {
             veil: Arc::clone(&self.gate.veil),
             settings: Arc::clone(&self.gate.settings),
             active: Arc::clone(&self.session.skills),
+            workshop: self.gate.workshop.clone(),
+            run: self.session.run.clone(),
         }
     }
 

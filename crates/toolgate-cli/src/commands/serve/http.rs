@@ -65,14 +65,13 @@ impl Http {
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
-        let _door = desk.door();
         let stop = stop_on_signal()?;
         let routes = mcp.routes(Arc::clone(&desk), setting, &self.carries, stop.clone())?;
         let is_encrypted = tls.is_some();
         let options = Options { doors, limits: self.carries.limits(), tls };
-        let server = Server::new(desk, token, options)?.with_routes(routes);
+        let server = Server::new(Arc::clone(&desk) as _, token, options)?.with_routes(routes);
         announce(address, is_encrypted, setting);
-        server.serve(listener, stop).await;
+        desk.with_door(server.serve(listener, stop)).await;
         Ok(())
     }
 }
