@@ -62,9 +62,8 @@ fn record(workspace: &Path) -> String {
 fn of_turn(turn: u64) -> [(Option<String>, Value); 5] {
     let call = Some(format!("call_{turn:032}"));
     let path = json!({ "kind": "read", "path": "src/lib.rs" });
-    let rule = json!({ "rule": "preset workspace: allow fs.read", "layer": "builtin" });
-    let reason = "The preset `workspace` allows reading files.";
-    let finding = json!({ "decision": "allow", "effect": path, "name": rule, "reason": reason });
+    let finding = json!({ "decision": "allow", "effect": path, "rule": "preset workspace: allow fs.read",
+        "layer": "builtin", "reason": "The preset `workspace` allows reading files." });
     let payload = json!({ "content": "fn ordinary() {}\n".repeat(10), "start_line": 1, "end_line": 10 });
     let tokens = json!({ "input": 1000, "output": 100 });
     [
