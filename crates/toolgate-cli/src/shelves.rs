@@ -23,6 +23,7 @@ pub(crate) fn shelves(place: &Place, files: &Arc<dyn Files>) -> Result<Vec<Skill
             files: Arc::clone(files),
             place: Spot::in_workspace(path),
             path: path.into(),
+            folder: place.workspace.join(path),
             is_veiled,
         }));
     }
@@ -34,7 +35,13 @@ pub(crate) fn shelves(place: &Place, files: &Arc<dyn Files>) -> Result<Vec<Skill
 
 /// A folder of the user's; none when there is none.
 fn at_home(folder: &Path) -> Option<SkillShelf> {
-    let files: Arc<dyn Files> = Arc::new(Roots::open(folder).ok()?);
-    let path = folder.display().to_string();
-    Some(SkillShelf { shelf: Shelf::User, files, place: Spot::in_workspace(""), path, is_veiled: false })
+    let roots = Roots::open(folder).ok()?;
+    Some(SkillShelf {
+        shelf: Shelf::User,
+        place: Spot::in_workspace(""),
+        path: folder.display().to_string(),
+        folder: roots.workspace().to_owned(),
+        files: Arc::new(roots),
+        is_veiled: false,
+    })
 }

@@ -95,10 +95,15 @@ pub(crate) fn decision(decision: Decision) -> String {
     paint(style.bold(), decision)
 }
 
-/// A verdict as one word in its colour: `allow-confined` is an allow that only a sandbox makes good.
+/// A verdict as one word in its colour.
 pub(crate) fn verdict_word(verdict: &Verdict) -> String {
-    match verdict.decision {
-        Decision::Allow if verdict.confined => paint(GREEN.bold(), "allow-confined"),
+    decision_word(verdict.decision, verdict.confined)
+}
+
+/// The same: `allow-confined` is an allow that only a sandbox makes good.
+fn decision_word(decided: Decision, confined: bool) -> String {
+    match decided {
+        Decision::Allow if confined => paint(GREEN.bold(), "allow-confined"),
         other => decision(other),
     }
 }

@@ -27,6 +27,15 @@ pub enum Effect {
         /// As the caller wrote it.
         path: String,
     },
+    /// Gives a place what Toolgate itself keeps of it and has looked at: what it was before a change that the record
+    /// proves, what a person lets out of quarantine, or what git makes of a new repository. It means the place itself, never
+    /// where a link there leads, and nothing beneath it.
+    Restore {
+        /// As the caller would write it.
+        path: String,
+        /// Whether something comes there, or goes.
+        access: Access,
+    },
     /// Runs a command. What the command touches is for policy to read out of it.
     Run {
         /// The command line.
@@ -132,6 +141,7 @@ impl Effect {
             Self::Read { path } => Some((Access::Read, path)),
             Self::Write { path } => Some((Access::Write, path)),
             Self::Delete { path } => Some((Access::Delete, path)),
+            Self::Restore { path, access } => Some((*access, path)),
             _ => None,
         }
     }
@@ -139,9 +149,9 @@ impl Effect {
     /// The permission that this effect needs.
     pub fn permission(&self) -> Permission {
         match self {
-            Self::Read { .. } => Permission::FsRead,
-            Self::Write { .. } => Permission::FsWrite,
-            Self::Delete { .. } => Permission::FsDelete,
+            Self::Read { .. } | Self::Restore { access: Access::Read, .. } => Permission::FsRead,
+            Self::Write { .. } | Self::Restore { access: Access::Write, .. } => Permission::FsWrite,
+            Self::Delete { .. } | Self::Restore { access: Access::Delete, .. } => Permission::FsDelete,
             Self::Run { .. } | Self::Attend { .. } | Self::Feed { .. } => Permission::ProcExec,
             Self::Connect { .. } => Permission::NetConnect,
             Self::Unsandboxed { .. } => Permission::Unsandboxed,
@@ -158,6 +168,8 @@ impl fmt::Display for Effect {
             Self::Read { path } => write!(f, "read {path}"),
             Self::Write { path } => write!(f, "write {path}"),
             Self::Delete { path } => write!(f, "delete {path}"),
+            Self::Restore { path, access: Access::Delete } => write!(f, "take {path} back"),
+            Self::Restore { path, .. } => write!(f, "restore {path}"),
             Self::Run { command, workdir } if workdir.is_empty() || workdir == "." => write!(f, "run {command}"),
             Self::Run { command, workdir } => write!(f, "run {command} (in {workdir})"),
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),

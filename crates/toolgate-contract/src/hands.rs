@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
+use crate::reach::Reach;
 use crate::{
     Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Border, Change, Changes, Content, Denial,
     Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing,
-    Notes, Order, Person, Place, ProcessTable, Seen, SessionProcess, Settled, SkillFolder, Skills, Source, Step,
-    Stream, Streams, ToolError, Visitors, WalkOptions, Walked, Web, WebRequest, WebResponse, out_of_bounds,
+    Notes, Order, Person, Place, ProcessTable, Script, Seen, SessionProcess, Settled, SkillFolder, Skills, Source,
+    Step, Stream, Streams, ToolError, Visitors, WalkOptions, Walked, Web, WebRequest, WebResponse, out_of_bounds,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -186,6 +187,8 @@ pub struct Means {
     pub border: Option<Arc<dyn Border>>,
     /// Agents that the call may set to work; none where there is no agent.
     pub agents: Option<Arc<dyn Agents>>,
+    /// Whether the caller ends with its call, so that nobody would come back for what goes on.
+    pub waits: bool,
     /// The call that these are for.
     pub tool_call_id: String,
     /// Stops the call.
@@ -196,6 +199,7 @@ pub struct Means {
 #[derive(Clone)]
 pub struct Hands {
     granted: Arc<[Located]>,
+    reach: Arc<Reach>,
     means: Means,
     tally: Arc<Mutex<Tally>>,
 }
@@ -203,7 +207,8 @@ pub struct Hands {
 impl Hands {
     /// Hands that can do what `granted` says, through these means.
     pub fn new(granted: impl Into<Arc<[Located]>>, means: Means) -> Self {
-        Self { granted: granted.into(), means, tally: Arc::default() }
+        let granted: Arc<[Located]> = granted.into();
+        Self { reach: Arc::new(Reach::of(&granted)), granted, means, tally: Arc::default() }
     }
 
     /// Opens the file at a declared path.
@@ -310,6 +315,11 @@ impl Hands {
     /// The run that the call belongs to.
     pub fn run(&self) -> &str {
         self.means.changes.run()
+    }
+
+    /// The call itself.
+    pub fn call(&self) -> &str {
+        &self.means.tool_call_id
     }
 
     /// What is at a place that is at or beneath a declared one; none when nothing is.
@@ -433,21 +443,41 @@ impl Hands {
         landing: Landing,
         longest: Duration,
     ) -> Result<Attached, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let workdir = self.declared(Access::Read, workdir)?;
+        let order = Order { workdir, streams, landing, ..self.order(command).await? };
+        self.begin(order, longest).await
+    }
+
+    /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a folder of
+    /// its own, and ends with the call, or after `longest`.
+    pub async fn start_script(&self, script: Script, longest: Duration) -> Result<Attached, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == script.skill);
+        self.need(is_it, "use that skill")?;
+        let order = self.order(&script.line()).await?;
+        let program = self.blocking(move |hands| hands.means.skills.program(&script)).await?;
+        self.begin(Order { program: Some(program), ..order }, longest).await
+    }
+
+    /// A declared command, with all that was decided about it.
+    async fn order(&self, command: &str) -> Result<Order, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
         let (hidden, protected) =
             self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        let order = Order {
+        Ok(Order {
             command: command.to_owned(),
-            workdir,
+            program: None,
+            workdir: Place::in_workspace(""),
             hidden,
             protected,
-            streams,
-            landing,
+            streams: Streams::default(),
+            landing: Landing::default(),
             writable: self.writable(),
             unsandboxed: self.is_unsandboxed(command),
             border: self.means.border.clone(),
-        };
+        })
+    }
+
+    async fn begin(&self, order: Order, longest: Duration) -> Result<Attached, ToolError> {
         let process = Attached::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
             let facts = process.process().facts();
@@ -466,6 +496,11 @@ impl Hands {
     fn is_unsandboxed(&self, command: &str) -> bool {
         let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
         self.granted.iter().any(|located| is_it(&located.effect))
+    }
+
+    /// Whether the caller wants to wait for the end, however long that takes: nobody would come back for what goes on.
+    pub fn waits(&self) -> bool {
+        self.means.waits
     }
 
     /// How long a process may go on without its call.
@@ -567,23 +602,16 @@ impl Hands {
 
     /// The real place of a path that was declared word for word.
     fn declared(&self, access: Access, path: &str) -> Result<Place, ToolError> {
-        self.granted
-            .iter()
-            .find(|located| located.effect.path() == Some((access, path)))
-            .and_then(|located| located.real.clone())
-            .ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
+        self.reach.declared(access, path).cloned().ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
     }
 
-    /// Refuses a place that no declared effect covers, or that policy hides.
+    /// Refuses a place that no declared effect covers, or that policy hides unless it is restored.
     fn reach(&self, access: Access, place: &Place) -> Result<(), ToolError> {
-        let covered = self.granted.iter().any(|located| {
-            located.effect.path().is_some_and(|(granted, _)| granted == access)
-                && located.real.as_ref().is_some_and(|real| real.covers(place))
-        });
-        if !covered {
+        let is_restored = self.reach.restores(access, place);
+        if !is_restored && !self.reach.covers(access, place) {
             return Err(undeclared(&format!("{access:?} `{}`", place.path)));
         }
-        if self.means.veil.hides(access, place) {
+        if !is_restored && self.means.veil.hides(access, place) {
             return Err(ToolError::new(
                 ErrorCode::SensitivePath,
                 format!("`{}` is hidden from tools by policy.", place.path),

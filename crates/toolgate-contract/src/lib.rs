@@ -22,6 +22,8 @@ mod person;
 mod place;
 mod process;
 mod process_table;
+mod quote;
+mod reach;
 mod reply;
 mod right;
 mod skill;
@@ -48,14 +50,15 @@ pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
 pub use process::{
-    Controls, Landing, Order, Output, Process, Processes, Signal, Stream, Streams, TerminalSize, out_of_bounds,
+    Controls, Landing, Order, Output, Process, Processes, Program, Signal, Stream, Streams, TerminalSize, out_of_bounds,
 };
 pub use process_table::{
     Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
 };
+pub use quote::quoted;
 pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
 pub use right::Right;
-pub use skill::{AllowedTools, Shelf, SkillFolder, Skills};
+pub use skill::{AllowedTools, Script, Shelf, SkillFolder, Skills};
 pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
 pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
 pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};

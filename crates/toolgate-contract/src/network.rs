@@ -17,8 +17,6 @@ pub trait Border: Debug + Send + Sync {
     fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial>;
     /// Hosts that were cleared with the call, in plain form, each with its port.
     fn cleared(&self) -> Vec<(String, u16)>;
-    /// Whether any host at all could pass.
-    fn is_open(&self) -> bool;
 }
 
 /// Something that confinement kept from a call, and what would have been needed.

@@ -1,5 +1,7 @@
 //! Running commands, as a cleared tool sees it. How they are confined is for whoever implements this to know.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
@@ -15,6 +17,8 @@ use crate::{
 pub struct Order {
     /// A line for the shell.
     pub command: String,
+    /// What is started instead of a shell: then the line only says what that amounts to.
+    pub program: Option<Program>,
     /// Where it starts.
     pub workdir: Place,
     /// What policy hides: the command must not see these.
@@ -33,12 +37,25 @@ pub struct Order {
     pub border: Option<Arc<dyn Border>>,
 }
 
+/// A program that is started by its path, with arguments that no shell reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where it is, or its name if it is one of the machine's own.
+    pub path: PathBuf,
+    /// What it is given.
+    pub arguments: Vec<OsString>,
+    /// The folder that it belongs to: it may look into that, wherever it lies.
+    pub home: PathBuf,
+    /// Where it starts: a folder of its own, which nobody else looks into.
+    pub workdir: PathBuf,
+}
+
 /// When a command's changes reach the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Landing {
     /// As it makes them. Others see them, and it sees what others change.
     AtOnce,
-    /// When it has ended, as one change that can be taken back. Where nothing can keep them apart, at once.
+    /// When it has ended, as one change that can be taken back.
     #[default]
     AtItsEnd,
     /// When somebody commits them.

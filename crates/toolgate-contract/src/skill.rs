@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ToolError;
+use crate::{Program, ToolError, quoted};
 
 /// Whose a skill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -29,6 +29,26 @@ pub struct SkillFolder {
     pub files: Vec<String>,
 }
 
+/// A script of a skill, and what it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// The skill's name.
+    pub skill: String,
+    /// Where it is in the skill's folder, such as `scripts/fill.py`.
+    pub path: String,
+    /// Its arguments, for itself alone.
+    pub arguments: Vec<String>,
+}
+
+impl Script {
+    /// The command that it amounts to: policy reads it and people are shown it; no shell ever does.
+    pub fn line(&self) -> String {
+        let program = quoted(&format!("{}/{}", self.skill, self.path));
+        let arguments = self.arguments.iter().map(|argument| quoted(argument));
+        std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// What a skill's list of tools means, mildest first.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -46,6 +66,8 @@ pub enum AllowedTools {
 pub trait Skills: Send + Sync {
     /// All folders that may be skills; of two with one name the first counts.
     fn folders(&self) -> Result<Vec<SkillFolder>, ToolError>;
+    /// How a script is started, if it lies where it says.
+    fn program(&self, script: &Script) -> Result<Program, ToolError>;
     /// Holds the session to a skill's tools, or approves them, as configuration says.
     fn activate(&self, folder: &SkillFolder, tools: Vec<String>) -> AllowedTools;
 }

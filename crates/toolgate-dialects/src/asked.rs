@@ -2,7 +2,7 @@
 //! reason that its model is told.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ToolError, strict_json};
+use toolgate_contract::{ToolError, quoted, strict_json};
 
 /// A model's arguments may be so long; what is longer is a fault, not a file.
 pub const MOST_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
@@ -107,15 +107,6 @@ fn shell_arguments(action: &Value) -> Result<Value, ToolError> {
         args["timeout_seconds"] = json!(milliseconds.div_ceil(1000).clamp(1, 600));
     }
     Ok(args)
-}
-
-/// A word as a shell takes it, unchanged.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte);
-    match !word.is_empty() && word.bytes().all(is_plain) && !word.contains('=') {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

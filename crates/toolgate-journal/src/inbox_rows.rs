@@ -1,10 +1,20 @@
-//! Tasks as rows, for every store alike.
+//! Tasks as rows, for every store alike: a store brings only its own way to ask and to change, and is an inbox by that.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::rows::{Cell, Columns, FromRow, from_word, json, timestamp};
-use crate::{Lease, NewTask, Task, TaskState};
+use crate::{Inbox, JournalError, Lease, NewTask, Task, TaskState};
+
+/// A store with a table of tasks.
+pub(crate) trait TaskTable: Send + Sync {
+    /// The queue whose tasks these are; one table can hold several.
+    fn queue(&self) -> &str;
+    /// Asks a question, and reads each task of the answer.
+    fn ask(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Task>, JournalError>;
+    /// Changes the table, and says whether anything changed.
+    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError>;
+}
 
 /// The columns of a task, in the order in which they are read.
 macro_rules! select_tasks {
@@ -16,71 +26,99 @@ macro_rules! select_tasks {
     };
 }
 
-pub(crate) const ADD: &str = "
-    INSERT INTO inbox (id, task, reply_to, created, state, runs) VALUES (?1, ?2, ?3, ?4, 'waiting', '[]')
+const ADD: &str = "
+    INSERT INTO inbox (id, task, reply_to, created, queue, state, runs) VALUES (?1, ?2, ?3, ?4, ?5, 'waiting', '[]')
     ON CONFLICT DO NOTHING";
 
-pub(crate) const TASK: &str = select_tasks!("WHERE id = ?1");
-pub(crate) const TASKS: &str = select_tasks!("ORDER BY created, id LIMIT ?1");
-pub(crate) const OPEN_TASKS: &str =
-    select_tasks!("WHERE state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?1");
+const TASK: &str = select_tasks!("WHERE id = ?1");
+const TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created, id LIMIT ?2");
+const OPEN_TASKS: &str =
+    select_tasks!("WHERE queue = ?1 AND state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?2");
 
 /// Done twice, because an answer got lost, it takes nothing more.
-pub(crate) const TAKE: &str = "
+const TAKE: &str = "
     UPDATE inbox SET lease = ?1, lease_until = ?2, attempts = attempts + 1,
         state = CASE state WHEN 'waiting' THEN 'working' ELSE state END
     WHERE id = (
         SELECT id FROM inbox
-        WHERE state = 'waiting' OR (state IN ('working', 'answered') AND lease_until < ?3)
+        WHERE queue = ?4 AND (state = 'waiting' OR (state IN ('working', 'answered') AND lease_until < ?3))
         ORDER BY created, id LIMIT 1
     ) AND NOT EXISTS (SELECT 1 FROM inbox WHERE lease = ?1)";
 
-pub(crate) const TAKEN: &str = select_tasks!("WHERE lease = ?1");
+const TAKEN: &str = select_tasks!("WHERE lease = ?1");
 
-pub(crate) const RENEW: &str =
+const RENEW: &str =
     "UPDATE inbox SET lease_until = ?3 WHERE id = ?1 AND lease = ?2 AND state IN ('working', 'answered')";
 
-pub(crate) const BEGIN: &str = "UPDATE inbox SET runs = ?3 WHERE id = ?1 AND lease = ?2 AND state = 'working'";
+const BEGIN: &str = "UPDATE inbox SET runs = ?3 WHERE id = ?1 AND lease = ?2 AND state = 'working'";
 
-pub(crate) const ANSWER: &str = "
+const ANSWER: &str = "
     UPDATE inbox SET state = 'answered', outcome = ?3, answer = ?4, finished = ?5
     WHERE id = ?1 AND lease = ?2 AND state = 'working'";
 
-pub(crate) const DONE: &str = "UPDATE inbox SET state = 'done' WHERE id = ?1 AND lease = ?2 AND state = 'answered'";
+const DONE: &str = "UPDATE inbox SET state = 'done' WHERE id = ?1 AND lease = ?2 AND state = 'answered'";
 
-pub(crate) const CANCEL: &str = "
+const CANCEL: &str = "
     UPDATE inbox SET unwanted = 1, state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END
     WHERE id = ?1 AND state IN ('waiting', 'working')";
 
-/// The values of `ADD`.
-pub(crate) fn new_task(task: &NewTask) -> [Cell<'_>; 4] {
-    [Cell::text(&task.id), Cell::text(&task.task), Cell::text(&task.reply_to), Cell::time(task.created)]
-}
+impl<T: TaskTable> Inbox for T {
+    fn add(&self, task: &NewTask) -> Result<(), JournalError> {
+        let values = [
+            Cell::text(&task.id),
+            Cell::text(&task.task),
+            Cell::text(&task.reply_to),
+            Cell::time(task.created),
+            Cell::text(self.queue()),
+        ];
+        self.change(ADD, &values).map(drop)
+    }
 
-/// The values of `TAKE`.
-pub(crate) fn taking(lease: &Lease, now: Timestamp) -> [Cell<'_>; 3] {
-    [Cell::text(&lease.token), Cell::time(lease.until), Cell::time(now)]
-}
+    fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
+        self.ask(if all { TASKS } else { OPEN_TASKS }, &[Cell::text(self.queue()), Cell::number(limit)])
+    }
 
-/// The values of `RENEW`.
-pub(crate) fn renewal<'a>(id: &'a str, lease: &'a Lease) -> [Cell<'a>; 3] {
-    [Cell::text(id), Cell::text(&lease.token), Cell::time(lease.until)]
-}
+    fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
+        Ok(self.ask(TASK, &[Cell::text(id)])?.pop())
+    }
 
-/// The values of `BEGIN`.
-pub(crate) fn beginning<'a>(id: &'a str, lease: &'a Lease, runs: &[String]) -> [Cell<'a>; 3] {
-    [Cell::text(id), Cell::text(&lease.token), Cell::text(Value::from(runs).to_string())]
-}
+    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
+        let token = &lease.token;
+        self.change(TAKE, &[Cell::text(token), Cell::time(lease.until), Cell::time(now), Cell::text(self.queue())])?;
+        Ok(self.ask(TAKEN, &[Cell::text(token)])?.pop())
+    }
 
-/// The values of `ANSWER`.
-pub(crate) fn answering<'a>(
-    id: &'a str,
-    lease: &'a Lease,
-    outcome: &'a str,
-    answer: &'a str,
-    now: Timestamp,
-) -> [Cell<'a>; 5] {
-    [Cell::text(id), Cell::text(&lease.token), Cell::text(outcome), Cell::text(answer), Cell::time(now)]
+    fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
+        match self.change(RENEW, &[Cell::text(id), Cell::text(&lease.token), Cell::time(lease.until)])? {
+            true => self.task(id),
+            false => Ok(None),
+        }
+    }
+
+    fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
+        self.change(BEGIN, &[Cell::text(id), Cell::text(&lease.token), Cell::text(Value::from(runs).to_string())])
+    }
+
+    fn answer(
+        &self,
+        id: &str,
+        lease: &Lease,
+        outcome: &str,
+        answer: &str,
+        now: Timestamp,
+    ) -> Result<bool, JournalError> {
+        let values =
+            [Cell::text(id), Cell::text(&lease.token), Cell::text(outcome), Cell::text(answer), Cell::time(now)];
+        self.change(ANSWER, &values)
+    }
+
+    fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
+        self.change(DONE, &[Cell::text(id), Cell::text(&lease.token)])
+    }
+
+    fn cancel(&self, id: &str) -> Result<bool, JournalError> {
+        self.change(CANCEL, &[Cell::text(id)])
+    }
 }
 
 /// By the columns of `TASK`.

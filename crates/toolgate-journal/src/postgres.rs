@@ -10,15 +10,14 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::{Config, Row};
 
 use self::connection::Connection;
+use crate::inbox_rows::TaskTable;
 use crate::rows::{self, Cell, Columns, FromRow};
-use crate::{
-    CallRow, Inbox, JournalError, Lease, NewTask, Recorded, RunFilter, RunRow, Store, Task, inbox_rows, statements,
-};
+use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, Task, statements};
 
 /// The family that our locks belong to, apart from those of others in the same database. Any number would do.
 const LOCKS: i32 = 0x746f_6f6c;
@@ -32,21 +31,20 @@ const INBOX: &str = "the inbox";
 /// What went wrong below: the server's word, or our own.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The store for many hosts.
-///
-/// Every function waits for the server, on a small runtime of its own. So it must be used, and dropped, on an ordinary
-/// thread such as that of the [`Indexer`](crate::Indexer): on a worker of an asynchronous runtime it panics.
+/// The store for many hosts, and the inbox that they share.
 ///
 /// The connection isn't encrypted. Reach a server on another host through a tunnel or a private network.
 pub struct PostgresStore {
     config: Config,
-    connection: Mutex<Connection>,
+    /// Made when it is first needed, so that whoever only records never waits for the server.
+    connection: Mutex<Option<Connection>>,
+    queue: String,
 }
 
 impl PostgresStore {
-    /// Connects to the database at `url`, such as `postgres://user:password@host/database`, and makes the tables in it
-    /// if they aren't there. The database should be the store's own.
-    pub fn connect(url: &str) -> Result<Self, JournalError> {
+    /// The database at `url`, such as `postgres://user:password@host/database`. It should be the store's own; the tables
+    /// are made in it if they aren't there, once it is needed.
+    pub fn new(url: &str) -> Result<Self, JournalError> {
         // The parser's own words may repeat a part of the address, and that may be a part of the password.
         let unreadable = "the database's address can't be read; write it as `postgres://user:password@host/database`";
         let mut config: Config = url.parse().map_err(|_| JournalError::Store(unreadable.into()))?;
@@ -59,25 +57,63 @@ impl PostgresStore {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        let connection = Connection::open(&config).map_err(store_error)?;
-        Ok(Self { config, connection: Mutex::new(connection) })
+        Ok(Self { config, connection: Mutex::default(), queue: String::new() })
+    }
+
+    /// The same, connected right away.
+    pub fn connect(url: &str) -> Result<Self, JournalError> {
+        let store = Self::new(url)?;
+        store.with(|_| Ok(()))?;
+        Ok(store)
+    }
+
+    /// The same, with the inbox of this name: workers of one queue take no tasks of another.
+    #[must_use]
+    pub fn with_queue(mut self, queue: impl Into<String>) -> Self {
+        self.queue = queue.into();
+        self
+    }
+
+    /// Where the database is, in words that hold no password.
+    pub fn place(&self) -> String {
+        let hosts = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        format!("{} at {}", self.config.get_dbname().unwrap_or("the user's database"), hosts.join(", "))
+    }
+
+    /// The password, for whoever has to keep it out of sight.
+    pub fn password(&self) -> Option<String> {
+        self.config.get_password().map(|password| String::from_utf8_lossy(password).into_owned())
     }
 
     /// Does something with the database. If the connection turns out to be lost, a new one takes its place, and the
     /// work is done once more: whatever the server may have taken in already changes nothing the second time.
-    fn with<T>(&self, work: impl Fn(&mut Connection) -> Result<T, Failure>) -> Result<T, JournalError> {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        match work(&mut connection) {
-            Err(failure) if is_lost(&failure) => {
-                *connection = Connection::open(&self.config).map_err(store_error)?;
-                work(&mut connection).map_err(store_error)
+    fn with<T: Send>(
+        &self,
+        work: impl Fn(&mut Connection) -> Result<T, Failure> + Send + Sync,
+    ) -> Result<T, JournalError> {
+        let attempt = || {
+            let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let connection = match &mut *held {
+                Some(connection) => connection,
+                none => none.insert(Connection::open(&self.config)?),
+            };
+            match work(connection) {
+                Err(failure) if is_lost(&failure) => {
+                    *held = None;
+                    work(held.insert(Connection::open(&self.config)?))
+                }
+                other => other,
             }
-            other => other.map_err(store_error),
-        }
+        };
+        apart(attempt).map_err(store_error)
     }
 
     /// Asks a question, and reads each row of the answer.
-    fn query<T: FromRow>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
+    fn query<T: FromRow + Send>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
         self.with(|connection| connection.query(statement, values)?.iter().map(T::from_row).collect())
     }
 }
@@ -116,58 +152,17 @@ impl Store for PostgresStore {
     }
 }
 
-impl Inbox for PostgresStore {
-    fn add(&self, task: &NewTask) -> Result<(), JournalError> {
-        self.change_inbox(inbox_rows::ADD, &inbox_rows::new_task(task)).map(drop)
+impl TaskTable for PostgresStore {
+    fn queue(&self) -> &str {
+        &self.queue
     }
 
-    fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
-        self.query(if all { inbox_rows::TASKS } else { inbox_rows::OPEN_TASKS }, &[Cell::number(limit)])
+    fn ask(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Task>, JournalError> {
+        self.query(statement, values)
     }
 
-    fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
-        Ok(self.query(inbox_rows::TASK, &[Cell::text(id)])?.pop())
-    }
-
-    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
-        self.change_inbox(inbox_rows::TAKE, &inbox_rows::taking(lease, now))?;
-        Ok(self.query(inbox_rows::TAKEN, &[Cell::text(&lease.token)])?.pop())
-    }
-
-    fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
-        match self.change_inbox(inbox_rows::RENEW, &inbox_rows::renewal(id, lease))? {
-            true => self.task(id),
-            false => Ok(None),
-        }
-    }
-
-    fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
-        self.change_inbox(inbox_rows::BEGIN, &inbox_rows::beginning(id, lease, runs))
-    }
-
-    fn answer(
-        &self,
-        id: &str,
-        lease: &Lease,
-        outcome: &str,
-        answer: &str,
-        now: Timestamp,
-    ) -> Result<bool, JournalError> {
-        self.change_inbox(inbox_rows::ANSWER, &inbox_rows::answering(id, lease, outcome, answer, now))
-    }
-
-    fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
-        self.change_inbox(inbox_rows::DONE, &[Cell::text(id), Cell::text(&lease.token)])
-    }
-
-    fn cancel(&self, id: &str) -> Result<bool, JournalError> {
-        self.change_inbox(inbox_rows::CANCEL, &[Cell::text(id)])
-    }
-}
-
-impl PostgresStore {
-    /// Changes the inbox, one host at a time; says whether anything changed.
-    fn change_inbox(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
+    /// One host at a time.
+    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
         self.with(|connection| {
             let mut changed = false;
             connection.change(INBOX, |execute| {
@@ -176,6 +171,21 @@ impl PostgresStore {
             })?;
             Ok(changed)
         })
+    }
+}
+
+/// The client brings a small runtime of its own, which can neither work nor end inside another one.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let ended = std::thread::scope(|scope| scope.spawn(work).join());
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if connection.is_some() {
+            apart(move || drop(connection));
+        }
     }
 }
 

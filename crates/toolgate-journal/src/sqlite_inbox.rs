@@ -5,15 +5,16 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::inbox_rows::TaskTable;
 use crate::rows::{Cell, FromRow};
 use crate::sqlite::{PATIENCE, parameters, store_error};
-use crate::{Inbox, JournalError, Lease, NewTask, Task, inbox_rows};
+use crate::{JournalError, Task};
 
 /// What brings a file from one version to the next, in order. Never change one; add another.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE inbox (
         id TEXT PRIMARY KEY, task TEXT NOT NULL, reply_to TEXT NOT NULL, created INTEGER NOT NULL,
         state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, runs TEXT NOT NULL,
@@ -22,7 +23,9 @@ const MIGRATIONS: &[&str] = &["
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX inbox_by_time ON inbox (created, id);
     CREATE INDEX inbox_by_lease ON inbox (lease);
-"];
+",
+    "ALTER TABLE inbox ADD COLUMN queue TEXT NOT NULL DEFAULT ''",
+];
 
 /// The embedded inbox. Several processes may use it at once.
 pub struct SqliteInbox(Mutex<Connection>);
@@ -37,20 +40,6 @@ impl SqliteInbox {
         connection.pragma_update(None, "synchronous", "full").map_err(store_error)?;
         migrate(&mut connection)?;
         Ok(Self(Mutex::new(connection)))
-    }
-
-    fn query<T: FromRow>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
-        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
-        let rows = statement.query_map(parameters(values), |row| T::from_row(row)).map_err(store_error)?;
-        rows.collect::<Result<_, _>>().map_err(store_error)
-    }
-
-    /// Says whether anything changed.
-    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
-        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
-        Ok(statement.execute(parameters(values)).map_err(store_error)? > 0)
     }
 }
 
@@ -72,51 +61,22 @@ fn migrate(connection: &mut Connection) -> Result<(), JournalError> {
     transaction.commit().map_err(store_error)
 }
 
-impl Inbox for SqliteInbox {
-    fn add(&self, task: &NewTask) -> Result<(), JournalError> {
-        self.change(inbox_rows::ADD, &inbox_rows::new_task(task)).map(drop)
+impl TaskTable for SqliteInbox {
+    /// The file belongs to one workspace, so it has one queue.
+    fn queue(&self) -> &str {
+        ""
     }
 
-    fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
-        self.query(if all { inbox_rows::TASKS } else { inbox_rows::OPEN_TASKS }, &[Cell::number(limit)])
+    fn ask(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Task>, JournalError> {
+        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
+        let rows = statement.query_map(parameters(values), |row| Task::from_row(row)).map_err(store_error)?;
+        rows.collect::<Result<_, _>>().map_err(store_error)
     }
 
-    fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
-        Ok(self.query(inbox_rows::TASK, &[Cell::text(id)])?.pop())
-    }
-
-    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
-        self.change(inbox_rows::TAKE, &inbox_rows::taking(lease, now))?;
-        Ok(self.query(inbox_rows::TAKEN, &[Cell::text(&lease.token)])?.pop())
-    }
-
-    fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
-        match self.change(inbox_rows::RENEW, &inbox_rows::renewal(id, lease))? {
-            true => self.task(id),
-            false => Ok(None),
-        }
-    }
-
-    fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
-        self.change(inbox_rows::BEGIN, &inbox_rows::beginning(id, lease, runs))
-    }
-
-    fn answer(
-        &self,
-        id: &str,
-        lease: &Lease,
-        outcome: &str,
-        answer: &str,
-        now: Timestamp,
-    ) -> Result<bool, JournalError> {
-        self.change(inbox_rows::ANSWER, &inbox_rows::answering(id, lease, outcome, answer, now))
-    }
-
-    fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
-        self.change(inbox_rows::DONE, &[Cell::text(id), Cell::text(&lease.token)])
-    }
-
-    fn cancel(&self, id: &str) -> Result<bool, JournalError> {
-        self.change(inbox_rows::CANCEL, &[Cell::text(id)])
+    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
+        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
+        Ok(statement.execute(parameters(values)).map_err(store_error)? > 0)
     }
 }

@@ -11,11 +11,13 @@ use crate::folder::{Folder, call_name, check_id};
 use crate::sqlite::set_aside;
 use crate::{
     ApprovalDesk, ArtifactStore, Changing, Contents, Durability, Grants, Indexer, Journal, JournalError, Notebook,
-    Quarantine, SealKey, SqliteInbox, SqliteStore, reindex,
+    Quarantine, SealKey, Snapshots, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The folder's name.
 const NAME: &str = ".toolgate";
+/// In a run's folder, where commands have folders of their own.
+const SANDBOX: &str = "sandbox";
 
 /// How a run is kept.
 #[derive(Clone)]
@@ -78,6 +80,13 @@ impl State {
     pub fn run_dir(&self, run: &str) -> Result<PathBuf, JournalError> {
         check_id("run", run)?;
         Ok(self.runs.path().join(run))
+    }
+
+    /// A folder that belongs to commands of this name in a run; it is made if there is none. Tools see nothing of it.
+    pub fn own_folder(&self, run: &str, name: &str) -> Result<PathBuf, JournalError> {
+        check_id("run", run)?;
+        check_id("folder", name)?;
+        Ok(self.runs.open(run)?.make(SANDBOX)?.make(name)?.path().to_owned())
     }
 
     /// Begins a run under a fresh id. Its first event is on record when this returns.
@@ -151,6 +160,11 @@ impl State {
         Ok(Quarantine::new(self.folder.make("quarantine")?))
     }
 
+    /// What the workspace was when commands began that work straight on it.
+    pub fn snapshots(&self) -> Result<Snapshots, JournalError> {
+        Ok(Snapshots::new(self.folder.make("snapshots")?))
+    }
+
     /// Where commands' changes are kept apart while they run.
     pub fn layers_dir(&self) -> PathBuf {
         self.path().join("layers")
@@ -194,7 +208,7 @@ impl State {
 impl Run {
     fn with(id: &str, folder: Arc<Folder>, journal: Journal, options: &RunOptions) -> Result<Self, JournalError> {
         let artifacts = ArtifactStore::new(folder.make("artifacts")?, options.durability);
-        folder.make("sandbox")?;
+        folder.make(SANDBOX)?;
         folder.make("pending")?;
         let approvals = Grants::new(Arc::clone(&folder), "approvals.jsonl", format!("run {id}"), options);
         Ok(Self {
@@ -210,11 +224,6 @@ impl Run {
     /// Where the run's folder is.
     pub fn path(&self) -> &Path {
         self.folder.path()
-    }
-
-    /// Where the sandbox may keep what belongs to this run.
-    pub fn sandbox_dir(&self) -> PathBuf {
-        self.path().join("sandbox")
     }
 
     /// Puts the run's end on record.

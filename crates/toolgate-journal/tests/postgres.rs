@@ -17,7 +17,7 @@ mod world;
 
 use std::sync::{Arc, Barrier};
 
-use toolgate_journal::{Indexer, PostgresStore, Recorded, RunOptions, Store};
+use toolgate_journal::{Inbox, Indexer, Lease, NewTask, PostgresStore, Recorded, RunOptions, Store};
 
 use crate::cluster::Cluster;
 use crate::store_suite::{SUITE, a_run, recorded, rows};
@@ -125,7 +125,33 @@ fn tables_of_a_newer_program_are_left_alone() {
     cluster.execute("toolgate", "UPDATE store_version SET version = 999");
     let error = PostgresStore::connect(&url).unwrap_err().to_string();
     assert!(error.contains("version 999") && error.contains("update this program"), "{error}");
-    cluster.execute("toolgate", "UPDATE store_version SET version = 2");
+    cluster.execute("toolgate", "UPDATE store_version SET version = 3");
+    assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
+}
+
+#[test]
+fn workers_of_one_queue_take_no_tasks_of_another() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    let queue = |name: &str| PostgresStore::new(&url).unwrap().with_queue(name);
+    let (one, other) = (queue("one"), queue("other"));
+    let created = jiff::Timestamp::UNIX_EPOCH;
+    one.add(&NewTask { id: "a".into(), task: "do a".into(), reply_to: "terminal".into(), created }).unwrap();
+    let lease = Lease { token: "held".into(), until: jiff::Timestamp::MAX };
+    assert_eq!((other.tasks(true, 9).unwrap().len(), other.take(&lease, created).unwrap()), (0, None));
+    assert_eq!(one.take(&lease, created).unwrap().map(|task| task.id).as_deref(), Some("a"));
+}
+
+#[test]
+fn it_works_and_ends_where_others_wait_asynchronously() {
+    let cluster = Cluster::start();
+    let url = cluster.database("toolgate");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let store = PostgresStore::connect(&url).unwrap();
+        store.apply(RUN, &a_run()).unwrap();
+        drop(store);
+    });
     assert_eq!(PostgresStore::connect(&url).unwrap().indexed_up_to(RUN).unwrap(), 7);
 }
 
@@ -135,6 +161,7 @@ fn the_password_is_never_shown() {
     let url = cluster.database("toolgate").replace("toolgate@", "toolgate:hunter2@");
     let store = PostgresStore::connect(&url).unwrap();
     assert_eq!(format!("{store:?}"), r#"PostgresStore { database: Some("toolgate"), .. }"#);
+    assert!(store.place().starts_with("toolgate at /") && !store.place().contains("hunter2"), "{}", store.place());
     let wrong = [
         url.replace("/toolgate?", "/missing?"),
         url.replace("host=", "host=/nowhere"),

@@ -59,13 +59,6 @@ impl Policy {
             .any(|rule| rule.decision == Decision::Allow && matches!(&rule.kind, Kind::Host(pattern) if names(pattern)))
     }
 
-    /// Whether any host could be connected to unasked.
-    pub fn lets_hosts_pass(&self) -> bool {
-        let about_hosts = |kind: &Kind| matches!(kind, Kind::Host(_));
-        self.rules.iter().any(|rule| rule.decision == Decision::Allow && about_hosts(&rule.kind))
-            || self.crossing("host.invalid").decision == Decision::Allow
-    }
-
     /// The hosts that a call names, itself or in its commands: in plain form, each with its port.
     pub fn hosts_named(&self, effects: &[Located]) -> Vec<(String, u16)> {
         let case = Case::new(effects, &self.ground);
@@ -153,20 +146,6 @@ mod tests {
         let denying = policy("preset = 'full'\nrules = [{ decision = 'deny', host = '203.0.113.0/24' }]");
         let forbidden = denying.forbids_address("ok.example", "203.0.113.9".parse().unwrap()).unwrap();
         assert_eq!(forbidden.name.rule, "deny host 203.0.113.0/24", "a denied range is denied behind every name");
-    }
-
-    #[test]
-    fn nothing_passes_unasked_unless_something_says_so() {
-        for (text, expected) in [
-            ("", false),
-            ("preset = 'autonomous'", false),
-            ("preset = 'full'", true),
-            ("network.allow = ['ok.example']", true),
-            ("rules = [{ decision = 'deny', host = 'ok.example' }]", false),
-            ("rules = [{ decision = 'allow', tool = '*' }]", false),
-        ] {
-            assert_eq!(policy(text).lets_hosts_pass(), expected, "{text}");
-        }
     }
 
     #[test]

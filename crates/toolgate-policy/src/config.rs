@@ -32,6 +32,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// What a session's processes may use.
     pub processes: ProcessesConfig,
+    /// How much `fetch` takes.
+    pub fetch: FetchConfig,
     /// How the record is kept.
     pub audit: Audit,
     /// How much is kept for undo.
@@ -42,6 +44,8 @@ pub struct Config {
     pub skills: SkillsConfig,
     /// How long approvals are waited for.
     pub approvals: ApprovalsConfig,
+    /// Where rows and tasks are kept.
+    pub store: StoreConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -292,6 +296,14 @@ pub struct ProcessesConfig {
     pub output_bytes: Option<u64>,
 }
 
+/// `[fetch]`: how much is taken from the web.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FetchConfig {
+    /// Bytes of an answer, unpacked, 10 MiB if left out; the rest of a longer one is left where it is.
+    pub body_bytes: Option<u64>,
+}
+
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -315,6 +327,39 @@ pub struct ApprovalsConfig {
     /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
     /// out, and the call is refused at once.
     pub wait_seconds: Option<u64>,
+}
+
+/// `[store]`: where rows and tasks are kept, beside the record itself.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// A database that many hosts share; left out, files beside the record.
+    pub url: Option<StoreUrl>,
+    /// Which tasks of that database are this workspace's: those of its folder's path if left out.
+    pub queue: Option<String>,
+}
+
+/// The address of a database. It may hold a password, so it is never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct StoreUrl(String);
+
+impl StoreUrl {
+    /// An address, such as `postgres://user:password@host/database`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// The address itself, for whoever connects.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoreUrl(***)")
+    }
 }
 
 /// `[redact]`: what else is a secret.
@@ -357,6 +402,8 @@ struct File {
     #[serde(default)]
     processes: ProcessesConfig,
     #[serde(default)]
+    fetch: FetchConfig,
+    #[serde(default)]
     audit: Audit,
     #[serde(default)]
     undo: UndoConfig,
@@ -366,6 +413,8 @@ struct File {
     skills: SkillsConfig,
     #[serde(default)]
     approvals: ApprovalsConfig,
+    #[serde(default)]
+    store: StoreConfig,
 }
 
 impl Config {
@@ -386,11 +435,13 @@ impl Config {
             roots: file.roots,
             limits: file.limits,
             processes: file.processes,
+            fetch: file.fetch,
             audit: file.audit,
             undo: file.undo,
             redact: file.redact,
             skills: file.skills,
             approvals: file.approvals,
+            store: file.store,
         })
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Guard {
     #[serde(default)]
     fixed: bool,
     #[serde(default)]
+    own: bool,
+    #[serde(default)]
     top: bool,
     #[serde(default)]
     outside: bool,
@@ -75,7 +77,12 @@ pub(crate) static GUARDS: LazyLock<Guards> = LazyLock::new(|| Guards::new(&LIST)
 
 /// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
 pub(crate) fn guard_over(access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
-    SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted)).flatten()
+    SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted, |_| true)).flatten()
+}
+
+/// The guard over a place that is to be restored: only Toolgate's own stay shut.
+pub(crate) fn guard_over_restored(access: Access, place: &Place) -> Option<Hit> {
+    GUARDS.over(access, place, &PathSet::default(), |guard| guard.own)
 }
 
 /// The guard over some file that a pattern stands for. A pattern that could stand for nearly anything hits none: what
@@ -130,12 +137,13 @@ impl Guards {
         Ok(Self { guards, patterns, set, excepts })
     }
 
-    fn over(&self, access: Access, place: &Place, lifted: &PathSet) -> Option<Hit> {
+    fn over(&self, access: Access, place: &Place, lifted: &PathSet, counts: impl Fn(&Guard) -> bool) -> Option<Hit> {
         let is_lifted = lifted.is_match(&place.path);
         let holds = |at: &usize| {
             let index = self.patterns[*at].0;
             let guard = &self.guards[index];
-            guard.access.contains(access)
+            counts(guard)
+                && guard.access.contains(access)
                 && !(guard.top && place.root != 0)
                 && (!guard.outside || place.root == OUTSIDE)
                 && (guard.fixed || !is_lifted)

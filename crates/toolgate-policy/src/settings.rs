@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::LayerInput;
-use crate::config::{Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, ToolLimits, Unknown};
+use crate::config::{
+    Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, StoreConfig, StoreUrl, ToolLimits, Unknown,
+};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
@@ -26,6 +28,8 @@ pub struct Settings {
     stated_timeouts: (bool, BTreeSet<String>),
     /// How many processes a session may have, how long and how talkative.
     pub processes: ProcessLimits,
+    /// Bytes of an answer that `fetch` takes.
+    pub fetch_bytes: u64,
     /// When an event counts as written.
     pub durability: Durability,
     /// Bytes of file contents that are kept for undo.
@@ -44,6 +48,8 @@ pub struct Settings {
     pub allowed_tools: AllowedTools,
     /// Seconds that a call waits at the desk where its front end has nobody to ask.
     pub approval_wait_seconds: u64,
+    /// Where rows and tasks are kept.
+    pub store: StoreConfig,
 }
 
 impl Settings {
@@ -94,6 +100,9 @@ impl Default for Limits {
     }
 }
 
+/// What is taken of an answer from the web where no layer says otherwise: 10 MiB.
+const USUAL_FETCH: u64 = 10 << 20;
+
 /// What is kept for undo where no layer says otherwise: 1 GiB.
 const USUAL_UNDO_QUOTA: u64 = 1 << 30;
 
@@ -125,6 +134,7 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
             .collect(),
         stated_timeouts: (states_timeout(None), timed),
         processes: merge_processes(layers, warnings),
+        fetch_bytes: narrowed(layers, "body_bytes", USUAL_FETCH, |config| config.fetch.body_bytes, warnings),
         durability: layers.iter().filter_map(|input| input.config.audit.durability).max().unwrap_or_default(),
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
@@ -134,6 +144,10 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
+        store: StoreConfig {
+            url: merge_chosen(layers, &STORE_URL, warnings),
+            queue: merge_chosen(layers, &STORE_QUEUE, warnings),
+        },
     })
 }
 
@@ -240,7 +254,12 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
             }
         }
         let ProcessesConfig { most, timeout_seconds, output_bytes } = input.config.processes;
-        let fields = [("most", most), ("timeout_seconds", timeout_seconds), ("output_bytes", output_bytes)];
+        let fields = [
+            ("most", most),
+            ("timeout_seconds", timeout_seconds),
+            ("output_bytes", output_bytes),
+            ("body_bytes", input.config.fetch.body_bytes),
+        ];
         if let Some((field, _)) = fields.into_iter().find(|(_, value)| *value == Some(0)) {
             return Err(zero(field, input));
         }
@@ -253,23 +272,34 @@ fn zero(field: &str, input: &LayerInput) -> ConfigError {
     fault.at(&input.source, input.layer, None)
 }
 
-/// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
-type Chosen = (&'static str, &'static str, fn(&LayerInput) -> Option<u64>);
+/// A value that is neither looser nor tighter than another: its name, what it is, and how a layer states it.
+type Chosen<T> = (&'static str, &'static str, fn(&LayerInput) -> Option<T>);
 
 /// A larger quota takes disk space and a smaller one takes the way back.
-const UNDO_QUOTA: Chosen = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+const UNDO_QUOTA: Chosen<u64> = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
 
 /// A longer wait holds callers up and a shorter one takes the time to answer.
-const APPROVAL_WAIT: Chosen = ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
+const APPROVAL_WAIT: Chosen<u64> =
+    ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
 
-/// The strongest layer that names a number has its way; a workspace that isn't trusted has no say in it.
-fn merge_chosen(layers: &[LayerInput], (name, what, stated): &Chosen, warnings: &mut Vec<String>) -> Option<u64> {
+/// Whoever names the database gets to see everything that is done.
+const STORE_URL: Chosen<StoreUrl> = ("url", "the database of the store", |input| input.config.store.url.clone());
+
+/// Whoever names the queue chooses whose tasks are done here.
+const STORE_QUEUE: Chosen<String> = ("queue", "the queue of tasks", |input| input.config.store.queue.clone());
+
+/// The strongest layer that names a value has its way; a workspace that isn't trusted has no say in it.
+fn merge_chosen<T: PartialEq>(
+    layers: &[LayerInput],
+    (name, what, stated): &Chosen<T>,
+    warnings: &mut Vec<String>,
+) -> Option<T> {
     let mut chosen = None;
     for input in layers {
         let Some(wanted) = stated(input) else { continue };
-        match chosen {
+        match &chosen {
             None if input.may_loosen() => chosen = Some(wanted),
-            Some(chosen) if chosen == wanted => {}
+            Some(chosen) if *chosen == wanted => {}
             _ if input.may_loosen() => {
                 warnings.push(format!("{}: `{name}` is ignored: a layer with more authority set it.", input.source));
             }
@@ -473,6 +503,17 @@ mod tests {
     }
 
     #[test]
+    fn how_much_is_fetched_can_be_raised_by_whoever_may_and_lowered_by_everybody() {
+        let body = |bytes: u64| format!("[fetch]\nbody_bytes = {bytes}");
+        assert_eq!(settings(vec![]).0.fetch_bytes, 10 << 20);
+        let (merged, warnings) = settings(vec![layer(Layer::User, &body(1 << 30)), untrusted(&body(900))]);
+        assert_eq!((merged.fetch_bytes, warnings.len()), (900, 0), "{warnings:?}");
+        let (merged, warnings) = settings(vec![untrusted(&body(1 << 30))]);
+        assert_eq!((merged.fetch_bytes, warnings.len()), (10 << 20, 1), "{warnings:?}");
+        assert!(crate::compile(vec![layer(Layer::User, &body(0))]).is_err());
+    }
+
+    #[test]
     fn approvals_are_waited_for_as_long_as_the_strongest_layer_says() {
         let wait = |seconds: u64| format!("[approvals]\nwait_seconds = {seconds}");
         assert_eq!(settings(vec![]).0.approval_wait_seconds, 0);
@@ -480,5 +521,19 @@ mod tests {
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
         let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_strongest_layer_names_the_store_and_nobody_sees_its_password() {
+        let store = |host: &str| format!("[store]\nurl = 'postgres://ada:hunter2@{host}/db'\nqueue = '{host}'");
+        assert_eq!(settings(vec![]).0.store, StoreConfig::default());
+        let layers = vec![layer(Layer::Managed, &store("ours")), layer(Layer::Flags, &store("theirs"))];
+        let (merged, warnings) = settings(layers);
+        assert_eq!((merged.store.queue.as_deref(), warnings.len()), (Some("ours"), 2), "{warnings:?}");
+        assert!(merged.store.url.as_ref().unwrap().reveal().contains("@ours/"));
+        assert!(!format!("{merged:?} {warnings:?}").contains("hunter2"));
+        let (merged, warnings) = settings(vec![untrusted(&store("theirs"))]);
+        assert_eq!((merged.store, warnings.len()), (StoreConfig::default(), 2), "{warnings:?}");
+        assert!(!format!("{warnings:?}").contains("hunter2"));
     }
 }

@@ -32,6 +32,7 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
         Some(Effect::Read { path }) => about_path(allow, path, Access::Read),
         Some(Effect::Write { path }) => about_path(allow, path, Access::Write),
         Some(Effect::Delete { path }) => about_path(allow, path, Access::Delete),
+        Some(Effect::Restore { path, access }) => about_path(allow, path, *access),
         Some(Effect::Connect { host, .. }) => {
             let host = Host::read(host).ok()?.to_string();
             Some(RuleConfig { host: Some(host), ..allow })

@@ -1,13 +1,17 @@
-//! Putting the changes of a rehearsed command in place: exactly those, all or none (C-24). It is a tool like any other: each
-//! path is an effect that is judged, the diff is what a person is shown, and `undo` takes it back.
+//! Putting the changes of a rehearsed command in place: exactly those that may be, all or none (C-24). It is a tool like any
+//! other: each path is an effect that is judged, the diff is what a person is shown, and `undo` takes it back. What would be
+//! kept aside of the command itself is kept aside here too.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Adapter, AnyTool, Apart, BoxFuture, Change, Declaration, Differ, Difference, Effect, ErrorCode, FileState, Files,
-    Form, Hands, Permission, Prepared, Preview, Rehearsals, Risk, SideEffect, ToolError, schemars,
+    Access, AnyTool, Apart, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, Prepared, Preview,
+    Rehearsals, ToolError, schemars,
 };
+
+use crate::gate::{Choice, Chooser, Workshop};
+use crate::keeper::{Keeper, tool};
 
 /// Files larger than this are named and not shown.
 const MOST_SHOWN: u64 = 1 << 20;
@@ -15,50 +19,49 @@ const MOST_SHOWN: u64 = 1 << 20;
 const MOST_TEXT: usize = 1 << 20;
 
 /// Puts the changes of a rehearsal in place.
-pub struct Commit {
-    rehearsals: Arc<dyn Rehearsals>,
-    files: Arc<dyn Files>,
-    differ: Arc<dyn Differ>,
-    declaration: Declaration,
+pub(crate) struct Commit {
+    pub(crate) rehearsals: Arc<dyn Rehearsals>,
+    pub(crate) chooser: Arc<Chooser>,
+    pub(crate) workshop: Option<Arc<Workshop>>,
+    pub(crate) differ: Option<Arc<dyn Differ>>,
 }
 
 /// Which rehearsal.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+pub(crate) struct Args {
     /// The handle that the rehearsal gave, as `changes.rehearsal`.
     rehearsal: String,
 }
 
 impl Commit {
-    /// Commits these rehearsals to these files.
-    pub fn new(rehearsals: Arc<dyn Rehearsals>, files: Arc<dyn Files>, differ: Arc<dyn Differ>) -> Self {
-        let declaration = Declaration {
-            name: "commit".into(),
-            version: semver::Version::new(1, 0, 0),
-            description:
-                "Put the changes of a rehearsed command in place: exactly those that the rehearsal showed, all or \
-                          none. A rehearsal can be committed once, in the run that made it. `undo` takes it back."
-                    .into(),
-            args_schema: schemars::schema_for!(Args),
-            return_schema: schemars::Schema::try_from(json!({
-                "type": "object",
-                "properties": { "committed": { "type": "array", "items": { "type": "string" } } },
-            }))
-            .expect("an object is a schema"),
-            required_permissions: vec![Permission::FsRead, Permission::FsWrite, Permission::FsDelete],
-            side_effects: vec![SideEffect::WritesFiles, SideEffect::DeletesFiles],
-            risk: Risk::High,
-            parallel: false,
-            form: Form::Function { strict: false },
-        };
-        Self { rehearsals, files, differ, declaration }
+    /// The tool.
+    pub(crate) fn tool(self) -> Arc<dyn AnyTool> {
+        tool(self)
+    }
+}
+
+impl Keeper for Commit {
+    type Args = Args;
+    const NAME: &'static str = "commit";
+    const DESCRIPTION: &'static str = "Put the changes of a rehearsed command in place: exactly those that the \
+                                       rehearsal showed, all or none, but for what it said would be kept aside. A \
+                                       rehearsal can be committed once, in the run that made it. `undo` takes it back.";
+
+    fn answer() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "committed": { "type": "array", "items": { "type": "string" } },
+                "kept_aside": { "type": "array", "items": { "type": "object" } },
+            },
+        })
     }
 
     /// What the rehearsal would change, if that is still what it showed.
-    fn open(&self, name: &str) -> Result<(Box<dyn Apart>, Vec<Change>), ToolError> {
-        let apart = self.rehearsals.open(name)?;
-        let differences = apart.differences(self.files.as_ref())?;
+    fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
+        let apart = self.rehearsals.open(&args.rehearsal)?;
+        let differences = apart.differences(self.chooser.files.as_ref())?;
         if let Some(stale) = differences.all.iter().find(|difference| difference.is_stale) {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
@@ -67,50 +70,41 @@ impl Commit {
             let message = format!("The name of `{name}` isn't text, so no tool can put it in place.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
-        let changes: Vec<Change> = differences.all.into_iter().map(|Difference { change, .. }| change).collect();
-        Ok((apart, changes))
-    }
-}
-
-impl AnyTool for Commit {
-    fn declaration(&self) -> &Declaration {
-        &self.declaration
-    }
-
-    fn adapters(&self) -> &[Adapter] {
-        &[]
-    }
-
-    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
-        let args: Args = serde_json::from_value(args).map_err(|fault| ToolError::invalid_args(fault.to_string()))?;
-        let (apart, changes) = self.open(&args.rehearsal)?;
-        Ok(Box::new(Ready { apart, changes, files: Arc::clone(&self.files), differ: Arc::clone(&self.differ) }))
+        let choice = self.chooser.choose(differences.all, apart.as_ref());
+        let (chooser, workshop) = (Arc::clone(&self.chooser), self.workshop.clone());
+        Ok(Box::new(Ready { apart, choice, chooser, workshop, differ: self.differ.clone() }))
     }
 }
 
 /// A rehearsal that was opened and waits to be put in place.
 struct Ready {
     apart: Box<dyn Apart>,
-    changes: Vec<Change>,
-    files: Arc<dyn Files>,
-    differ: Arc<dyn Differ>,
+    choice: Choice,
+    chooser: Arc<Chooser>,
+    workshop: Option<Arc<Workshop>>,
+    differ: Option<Arc<dyn Differ>>,
 }
 
 impl Prepared for Ready {
     fn effects(&self) -> Vec<Effect> {
         let is_link = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_link);
         let effects = |change: &Change| {
+            let access = if change.after.is_some() { Access::Write } else { Access::Delete };
+            if self.chooser.veil.hides(access, &change.place) {
+                // What git made of a new repository was looked into when it was chosen.
+                return vec![Effect::Restore { path: change.path.clone(), access }];
+            }
             let write = change.after.as_ref().map(|_| Effect::write(&change.path));
             // A link is replaced by name, whatever it leads to.
             let by_name = change.after.is_none() || is_link(&change.before);
-            write.into_iter().chain(by_name.then(|| Effect::delete(&change.path)))
+            write.into_iter().chain(by_name.then(|| Effect::delete(&change.path))).collect()
         };
-        self.changes.iter().flat_map(effects).collect()
+        self.choice.chosen.iter().flat_map(effects).collect()
     }
 
     fn preview(&self, _hands: &Hands) -> Option<Preview> {
-        let (apart, files) = (self.apart.as_ref(), self.files.as_ref());
-        Some(Preview { diff: diff_of(&self.changes, apart, files, self.differ.as_ref()) })
+        let (apart, files) = (self.apart.as_ref(), self.chooser.files.as_ref());
+        Some(Preview { diff: diff_of(&self.choice.chosen, apart, files, self.differ.as_deref()?) })
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
@@ -124,13 +118,16 @@ impl Ready {
             let message = "That rehearsal was made in another run, and can be committed only there.";
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));
         }
-        let committed: Vec<String> = self.changes.iter().map(|change| change.path.clone()).collect();
-        if !self.changes.is_empty() {
-            hands.arrange(std::mem::take(&mut self.changes), self.apart.as_ref())?;
+        let chosen = std::mem::take(&mut self.choice.chosen);
+        let committed: Vec<String> = chosen.iter().map(|change| change.path.clone()).collect();
+        if !chosen.is_empty() {
+            hands.arrange(chosen, self.apart.as_ref())?;
         }
-        self.apart.touch(self.files.as_ref());
+        self.apart.touch(self.chooser.files.as_ref());
+        let workshop = self.workshop.as_deref();
+        let aside = workshop.map(|workshop| workshop.set_aside(hands.call(), self.apart.as_ref(), &self.choice));
         self.apart.let_go();
-        Ok(json!({ "committed": committed }))
+        Ok(json!({ "committed": committed, "kept_aside": aside.transpose()?.unwrap_or_default() }))
     }
 }
 

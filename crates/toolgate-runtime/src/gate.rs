@@ -7,6 +7,7 @@ mod commands;
 mod runner;
 mod settler;
 mod speaker;
+mod straight;
 mod walk;
 mod witness;
 mod writer;
@@ -15,23 +16,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Reply,
-    ToolError, Veil, Verdict, Web,
+    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Rehearsals,
+    Reply, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
-use toolgate_policy::{Ceiling, Policy, Question, Settings};
+use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
 
 pub use self::border::PolicyBorder;
 pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
+pub(crate) use self::settler::{Choice, Chooser};
 use self::walk::Walk;
 pub(crate) use self::witness::Witness;
 use self::writer::NoteStore;
 use crate::approval::Rulebook;
+use crate::commit::Commit;
 use crate::locks::Locks;
 use crate::processes::Rosters;
 use crate::redact::Redactor;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::skills::SkillShelf;
@@ -48,6 +51,7 @@ pub struct Gate {
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     veil: Arc<dyn Veil>,
+    chooser: Arc<Chooser>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
     processes: Option<Arc<dyn Processes>>,
@@ -81,7 +85,9 @@ impl Gate {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let policy = Arc::new(policy);
-        let veil = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        let veil: Arc<dyn Veil> = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        let (quarantine, judged) = (settings.quarantine, Arc::clone(&files));
+        let chooser = Arc::new(Chooser { files: judged, veil: Arc::clone(&veil), quarantine });
         Self {
             registry,
             policy,
@@ -90,6 +96,7 @@ impl Gate {
             redactor: Arc::new(redactor),
             clock,
             veil,
+            chooser,
             rulebook: None,
             replay: Replay::default(),
             processes: None,
@@ -146,6 +153,13 @@ impl Gate {
         self
     }
 
+    /// Lets these rehearsals be committed, shown and changed by what the gate was given before.
+    pub fn with_rehearsals(mut self, rehearsals: Arc<dyn Rehearsals>) -> Result<Self, RegistryError> {
+        let (chooser, workshop) = (Arc::clone(&self.chooser), self.workshop.clone());
+        self.registry.add(Commit { rehearsals, chooser, workshop, differ: self.differ.clone() }.tool())?;
+        Ok(self)
+    }
+
     /// Lets tools fetch over HTTP.
     #[must_use]
     pub fn with_web(mut self, web: Arc<dyn Web>) -> Self {
@@ -158,10 +172,11 @@ impl Gate {
         Arc::clone(&self.rosters)
     }
 
-    /// Puts back what a process that was killed left half changed. A front end calls this once, before its first call.
-    pub fn mend(&self) -> Result<(), ToolError> {
+    /// Puts back what a process that was killed left half changed, and on record what commands changed that died with it. A
+    /// front end calls this once, before its first call.
+    pub fn mend(&self, options: &RunOptions) -> Result<(), ToolError> {
         match &self.workshop {
-            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref()),
+            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref(), options),
             None => Ok(()),
         }
     }
@@ -235,6 +250,12 @@ impl Gate {
 
     fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
         self.files.locate(effects)
+    }
+
+    /// The workspace, and the other roots that configuration lets tools change.
+    fn changeable_roots(&self) -> Vec<usize> {
+        let others = self.settings.roots.iter().enumerate().filter(|(_, root)| root.access == RootAccess::Write);
+        [0].into_iter().chain(others.map(|(index, _)| index + 1)).collect()
     }
 
     fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {

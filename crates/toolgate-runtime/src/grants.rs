@@ -45,6 +45,7 @@ fn comparable(located: &Located) -> Effect {
         Effect::Read { .. } => Effect::Read { path },
         Effect::Write { .. } => Effect::Write { path },
         Effect::Delete { .. } => Effect::Delete { path },
+        Effect::Restore { access, .. } => Effect::Restore { path, access: *access },
         other => other.clone(),
     }
 }

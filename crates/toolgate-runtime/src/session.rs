@@ -75,6 +75,8 @@ pub struct Session {
     pub processes: Arc<Roster>,
     /// Agents that calls may set to work; none where no agent is at work.
     pub agents: Option<Arc<dyn Agents>>,
+    /// Whether the session ends with its one call: then a command is waited for until it ends.
+    pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
     bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
@@ -101,6 +103,7 @@ impl Session {
             turn: None,
             processes: Arc::default(),
             agents: None,
+            waits: false,
             skills: Arc::default(),
             grants: Arc::default(),
             bounds: Arc::default(),
@@ -125,6 +128,13 @@ impl Session {
     #[must_use]
     pub fn with_desk(mut self, desk: Desk) -> Self {
         self.desk = Some(desk);
+        self
+    }
+
+    /// The same session, for a single call whose end is waited for.
+    #[must_use]
+    pub fn waiting(mut self) -> Self {
+        self.waits = true;
         self
     }
 

@@ -1,12 +1,18 @@
 //! Where skills lie, and what loading one does to a session (C-14): its list of tools becomes a ceiling, or, for the
 //! user's own skills and where configuration says so, an approval given beforehand.
 
+mod script;
+
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_contract::{
-    Access, AllowedTools, EntryKind, ErrorCode, Files, Place, Shelf, SkillFolder, Skills, ToolError, Veil,
+    Access, AllowedTools, Entry, EntryKind, ErrorCode, Files, Place, Program, Script, Shelf, SkillFolder, Skills,
+    ToolError, Veil,
 };
 use toolgate_policy::{Ceiling, Settings};
+
+use crate::gate::Workshop;
 
 /// The longest `SKILL.md`, in bytes.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -26,6 +32,8 @@ pub struct SkillShelf {
     pub place: Place,
     /// Where it is, as a person would look for it.
     pub path: String,
+    /// Where it is on this machine, with no links on the way.
+    pub folder: PathBuf,
     /// Whether policy says what may be seen of it. Of our own state folder it says that of everything.
     pub is_veiled: bool,
 }
@@ -60,6 +68,9 @@ pub(crate) struct Librarian {
     pub(crate) veil: Arc<dyn Veil>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) active: Arc<ActiveSkills>,
+    /// Where scripts have folders of their own; none where nothing can be kept.
+    pub(crate) workshop: Option<Arc<Workshop>>,
+    pub(crate) run: String,
 }
 
 impl Skills for Librarian {
@@ -73,6 +84,10 @@ impl Skills for Librarian {
             }
         }
         Ok(folders)
+    }
+
+    fn program(&self, script: &Script) -> Result<Program, ToolError> {
+        self.starter(script)
     }
 
     fn activate(&self, folder: &SkillFolder, tools: Vec<String>) -> AllowedTools {
@@ -95,12 +110,14 @@ impl Librarian {
             Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) => return Ok(Vec::new()),
             other => other?,
         };
-        let folders = entries.into_iter().filter(|entry| {
-            entry.kind == EntryKind::Folder
-                && !self.settings.denied_skills.contains(&entry.name)
-                && !self.hides(shelf, &entry.place)
-        });
+        let folders = entries.into_iter().filter(|entry| self.may_be_skill(shelf, entry));
         Ok(folders.take(MOST_SKILLS).filter_map(|entry| self.folder(shelf, entry.name, &entry.place)).collect())
+    }
+
+    fn may_be_skill(&self, shelf: &SkillShelf, entry: &Entry) -> bool {
+        entry.kind == EntryKind::Folder
+            && !self.settings.denied_skills.contains(&entry.name)
+            && !self.hides(shelf, &entry.place)
     }
 
     /// A folder with a `SKILL.md` in it; what else is wrong with it is for the tool to say.

@@ -2,27 +2,29 @@
 //! and can itself be undone. What has moved on since is left alone, file by file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, Adapter, AnyTool, BoxFuture, Change, Declaration, Effect, ErrorCode, Event, FOLDER_MODE, FileState, Form,
-    Hands, Happening, PIPE_MODE, Permission, Place, Prepared, Preview, Risk, SideEffect, ToolError, schemars,
+    Access, AnyTool, BoxFuture, Change, Effect, ErrorCode, Event, FOLDER_MODE, FileState, Hands, Happening, PIPE_MODE,
+    Place, Prepared, Preview, ToolError, schemars,
 };
-use toolgate_journal::{Contents, list_runs, read_events};
+use toolgate_journal::{Contents, SealKey, Verification, list_runs, read_events, verify};
+
+use crate::keeper::{Keeper, tool};
 
 /// Takes changes back.
 pub struct Undo {
     state_dir: PathBuf,
     contents: Arc<Contents>,
-    declaration: Declaration,
+    key: Option<SealKey>,
 }
 
 /// Which changes.
 #[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+pub(crate) struct Args {
     /// The call whose changes are taken back.
     #[serde(default)]
     call: Option<String>,
@@ -32,108 +34,139 @@ struct Args {
     /// The turn whose changes are taken back.
     #[serde(default)]
     turn: Option<u64>,
+    /// The agent whose changes are taken back; every agent counts its turns for itself.
+    #[serde(default)]
+    agent: Option<String>,
 }
 
 impl Undo {
-    /// Looks for changes in the runs of this state folder, and for their bytes in this store.
-    pub fn new(state_dir: impl Into<PathBuf>, contents: Arc<Contents>) -> Self {
-        let declaration = Declaration {
-            name: "undo".into(),
-            version: semver::Version::new(1, 0, 0),
-            description: "Take back the file changes of a call, a turn or a whole run. Files that were changed again \
-                          since are left alone and named."
-                .into(),
-            args_schema: schemars::schema_for!(Args),
-            return_schema: schemars::Schema::try_from(json!({
-                "type": "object",
-                "properties": {
-                    "undone": { "type": "array", "items": { "type": "string" } },
-                    "refused": { "type": "array", "items": { "type": "object" } },
-                },
-            }))
-            .expect("an object is a schema"),
-            required_permissions: vec![Permission::FsRead, Permission::FsWrite, Permission::FsDelete],
-            side_effects: vec![SideEffect::WritesFiles, SideEffect::DeletesFiles],
-            risk: Risk::High,
-            parallel: false,
-            form: Form::Function { strict: false },
-        };
-        Self { state_dir: state_dir.into(), contents, declaration }
+    /// The tool that looks for changes in the runs of this state folder, and for their bytes in this store. With the key that
+    /// seals records it can tell what was really made under this gate.
+    pub fn tool(state_dir: impl Into<PathBuf>, contents: Arc<Contents>, key: Option<SealKey>) -> Arc<dyn AnyTool> {
+        tool(Self { state_dir: state_dir.into(), contents, key })
     }
 
     /// Each file's first before and last after, over everything that the arguments name.
-    fn changes(&self, args: &Args) -> Result<Vec<Change>, ToolError> {
-        let wanted = |event: &Event| match (&args.call, args.turn) {
-            (Some(call), _) => event.tool_call_id.as_ref() == Some(call),
-            (None, Some(turn)) => event.turn == Some(turn),
-            (None, None) => true,
+    fn changes(&self, args: &Args) -> Result<Vec<Found>, ToolError> {
+        let wanted = |event: &Event| {
+            args.call.as_ref().is_none_or(|call| event.tool_call_id.as_ref() == Some(call))
+                && args.turn.is_none_or(|turn| event.turn == Some(turn))
+                && args.agent.as_ref().is_none_or(|agent| event.trace_id.as_ref() == Some(agent))
         };
         let runs = match (&args.run, &args.call) {
             (Some(run), _) => vec![run.clone()],
             (None, Some(_)) => list_runs(&self.state_dir)?,
             (None, None) => {
                 return Err(ToolError::invalid_args(
-                    "Name what to take back: `call`, or `run` with or without `turn`.",
+                    "Name what to take back: `call`, or `run` with or without `turn` and `agent`.",
                 ));
             }
         };
-        let mut files: BTreeMap<Place, Change> = BTreeMap::new();
+        let mut files: BTreeMap<Place, Found> = BTreeMap::new();
         for run in runs {
-            for recorded in read_events(&self.state_dir.join("runs").join(&run))? {
+            let folder = self.state_dir.join("runs").join(&run);
+            let mut proven = None;
+            for recorded in read_events(&folder)? {
                 let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
                 let Happening::FilesChanging { changes } = &event.happening else { continue };
-                changes.iter().filter(|_| wanted(&event)).for_each(|change| fold(&mut files, change));
+                for change in changes.iter().filter(|_| wanted(&event)) {
+                    let is_proven = *proven.get_or_insert_with(|| self.is_proven(&folder));
+                    fold(&mut files, change, is_proven);
+                }
             }
         }
-        let changed: Vec<Change> = files.into_values().filter(|change| change.before != change.after).collect();
+        let changed: Vec<Found> =
+            files.into_values().filter(|Found { change, .. }| change.before != change.after).collect();
         if changed.is_empty() {
             return Err(ToolError::new(ErrorCode::NotFound, "There are no changes of that call, turn or run.")
                 .with_hint("`toolgate changes` shows what can be taken back."));
         }
         Ok(changed)
     }
+
+    /// Whether a run's record is whole and sealed with our key. One that came with a repository isn't.
+    fn is_proven(&self, run: &Path) -> bool {
+        let verified = self.key.as_ref().map(|key| verify(run, Some(key)));
+        matches!(verified, Some(Ok(Verification::Ok { sealed: true, .. })))
+    }
 }
 
-/// Joins a later change of a file to what is known of it.
-fn fold(files: &mut BTreeMap<Place, Change>, change: &Change) {
+/// A change that was found on record.
+struct Found {
+    change: Change,
+    /// Whether it was certainly made under this gate.
+    is_proven: bool,
+}
+
+/// Joins a later change of a file to what is known of it. Where somebody else changed it in between, only what came after
+/// that is taken back: the rest lies under their work.
+fn fold(files: &mut BTreeMap<Place, Found>, change: &Change, is_proven: bool) {
     match files.get_mut(&change.place) {
-        Some(known) => known.after.clone_from(&change.after),
-        None => drop(files.insert(change.place.clone(), change.clone())),
+        Some(known) => {
+            if !is_the_same(known.change.after.as_ref(), change.before.as_ref()) {
+                known.change.before.clone_from(&change.before);
+            }
+            known.change.after.clone_from(&change.after);
+            known.is_proven &= is_proven;
+        }
+        None => drop(files.insert(change.place.clone(), Found { change: change.clone(), is_proven })),
     }
 }
 
-impl AnyTool for Undo {
-    fn declaration(&self) -> &Declaration {
-        &self.declaration
+impl Keeper for Undo {
+    type Args = Args;
+    const NAME: &'static str = "undo";
+    const DESCRIPTION: &'static str = "Take back the file changes of a call, a turn or a whole run. Files that were \
+                                       changed again since are left alone and named.";
+
+    fn answer() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "undone": { "type": "array", "items": { "type": "string" } },
+                "refused": { "type": "array", "items": { "type": "object" } },
+            },
+        })
     }
 
-    fn adapters(&self) -> &[Adapter] {
-        &[]
+    fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
+        Ok(Box::new(Ready { found: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
     }
+}
 
-    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
-        let args: Args = serde_json::from_value(args).map_err(|fault| ToolError::invalid_args(fault.to_string()))?;
-        Ok(Box::new(Ready { changes: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
+/// Whether both are the same content, or nothing at all.
+fn is_the_same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is(other),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
 /// Changes that were found and wait to be taken back.
 struct Ready {
-    changes: Vec<Change>,
+    found: Vec<Found>,
     contents: Arc<Contents>,
+}
+
+/// What is done to a place that is taken back.
+fn access_of(change: &Change) -> Access {
+    if change.before.is_some() { Access::Write } else { Access::Delete }
 }
 
 impl Prepared for Ready {
     fn effects(&self) -> Vec<Effect> {
-        let effects = |change: &Change| {
+        let effects = |Found { change, is_proven }: &Found| {
             let path = &change.path;
+            if *is_proven {
+                return vec![Effect::Restore { path: path.clone(), access: access_of(change) }];
+            }
             let back = change.before.as_ref().map(|_| Effect::write(path));
             // A link that was put there is removed, whatever comes in its place.
             let is_link = change.after.as_ref().is_some_and(FileState::is_link);
             let away = (back.is_none() || is_link).then(|| Effect::delete(path));
-            [Effect::read(path)].into_iter().chain(back).chain(away)
+            [Effect::read(path)].into_iter().chain(back).chain(away).collect()
         };
-        self.changes.iter().flat_map(effects).collect()
+        self.found.iter().flat_map(effects).collect()
     }
 
     fn preview(&self, _hands: &Hands) -> Option<Preview> {
@@ -141,7 +174,7 @@ impl Prepared for Ready {
             Some(_) => format!(" {} as it was before\n", change.path),
             None => format!("-{}\n", change.path),
         };
-        Some(Preview { diff: self.changes.iter().map(line).collect() })
+        Some(Preview { diff: self.found.iter().map(|found| line(&found.change)).collect() })
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
@@ -152,7 +185,7 @@ impl Prepared for Ready {
 impl Ready {
     fn take_back(&self, hands: &Hands) -> Result<Value, ToolError> {
         let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        for change in &self.changes {
+        for Found { change, .. } in &self.found {
             match self.way_back(change, hands) {
                 Ok(change) => {
                     undone.push(change.path.clone());
@@ -172,14 +205,9 @@ impl Ready {
 
     /// The change that brings a place back, if it is still what the change made of it.
     fn way_back(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
-        let access = if change.before.is_some() { Access::Write } else { Access::Delete };
-        let place = hands.target(access, &change.path)?;
+        let place = hands.target(access_of(change), &change.path)?;
         let now = hands.state_at(&place)?;
-        let is_as_it_was = match (&now, &change.after) {
-            (Some(now), Some(after)) => after.is(now),
-            (now, after) => now.is_none() && after.is_none(),
-        };
-        if !is_as_it_was {
+        if !is_the_same(now.as_ref(), change.after.as_ref()) {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
         change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;

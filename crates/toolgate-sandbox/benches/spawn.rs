@@ -4,11 +4,14 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use toolgate_contract::{Access, Apart, Place, Veil, out_of_bounds};
-use toolgate_sandbox::process::{Command, Options, Profile, Running, Sandbox, Tier, zygote_main_if_asked};
+use toolgate_contract::{Access, Apart, Border, Denial, Place, Veil, out_of_bounds};
+use toolgate_sandbox::process::{
+    Command, Listed, Network, Options, Profile, Running, Sandbox, Tier, zygote_main_if_asked,
+};
 use toolgate_sandbox::{Layers, Roots};
 
 /// Runs of each kind. They take turns, so that a slow moment of the machine hits all alike.
@@ -29,8 +32,15 @@ async fn measure() {
     let warm = Sandbox::new(Options { tier: Some(Tier::Namespaces), ..Options::default() }).await.unwrap();
     let cold = Sandbox::new(Options { tier: Some(Tier::Namespaces), warm: 0, ..Options::default() }).await.unwrap();
     let with_bwrap = Path::new("/usr/bin/bwrap").exists();
-    let mut samples: [Vec<Duration>; 5] = Default::default();
+    let doors = Profile { network: Network::Listed(Listed(Arc::new(Closed))), ..profile.clone() };
+    let mut samples: [Vec<Duration>; 7] = Default::default();
     for _ in 0..ROUNDS {
+        warm.prepare(&doors).await.unwrap();
+        calm().await;
+        samples[5].push(confined(&warm, &doors).await);
+        calm().await;
+        samples[6].push(confined(&cold, &doors).await);
+        calm().await;
         warm.prepare(&profile).await.unwrap();
         calm().await;
         samples[0].push(plain("/bin/true", &[]));
@@ -44,13 +54,15 @@ async fn measure() {
         }
         samples[4].push(killed(&cold, &profile).await);
     }
-    let [plain, warm_time, cold_time, bwrap, kill] = samples.map(median);
+    let [plain, warm_time, cold_time, bwrap, kill, warm_doors, cold_doors] = samples.map(median);
     println!(
         "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
         rustix::process::getuid().as_raw()
     );
     report("confined, prepared", warm_time, plain, "1.6");
     report("confined, from nothing", cold_time, plain, "3.5");
+    report("the same with doors, prepared", warm_doors, plain, "1.6");
+    report("the same with doors, from nothing", cold_doors, plain, "3.5");
     if with_bwrap {
         report("bwrap, same mounts and namespaces", bwrap, plain, "-");
     }
@@ -106,6 +118,24 @@ async fn confined_line(sandbox: &Sandbox, profile: &Profile) {
     let mut running = sandbox.spawn(profile, &Command::shell(LINE)).await.unwrap();
     read(&mut running).await;
     running.wait().await.unwrap();
+}
+
+/// A border that nobody passes, as most commands have it.
+#[derive(Debug)]
+struct Closed;
+
+impl Border for Closed {
+    fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
+        Err(Denial::of_host(host, port, "closed", None))
+    }
+
+    fn arrive(&self, host: &str, port: u16, _: std::net::IpAddr) -> Result<(), Denial> {
+        self.pass(host, port)
+    }
+
+    fn cleared(&self) -> Vec<(String, u16)> {
+        Vec::new()
+    }
 }
 
 /// Policy that hides nothing: what is left is the walk.

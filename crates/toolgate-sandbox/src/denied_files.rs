@@ -46,7 +46,7 @@ fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
         return Some(of(&path, reason));
     }
     let is_kernel = ["/proc", "/sys", "/dev"].iter().any(|place| path.starts_with(place));
-    if is_kernel || lies_in(&profile.writable) || lies_in(&profile.masked) {
+    if is_kernel || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
         return None;
     }
     // The place itself, or the folder in which it was to be made; links are told as what they lead to.

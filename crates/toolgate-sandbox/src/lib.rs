@@ -23,6 +23,6 @@ mod walk;
 pub use apart::{KeptLayers, Layers};
 pub use beneath::OpenWay;
 pub use copy::{Copied, copy_workspace};
-pub use network::{Resolver, SystemResolver};
+pub use network::{Resolver, SystemResolver, try_list};
 pub use processes::Confined;
 pub use roots::{RootAccess, Roots, RootsError};

@@ -10,19 +10,24 @@
 //!                                                         │           looked up here, address judged, then connected
 //! ```
 //!
-//! The border (policy) is asked about every name and every address that a name leads to. Nothing that a command says is
+//! Where requests can be read, each of them is held against the name, not only the first of a connection. The border
+//! (policy) is asked about every name and every address that a name leads to. Nothing that a command says is
 //! looked up before its name has passed, so no name can carry data out. What isn't let through is noted, word for word.
 
 mod dns;
 mod doors;
 mod greeting;
+mod meant;
 mod names;
 mod notes;
 mod question;
 mod relay;
+mod requests;
 mod resolver;
+mod trial;
 
 pub(crate) use doors::{Doors, NAMESERVER, doors};
 pub(crate) use notes::Notes;
 pub(crate) use relay::Relay;
 pub use resolver::{Resolver, SystemResolver};
+pub use trial::try_list;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::OnceCell;
 use toolgate_contract::{
-    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Streams, ToolError,
+    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Program, Streams, ToolError,
 };
 
 use self::started::Started;
@@ -16,6 +16,9 @@ use crate::process::{self, Command, Listed, Network, Options, Profile, Running, 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
     &[Guarantee::Filesystem, Guarantee::Network, Guarantee::ProcessTree, Guarantee::Syscalls, Guarantee::Environment];
+
+/// What the workspace is called in a folder of a command's own.
+const WORKSPACE_LINK: &str = "workspace";
 
 /// Runs commands confined to a profile. The sandbox is made when the first command comes.
 pub struct Confined {
@@ -69,8 +72,14 @@ impl Confined {
         let mut profile = self.profile.clone();
         profile.masked.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
-        let mut command = Command::new("/bin/bash").argument("-c").argument(order.command);
-        let workdir = self.path(&order.workdir).unwrap_or_else(|| profile.working_directory.clone());
+        let mut command = match &order.program {
+            None => Command::new("/bin/bash").argument("-c").argument(order.command),
+            Some(program) => self.started_directly(program, &mut profile)?,
+        };
+        let workdir = match order.program {
+            None => self.path(&order.workdir).unwrap_or_else(|| profile.working_directory.clone()),
+            Some(program) => program.workdir,
+        };
         command.working_directory = Some(workdir.clone());
         command.streams = match order.streams {
             Streams::Output => process::Streams::Output,
@@ -87,8 +96,9 @@ impl Confined {
         for path in &order.writable {
             profile.writable.push(real(path)?);
         }
-        // Without a host to reach, or without the means to hold it to those, its network stays an empty one.
-        let border = order.border.filter(|border| border.is_open() && sandbox.tier() == Tier::Namespaces);
+        // Also where no host may be reached: then whom it tried to reach is known. Without the means for that, its network is
+        // an empty one.
+        let border = order.border.filter(|_| sandbox.tier() == Tier::Namespaces);
         if let Some(border) = border {
             profile.network = Network::Listed(Listed(border));
         }
@@ -97,7 +107,23 @@ impl Confined {
         Ok(Box::new(Started::new(running, Some((profile, workdir)), layers)?))
     }
 
-    /// Runs the command on layers where that is wanted and possible.
+    /// A program that no shell starts: it sees the folder that it belongs to, and the one that it starts in is its own. From
+    /// there the workspace is where a link says, so that it can be named without knowing where it is.
+    fn started_directly(&self, program: &Program, profile: &mut Profile) -> Result<Command, ToolError> {
+        let link = program.workdir.join(WORKSPACE_LINK);
+        match std::os::unix::fs::symlink(&profile.working_directory, &link) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(ToolError::io(&format!("`{}` can't be made", link.display()), &error));
+            }
+            _ => {}
+        }
+        profile.shown.push(program.home.clone());
+        profile.own.push(program.workdir.clone());
+        let command = Command::new(&program.path);
+        Ok(program.arguments.iter().fold(command, |command, argument| command.argument(argument)))
+    }
+
+    /// Runs the command on layers where that is wanted.
     async fn launch(
         &self,
         sandbox: &Sandbox,
@@ -107,15 +133,8 @@ impl Confined {
     ) -> Result<(Running, Option<Layers>), ToolError> {
         let parent = self.layers.as_deref().filter(|_| sandbox.tier() == Tier::Namespaces);
         match (landing, parent) {
-            (Landing::AtOnce, _) | (Landing::AtItsEnd, None) => {}
-            (Landing::AtItsEnd, Some(parent)) => {
-                match Layers::run(sandbox, profile, command, parent, &self.roots).await {
-                    // This kernel or this file system has no such layers.
-                    Err(error) if error.code == ErrorCode::SandboxUnavailable => {}
-                    other => return other.map(|(running, layers)| (running, Some(layers))),
-                }
-            }
-            (Landing::WhenCommitted, parent) => {
+            (Landing::AtOnce, _) => {}
+            (Landing::AtItsEnd | Landing::WhenCommitted, parent) => {
                 let parent = parent.ok_or_else(|| {
                     ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
                 })?;

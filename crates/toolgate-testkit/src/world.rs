@@ -45,7 +45,7 @@ impl World {
         let compiled = compile(vec![layer]).expect("a test's rules are right");
         let files: Arc<dyn Files> = Arc::new(Roots::open(folder.path()).expect("the workspace opens"));
         let contents = Arc::new(open_state(folder.path()).contents(Durability::Os).expect("a store"));
-        let undo: Arc<dyn AnyTool> = Arc::new(Undo::new(open_state(folder.path()).path(), Arc::clone(&contents)));
+        let undo = Undo::tool(open_state(folder.path()).path(), Arc::clone(&contents), None);
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
         let gate = Gate::new(
             Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
@@ -57,7 +57,10 @@ impl World {
         )
         .with_changes(open_state(folder.path()), contents)
         .with_notes(open_state(folder.path()), RunOptions::default())
-        .with_skills(vec![shelf(Shelf::Project, ".agents/skills", &files), shelf(Shelf::User, "home/skills", &files)]);
+        .with_skills(vec![
+            shelf(Shelf::Project, ".agents/skills", &files, folder.path()),
+            shelf(Shelf::User, "home/skills", &files, folder.path()),
+        ]);
         let state = open_state(folder.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
         let facts = RunFacts {
@@ -149,8 +152,15 @@ impl World {
 }
 
 /// Skills in a folder of the workspace; a home of its own the test world has none.
-fn shelf(shelf: Shelf, path: &str, files: &Arc<dyn Files>) -> SkillShelf {
-    SkillShelf { shelf, files: Arc::clone(files), place: Place::in_workspace(path), path: path.into(), is_veiled: true }
+fn shelf(shelf: Shelf, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillShelf {
+    SkillShelf {
+        shelf,
+        files: Arc::clone(files),
+        place: Place::in_workspace(path),
+        path: path.into(),
+        folder: workspace.join(path),
+        is_veiled: true,
+    }
 }
 
 fn open_state(workspace: &Path) -> State {

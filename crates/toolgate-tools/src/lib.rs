@@ -8,6 +8,7 @@ mod delete;
 mod display;
 mod edit;
 mod encoding;
+mod ended;
 mod excerpt;
 mod fetch;
 mod file;
@@ -27,6 +28,7 @@ mod picture;
 mod plan;
 mod process;
 mod read;
+mod script;
 mod shell;
 mod skill;
 pub mod text;
@@ -56,6 +58,7 @@ pub use patch::Patch;
 pub use plan::Plan;
 pub use process::Process;
 pub use read::Read;
+pub use script::Script;
 pub use shell::Shell;
 pub use skill::Skill;
 pub use todo_read::TodoRead;
@@ -81,6 +84,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         erase(Plan),      // keeps the plan
         erase(Process),   // goes on with a running command
         erase(Read),      // shows a file, by lines
+        erase(Script),    // runs a script of a skill
         erase(Shell),     // runs a command, confined
         erase(Skill),     // lists and loads skills
         erase(TodoRead),  // shows the list of things to do

@@ -7,10 +7,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Attached, Denial, Effect, End, ErrorCode, Hands, Landing, Permission, Right, Risk, SessionProcess, Settled,
-    SideEffect, Spec, Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
+    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
+    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
+use crate::ended::{Denied, Ended, ended};
 use crate::excerpt::{Excerpt, excerpt};
 
 /// Runs a command.
@@ -19,6 +20,9 @@ pub struct Shell;
 /// How long a command may take unless it says otherwise, and at most while its call waits for it.
 const USUAL_SECONDS: u64 = 120;
 const MOST_SECONDS: u64 = 600;
+
+/// How long its end is waited for unless somebody says otherwise.
+const USUAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is left for everything besides the command.
 const MARGIN_SECONDS: u64 = 20;
@@ -40,12 +44,13 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
-    /// Milliseconds to wait for its end. A command that takes longer goes on as a process, which the tool `process` reads,
-    /// writes to and stops.
-    #[serde(default = "usual_yield")]
+    /// Milliseconds to wait for its end, 10000 unless told. A command that takes longer goes on as a process, which the tool
+    /// `process` reads, writes to and stops.
+    #[serde(default)]
     #[schemars(range(max = 600_000))]
-    yield_ms: u64,
-    /// Answers at once, with the process. It works straight on the workspace, and undo doesn't cover that.
+    yield_ms: Option<u64>,
+    /// Answers at once, with the process. It works straight on the workspace, so others see what it does; undo covers that
+    /// once it has ended.
     #[serde(default)]
     background: bool,
     /// Keeps its standard input open, so that `process` can write to it. Without this there is nothing to read.
@@ -69,10 +74,6 @@ pub struct Args {
 
 fn here() -> String {
     ".".into()
-}
-
-fn usual_yield() -> u64 {
-    10_000
 }
 
 fn usual_rows() -> u16 {
@@ -123,28 +124,6 @@ pub struct Output {
     denied: Vec<Denied>,
 }
 
-/// Something that the command wanted and didn't get.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Denied {
-    /// `network_denied` or `sandbox_denied`.
-    code: &'static str,
-    /// What would have been needed.
-    missing: String,
-    /// Why it was refused.
-    reason: String,
-    /// What to ask for in `requested_permissions`, if it is needed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    request: Vec<String>,
-}
-
-impl From<&Denial> for Denied {
-    fn from(denial: &Denial) -> Self {
-        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
-        let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
-        Self { code: denial.code.as_str(), missing, reason, request }
-    }
-}
-
 impl Tool for Shell {
     type Args = Args;
     type Output = Output;
@@ -171,10 +150,7 @@ impl Tool for Shell {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let longest = longest(&args, hands.longest())?;
-        let patience = match args.background {
-            true => Duration::ZERO,
-            false => longest.max(Duration::from_millis(1)).min(Duration::from_millis(args.yield_ms)),
-        };
+        let patience = patience(&args, longest, hands.waits());
         let attached = hands.start(&args.command, &args.workdir, streams(&args), landing(&args), longest).await?;
         // A process whose time is up is about to end; its end is worth waiting for.
         let patience = if patience == longest { Duration::MAX } else { patience };
@@ -205,6 +181,16 @@ fn longest(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
     }
 }
 
+/// How long the call waits for its end: as long as it was told, and otherwise as the caller is used to.
+fn patience(args: &Args, longest: Duration, waits: bool) -> Duration {
+    match (args.background, args.yield_ms) {
+        (true, _) => Duration::ZERO,
+        (false, Some(told)) => longest.min(Duration::from_millis(told)),
+        (false, None) if waits => longest,
+        (false, None) => longest.min(USUAL_PATIENCE),
+    }
+}
+
 fn streams(args: &Args) -> Streams {
     match (args.tty, args.stdin) {
         (true, _) => Streams::Terminal(TerminalSize { rows: args.rows, columns: args.columns }),
@@ -222,33 +208,20 @@ fn landing(args: &Args) -> Landing {
     }
 }
 
-/// How it ended, if it does so in time.
-async fn ended(process: &dyn SessionProcess, patience: Duration) -> Option<End> {
-    let mut progress = process.progress();
-    let end = tokio::time::timeout(patience, progress.wait_for(|progress| progress.end.is_some())).await;
-    end.ok()?.ok()?.end.clone()
-}
-
 /// The command ended while its call waited for it.
 fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, ToolError> {
     let process = attached.process();
-    let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
-    hands.ended(i64::from(exit_code));
-    let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
-    let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
-    let denials = process.controls().denials(if process.facts().terminal { &stdout } else { &stderr });
-    let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
-    hands.denied(denials);
+    let ended = Ended::of(process, end, hands)?;
     Ok(Output {
-        exit_code: Some(exit_code),
-        stdout,
-        stderr,
-        denied,
-        duration_ms: Some(u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX)),
-        timed_out: end.stopped == Some(Stopped::Time),
-        output_limit: end.stopped == Some(Stopped::Output),
+        exit_code: Some(ended.exit_code),
+        stdout: ended.stdout,
+        stderr: ended.stderr,
+        denied: ended.denied,
+        duration_ms: Some(ended.duration_ms),
+        timed_out: ended.stopped == Some(Stopped::Time),
+        output_limit: ended.stopped == Some(Stopped::Output),
         screen: process.screen().map(|screen| screen.text),
-        changes: hands.settled(process),
+        changes: ended.changes,
         ..Output::default()
     })
 }
@@ -271,4 +244,24 @@ fn going_on(process: &dyn SessionProcess, hands: &Hands) -> Result<Output, ToolE
         screen: process.screen().map(|screen| screen.text),
         ..Output::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_waits_as_long_as_it_was_told_or_as_its_caller_does() {
+        let seconds = Duration::from_secs;
+        for (args, waits, expected) in [
+            (r#"{"command":"a"}"#, false, seconds(10)),
+            (r#"{"command":"a"}"#, true, seconds(120)),
+            (r#"{"command":"a","yield_ms":3000}"#, true, seconds(3)),
+            (r#"{"command":"a","yield_ms":600000}"#, false, seconds(120)),
+            (r#"{"command":"a","background":true}"#, true, Duration::ZERO),
+        ] {
+            let parsed: Args = serde_json::from_str(args).unwrap();
+            assert_eq!(patience(&parsed, seconds(120), waits), expected, "{args} {waits}");
+        }
+    }
 }

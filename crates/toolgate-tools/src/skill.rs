@@ -112,14 +112,7 @@ fn list(folders: &[SkillFolder]) -> Output {
 }
 
 fn load(name: &str, folders: &[SkillFolder], hands: &Hands) -> Result<Output, ToolError> {
-    let folder = folders.iter().find(|folder| folder.name == name).ok_or_else(|| {
-        let known: Vec<&str> = folders.iter().map(|folder| folder.name.as_str()).collect();
-        let hint = match known[..] {
-            [] => "There are no skills here. Project skills count once the person has run `toolgate trust`.".into(),
-            _ => format!("The skills here are: {}.", known.join(", ")),
-        };
-        ToolError::new(ErrorCode::NotFound, format!("There is no skill `{name}`.")).with_hint(hint)
-    })?;
+    let folder = find(name, folders)?;
     let (facts, body) = read(folder)?;
     let tools = facts.allowed_tools.as_deref().map(tool_names::ours);
     let allowed_tools = tools.clone().map(|tools| hands.activate(folder, tool_names::with_own(tools))).transpose()?;
@@ -133,8 +126,20 @@ fn load(name: &str, folders: &[SkillFolder], hands: &Hands) -> Result<Output, To
     })
 }
 
+/// The skill with this name.
+pub(crate) fn find<'a>(name: &str, folders: &'a [SkillFolder]) -> Result<&'a SkillFolder, ToolError> {
+    folders.iter().find(|folder| folder.name == name).ok_or_else(|| {
+        let known: Vec<&str> = folders.iter().map(|folder| folder.name.as_str()).collect();
+        let hint = match known[..] {
+            [] => "There are no skills here. Project skills count once the person has run `toolgate trust`.".into(),
+            _ => format!("The skills here are: {}.", known.join(", ")),
+        };
+        ToolError::new(ErrorCode::NotFound, format!("There is no skill `{name}`.")).with_hint(hint)
+    })
+}
+
 /// A skill's front matter, checked, and its instructions.
-fn read(folder: &SkillFolder) -> Result<(FrontMatter, &str), ToolError> {
+pub(crate) fn read(folder: &SkillFolder) -> Result<(FrontMatter, &str), ToolError> {
     let text = folder.text.as_ref().map_err(Clone::clone)?;
     front_matter::read(text, &folder.name).map_err(|fault| {
         ToolError::new(ErrorCode::IoError, format!("The skill `{}` can't be used: {fault}", folder.name))

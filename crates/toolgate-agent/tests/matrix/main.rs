@@ -47,6 +47,11 @@ fn rows() -> Vec<Row> {
         ("memory", json!({ "action": "create", "content": "the shop closes at six" }), &["mem_1"]),
         ("ask", json!({ "question": "Which milk?" }), &["the usual"]),
         ("skill", json!({ "name": "shopping" }), &["Take a bag."]),
+        (
+            "script",
+            json!({ "skill": "shopping", "path": "scripts/count.sh", "args": ["workspace/notes.md", "$(two words)"] }),
+            &["milk", "$(two words)"],
+        ),
         ("task", json!({ "objective": "Say yes." }), &["summary: Yes."]),
         ("agents", json!({ "action": "list" }), &["answered"]),
         ("undo", json!({ "run": "run_test" }), &["undone"]),
@@ -61,6 +66,7 @@ fn prepared() -> World {
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
     let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
     world.file(".agents/skills/shopping/SKILL.md", skill);
+    world.file(".agents/skills/shopping/scripts/count.sh", "cat \"$1\"; echo \"$2\"\n");
     world
 }
 

@@ -7,17 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
-use serde_json::Value;
-use toolgate_contract::{CancellationToken, Reply, Right, strict_json};
+use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
-use crate::wiring::{Desk, RunChoice, person_name};
-
-/// As long as a command may take, in milliseconds.
-const LONG: u64 = 600_000;
+use crate::wiring::{CLI, Desk, RunChoice, person_name};
 
 /// Call a tool, through the same path as any agent's call.
 ///
@@ -79,16 +75,23 @@ impl Call {
     }
 
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let args = patient(&self.tool, strict_json::parse(&self.arguments()?)?);
-        let desk = Desk::open(&setting.place)?;
-        let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: "cli" };
+        self.run_with(setting, Vec::new())
+    }
+
+    /// The same, with tools that only this call needs.
+    pub(super) fn run_with(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
+        let args = strict_json::parse(&self.arguments()?)?;
+        let desk = Desk::open_with(&setting.place, tools, Vec::new())?;
+        let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: CLI };
         let stay = desk.begin(&choice)?;
         let sink = Arc::new(TerminalSink::new(setting.json));
         let session = stay
             .session
             .approved_by(self.approver(setting))
             .answered_by(respondent(setting))
-            .watched_by(Arc::clone(&sink) as _);
+            .watched_by(Arc::clone(&sink) as _)
+            // This program ends with its call.
+            .waiting();
         let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
         call.version = self.version_req;
         call.requested_permissions = self.permit;
@@ -96,10 +99,12 @@ impl Call {
         let reply = block_on(async {
             let cancel = CancellationToken::new();
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
-            let _door = desk.door();
-            let reply = desk.gate.perform(call, &session, cancel).await;
-            session.end().await;
-            reply
+            let work = async {
+                let reply = desk.gate.perform(call, &session, cancel).await;
+                session.end().await;
+                reply
+            };
+            desk.with_door(work).await
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();
@@ -129,17 +134,6 @@ impl Call {
             (None, None) => Ok(b"{}".to_vec()),
         }
     }
-}
-
-/// This program ends with its call, and nobody would come back for a command that went on: so it waits, unless it was told
-/// for how long.
-fn patient(tool: &str, mut args: Value) -> Value {
-    if let (Some(fields), "shell") = (args.as_object_mut(), tool)
-        && !fields.contains_key("yield_ms")
-    {
-        fields.insert("yield_ms".into(), LONG.into());
-    }
-    args
 }
 
 /// Whoever answers the agent's own questions: the person at the terminal, if there is one.

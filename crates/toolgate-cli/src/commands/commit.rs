@@ -6,6 +6,7 @@ use serde_json::json;
 use toolgate_contract::Apart;
 use toolgate_sandbox::Layers;
 
+use super::sandbox::changes::{Shown, print};
 use super::{Setting, call};
 use crate::exit::Exit;
 use crate::wiring::folders;
@@ -17,20 +18,36 @@ use crate::wiring::folders;
 ///
 /// Examples:
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md
+///   toolgate commit --show 18c3a7-5f2-0      (shows all of it, and changes nothing)
 ///   toolgate commit 18c3a7-5f2-0
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Commit {
     /// The rehearsal, by the handle that it gave.
-    pub(super) rehearsal: String,
+    rehearsal: String,
+    /// Only show what it would change, all of it.
+    #[arg(long)]
+    show: bool,
 }
 
 impl Commit {
+    pub(super) fn of(rehearsal: String) -> Self {
+        Self { rehearsal, show: false }
+    }
+
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let place = &setting.place;
-        let roots = folders(place, &place.load()?.settings.roots);
+        let settings = place.load()?.settings;
+        let roots = folders(place, &settings.roots);
         // An agent's rehearsal belongs to its run, which is gone on with.
         let layers = Layers::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
+        if self.show {
+            let files = crate::wiring::roots(place, &settings)?;
+            let changes = layers.differences(&files)?.all.into_iter().map(|difference| difference.change);
+            let shown = if setting.json { Shown::Json } else { Shown::Whole };
+            print(&changes.collect::<Vec<_>>(), &layers, &files, shown, Some(&self.rehearsal))?;
+            return Ok(Exit::Ok);
+        }
         let owner = layers.owner().map(str::to_owned);
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();

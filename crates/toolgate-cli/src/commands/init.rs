@@ -67,6 +67,10 @@ preset = "workspace"
 # match = ["git push origin main"]
 # no_match = ["git status"]
 
+# Bytes of an answer that `fetch` takes at the most. This is the default, 10 MiB.
+# [fetch]
+# body_bytes = 10_485_760
+
 # Bytes of file contents that are kept for `toolgate undo`; past that, the oldest go. This is the default, 1 GiB.
 # [undo]
 # quota_bytes = 1_073_741_824

@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolgate_contract::{Content, Edit, Effect, Files, LINK_MODE};
+use toolgate_contract::LINK_MODE;
 use toolgate_journal::{Held, Quarantine as Store};
+use toolgate_runtime::Release;
 
-use super::Setting;
+use super::{Setting, call};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint, plain};
-use crate::wiring::roots;
 
 /// Look at what commands made and the workspace didn't get, and let it in.
 ///
@@ -40,7 +40,7 @@ enum Verb {
         /// Its path.
         path: String,
     },
-    /// Put something in place after all: you have looked at it.
+    /// Put something in place after all: you have looked at it. It is recorded, and `toolgate undo` takes it back.
     Release {
         /// The call.
         call: String,
@@ -58,7 +58,11 @@ impl Quarantine {
         match self.verb {
             Verb::List => list(&store, setting.json),
             Verb::Show { call, path } => show(&store, &call, &path),
-            Verb::Release { call, path, force } => release(&store, &call, &path, force, setting),
+            Verb::Release { call, path, force } => {
+                let args = json!({ "call": call, "path": path, "replace": force }).to_string();
+                // Only whoever types this is offered that tool, and has decided already.
+                call::Call::approved("release", args).run_with(setting, vec![Release::tool(store)])
+            }
         }
     }
 }
@@ -100,22 +104,5 @@ fn find(store: &Store, call: &str, path: &str) -> Result<(Held, Vec<u8>)> {
 fn show(store: &Store, call: &str, path: &str) -> Result<Exit> {
     let (_, bytes) = find(store, call, path)?;
     std::io::stdout().write_all(&bytes).context("standard output can't be written")?;
-    Ok(Exit::Ok)
-}
-
-fn release(store: &Store, call: &str, path: &str, force: bool, setting: &Setting) -> Result<Exit> {
-    let (held, bytes) = find(store, call, path)?;
-    let files = roots(&setting.place, &setting.place.load()?.settings)?;
-    // What was noted there is only believed as far as it leads nowhere else.
-    let located = files.locate(vec![Effect::write(path), Effect::delete(path)])?;
-    let place = located.into_iter().find_map(|located| located.real).context("the path leads nowhere")?;
-    let before = files.content(&place, u64::MAX)?;
-    if before.is_some() && !force {
-        bail!("Something else is at {path} by now. Add --force to replace it.");
-    }
-    let after = Some(Content { bytes: bytes.into(), mode: held.mode });
-    files.apply(&[Edit { place, before, after }], "release", &mut || Ok(()))?;
-    store.take_out(call, &held)?;
-    anstream::println!("Put {} in place.", paint(BOLD, plain(path)));
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
-mod changes;
+pub(super) mod changes;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,9 +11,12 @@ use clap::Args;
 use toolgate_contract::{Access, Place, Veil, out_of_bounds};
 use toolgate_policy::{Compiled, Policy, plain_host};
 use toolgate_runtime::PolicyBorder;
-use toolgate_sandbox::process::{Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker};
+use toolgate_sandbox::process::{
+    Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier,
+};
 use toolgate_sandbox::{Layers, Roots};
 
+use self::changes::Shown;
 use super::commit::Commit;
 use super::{Setting, block_on};
 use crate::exit::Exit;
@@ -58,21 +61,23 @@ impl Sandbox {
         let compiled = setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let mut profile = profile(&setting.place, &compiled.settings.roots);
         hide(setting, &compiled, &mut profile)?;
-        if self.network {
-            profile.network = Network::Shared;
-        }
-        if !hosts.is_empty() {
-            let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
-            let border = PolicyBorder::new(Arc::new(compiled.policy), cleared.collect());
-            profile.network = Network::Listed(Listed(Arc::new(border)));
-        }
+        let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
+        let border = PolicyBorder::new(Arc::new(compiled.policy), cleared.collect());
+        let listed = Network::Listed(Listed(Arc::new(border)));
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
         let place = &setting.place;
         let (layers, folders) = (place.state()?.layers_dir(), folders(place, &compiled.settings.roots));
         let files = roots(place, &compiled.settings)?;
+        let shown = if setting.json { Shown::Json } else { Shown::First };
         let (code, enforcement, kept) = block_on(async {
             let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
+            profile.network = match self.network {
+                true => Network::Shared,
+                // Without hosts it is told what the command tried to reach, where that can be known.
+                false if !hosts.is_empty() || maker.tier() == Tier::Namespaces => listed,
+                false => Network::Off,
+            };
             let (mut running, apart) = match self.rehearse || self.commit {
                 true => Layers::run(&maker, &profile, &command, &layers, &folders)
                     .await
@@ -82,14 +87,15 @@ impl Sandbox {
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
             running.denials().iter().for_each(|denial| anstream::eprintln!("{}", paint(DIM, &denial.reason)));
-            let kept = apart.map(|mut apart| changes::show(&mut apart, &files)).transpose()?;
+            let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?;
             anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
         if self.verbose {
             tell(&enforcement);
         }
         match kept {
-            Some(rehearsal) if self.commit && code == 0 => return Commit { rehearsal }.run(setting),
+            Some(rehearsal) if self.commit && code == 0 => return Commit::of(rehearsal).run(setting),
+            Some(_) if setting.json => {}
             Some(rehearsal) => {
                 let how = format!("To put exactly this in place within a day: toolgate commit {rehearsal}");
                 anstream::eprintln!("{}", paint(DIM, how));

@@ -43,6 +43,29 @@ fn skills_of_a_project_count_once_it_is_trusted() {
 }
 
 #[test]
+fn scripts_run_from_a_trusted_project_and_from_the_home_that_they_cannot_see() {
+    let world = World::new();
+    let look = "cat \"$(dirname \"$0\")/../assets/note\"; cat workspace/hello.txt; ls -A ~; cat ~/.ssh/id\n";
+    for (folder, name) in
+        [(world.home().join(".agents/skills"), "mine"), (world.workspace().join(".toolgate/skills"), "theirs")]
+    {
+        let skill = format!("---\nname: {name}\ndescription: Looks around.\n---\nLook.\n");
+        for (path, content) in [("SKILL.md", skill.as_str()), ("scripts/look.sh", look), ("assets/note", "noted\n")] {
+            world.put(&folder.join(name).join(path), content);
+        }
+    }
+    world.put(&world.home().join(".ssh/id"), "the secret");
+    let look = |name: &str| world.call("script", json!({ "skill": name, "path": "scripts/look.sh" }));
+    assert_eq!(look("theirs")["error"]["code"], json!("not_found"), "nobody trusts the project yet");
+    assert_eq!(world.run(&["trust"]).code, 0);
+    for (name, home) in [("mine", ".agents\n"), ("theirs", "")] {
+        let reply = look(name);
+        assert_eq!(reply["payload"]["stdout"], json!(format!("noted\nhello\nworld\n{home}")), "{name}: {reply}");
+        assert!(!reply.to_string().contains("the secret"), "{reply}");
+    }
+}
+
+#[test]
 fn a_question_without_anybody_there_is_an_error_with_a_way_on() {
     let said = World::new().run(&["call", "ask", r#"{"question":"Which way?"}"#]);
     assert_eq!(said.code, 1, "{said:?}");

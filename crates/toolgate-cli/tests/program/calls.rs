@@ -183,3 +183,11 @@ fn an_administrators_file_cannot_be_loosened() {
     );
     assert!(said.out.contains("ask 4") && said.out.contains("deny 3"), "{said:?}");
 }
+
+#[test]
+fn a_call_is_recorded_with_the_arguments_that_it_came_with() {
+    let world = World::new();
+    assert_eq!(world.call("shell", json!({ "command": "true" }))["payload"]["exit_code"], json!(0));
+    let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+    assert!(events.contains(r#""args":{"command":"true"}"#), "{events}");
+}

@@ -48,6 +48,58 @@ fn kill_at_every_moment(files: usize, rest: &str) {
     assert_eq!(verified.code, 0, "{verified:?}");
 }
 
+/// A command's changes are put in place one after the other: of every kind, guarded ones among them.
+#[test]
+fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
+    const FILES: usize = 150;
+    let world = World::new();
+    for n in 0..FILES {
+        world.put(&world.workspace().join(format!("many/{n:03}.txt")), "0\n");
+        world.put(&world.workspace().join(format!("goes/{n:03}.txt")), "goes\n");
+    }
+    let script = "for f in many/*.txt; do read v < $f; echo $((v + 1)) > $f; done
+        if [ -d goes ]; then rm -r goes; mkdir comes; for i in $(seq 150); do echo $i > comes/$i; done; git init -q new
+        else rm -r comes new; mkdir goes; for i in $(seq -f %03g 0 149); do echo goes > goes/$i.txt; done; fi";
+    world.put(&world.workspace().join("change.sh"), script);
+    let changing = world.workspace().join(".toolgate/changing");
+    let has_begun = || std::fs::metadata(&changing).is_ok_and(|note| note.len() > 0);
+    let (mut version, mut killed) = (0, 0);
+    for attempt in 0..10u32 {
+        let args = ["--json", "call", "--approve", "shell", r#"{"command":"sh change.sh"}"#];
+        let mut child = world.command(PROGRAM).args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
+        while !has_begun() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        // The note of what is about to change is written: from here to the end, further with every attempt.
+        std::thread::sleep(Duration::from_micros(u64::from(attempt * attempt) * 250));
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            killed += 1;
+        }
+        child.wait().unwrap();
+        assert_eq!(world.run(&["call", "list"]).code, 0, "the program mends what it finds");
+        let now = check(&world, FILES, version);
+        let (goes, comes) = (world.workspace().join("goes"), world.workspace().join("comes"));
+        let there = [goes.exists(), comes.exists(), world.workspace().join("new/.git/config").exists()];
+        let is_even = now.is_multiple_of(2);
+        assert_eq!(there, [is_even, !is_even, !is_even], "attempt {attempt}: {now} after {version}");
+        let folder = if is_even { goes } else { comes };
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES, "attempt {attempt}");
+        assert_eq!(world.workspace().join("new").exists(), !is_even, "attempt {attempt}");
+        version = now;
+    }
+    assert!(killed > 0, "no attempt was early enough to be killed");
+    let layers = std::fs::read_dir(world.workspace().join(".toolgate/layers")).unwrap().count();
+    let verified = world.run(&["audit", "verify"]);
+    assert_eq!((verified.code, layers <= 1), (0, true), "{verified:?}, {layers} layers");
+    let reply = world.run(&["--json", "call", "--approve", "shell", r#"{"command":"sh change.sh"}"#]).json();
+    assert_eq!(check(&world, FILES, version), version + 1, "{reply}");
+    let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
+    assert!(said.code == 0 && said.out.contains("\"refused\": []"), "{said:?}");
+    assert_eq!(check(&world, FILES, version), version);
+    assert_eq!(std::fs::read_dir(world.workspace().join(".toolgate/layers")).unwrap().count(), 0);
+}
+
 /// All files hold one version, the one before or the next; nothing else lies about.
 fn check(world: &World, files: usize, before: u32) -> u32 {
     let entries: Vec<_> =

@@ -92,6 +92,39 @@ fn a_host_that_was_missing_is_asked_for_and_the_call_tried_once_more() {
 }
 
 #[test]
+fn with_no_host_on_the_list_it_is_still_known_whom_a_command_tried_to_reach() {
+    let world = World::new();
+    let reply = call(&world, &[], LOOK_UP);
+    let denied = &reply["payload"]["denied"][0];
+    assert_eq!(denied["request"], json!(["net.connect=evil.example:80", "net.connect=evil.example:443"]), "{reply}");
+    assert_eq!(reply["enforced"]["network"], json!("held"), "{reply}");
+    let reply = call(&world, &["--approve"], LOOK_UP);
+    assert!(reply["payload"]["stdout"].as_str().unwrap().contains("198.18."), "asked for and tried once more: {reply}");
+    let said = world.run(&["sandbox", "--", "getent", "ahostsv4", "evil.example"]);
+    assert!(said.code != 0 && said.err.contains("evil.example:443 wasn't reached"), "{said:?}");
+}
+
+#[test]
+fn a_host_that_was_missing_can_be_granted_from_another_terminal() {
+    let world = with_config("approvals.wait_seconds = 3600");
+    let (reply, asked, approved) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| call(&world, &[], LOOK_UP));
+        while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
+            assert!(!waiting.is_finished(), "nobody was asked: {:?}", waiting.join());
+        }
+        let asked = world.run(&["approvals", "show", "last"]);
+        let approved = world.run(&["approvals", "approve", "last"]);
+        (waiting.join().unwrap(), asked, approved)
+    });
+    assert!(asked.err.contains("connect to evil.example:443") && approved.code == 0, "{asked:?} {approved:?}");
+    assert!(reply["payload"]["stdout"].as_str().unwrap().contains("198.18."), "{reply}");
+    let recorded = events(&world);
+    for (words, times) in [("tool_call.widened", 1), ("approval_granted", 1)] {
+        assert_eq!(recorded.matches(words).count(), times, "{words}: {recorded}");
+    }
+}
+
+#[test]
 fn a_place_that_was_missing_is_granted_for_one_call() {
     let (world, outside) = (World::new(), tempfile::tempdir_in("/var/tmp").unwrap());
     let command = format!("touch \"$(echo {})/new\"", outside.path().display());

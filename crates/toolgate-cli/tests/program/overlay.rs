@@ -46,9 +46,26 @@ fn undo(world: &World, reply: &Value) {
     assert!(said.out.contains("\"refused\": []"), "{said:?}");
 }
 
-/// What the same command leaves where nothing is kept apart, and what undo leaves of it, are compared exactly.
+/// The same for a command that works straight on the workspace.
+fn shell_straight(world: &World, command: &str) -> Value {
+    let args = json!({ "command": command, "stdin": true }).to_string();
+    let reply = world.run(&["--json", "call", "--approve", "shell", &args]).json();
+    assert_eq!(reply["ok"], json!(true), "{command}: {reply}");
+    reply
+}
+
 #[test]
 fn a_commands_changes_are_those_of_a_plain_run_and_undo_brings_everything_back() {
+    compare_with_a_plain_run(shell);
+}
+
+#[test]
+fn so_are_those_of_a_command_that_works_straight_on_the_workspace() {
+    compare_with_a_plain_run(shell_straight);
+}
+
+/// What the same command leaves where nothing is kept apart, and what undo leaves of it, are compared exactly.
+fn compare_with_a_plain_run(shell: fn(&World, &str) -> Value) {
     for command in [
         "sed -i s/one/1/ a.txt",
         "rm a.txt && rm -r dir",
@@ -80,8 +97,9 @@ fn a_commands_changes_are_those_of_a_plain_run_and_undo_brings_everything_back()
             undo(&apart, &reply);
         }
         assert_eq!(everything(&apart), before, "undo of {command}");
-        let layers = std::fs::read_dir(apart.workspace().join(".toolgate/layers")).unwrap().count();
-        assert_eq!(layers, 0, "nothing is left of the layers: {command}");
+        let left =
+            |name: &str| std::fs::read_dir(apart.workspace().join(".toolgate").join(name)).map_or(0, Iterator::count);
+        assert_eq!((left("layers"), left("snapshots")), (0, 0), "nothing is left of the layers: {command}");
     }
 }
 
@@ -100,6 +118,38 @@ fn a_git_commit_is_undone_to_the_last_reference() {
 }
 
 #[test]
+fn repositories_that_a_command_made_are_undone_with_what_git_guards() {
+    let world = World::new().file("a.txt", "one\n");
+    let git = "git -c user.name=a -c user.email=a@example.com";
+    for command in [
+        "git init -q .".to_owned(),
+        format!("git init -q . && git add a.txt && {git} commit -qm one && git clone -q . copy"),
+    ] {
+        let before = everything(&world);
+        let reply = shell(&world, &command);
+        assert!(world.workspace().join(".git/config").exists(), "{reply}");
+        undo(&world, &reply);
+        assert_eq!(everything(&world), before, "{command}");
+        let undone = world.run(&["--json", "changes", "last"]).json();
+        let said = world.run(&["undo", undone["call"].as_str().unwrap()]);
+        assert!(world.workspace().join(".git/config").exists(), "an undo is undone: {said:?}");
+        undo(&world, &reply);
+    }
+}
+
+#[test]
+fn a_record_that_nobody_sealed_opens_no_guarded_place() {
+    let world = World::new();
+    let reply = shell(&world, "git init -q .");
+    // Whoever brings the state of another machine along doesn't have the key of this one.
+    std::fs::remove_dir_all(world.home()).unwrap();
+    std::fs::create_dir_all(world.home()).unwrap();
+    let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(world.workspace().join(".git/config").exists());
+}
+
+#[test]
 fn hard_links_and_times_stay() {
     let world = World::new().file("a.txt", "one\n");
     let reply =
@@ -108,6 +158,21 @@ fn hard_links_and_times_stay() {
     assert_eq!((facts("f").ino(), facts("f").nlink()), (facts("g").ino(), 2), "{reply}");
     assert_eq!((facts("f").mtime(), facts("a.txt").mtime()), (981_173_106, 981_173_106));
     assert_eq!(facts("d").mtime(), 1_009_843_200);
+}
+
+#[test]
+fn special_bits_and_attributes_come_back() {
+    let script =
+        "cp /bin/true tool && chmod 2755 tool && python3 -c \"import os; os.setxattr('tool', 'user.k', b'v')\"";
+    for shell in [shell, shell_straight] {
+        let world = World::new();
+        assert_eq!(world.shell(script).code, 0);
+        let reply = shell(&world, "echo x >> tool");
+        undo(&world, &reply);
+        assert_eq!(std::fs::metadata(world.workspace().join("tool")).unwrap().mode() & 0o7777, 0o2755);
+        let said = world.shell("python3 -c \"import os; print(os.getxattr('tool', 'user.k'))\"");
+        assert_eq!(said.out, "b'v'\n", "{said:?}");
+    }
 }
 
 #[test]
@@ -210,7 +275,47 @@ fn layers_can_be_turned_off_by_the_user_and_not_by_the_workspace() {
     world.put(&world.user_config(), "[commands]\noverlay = 'off'\n");
     let reply = shell(&world, "echo 3 > a.txt");
     assert_eq!(world.read("a.txt"), "3\n");
-    assert_eq!(reply["artifacts"]["files_changed"], json!([]), "{reply}");
+    let notes = reply["payload"]["changes"]["notes"].to_string();
+    assert!(notes.contains("straight on the workspace"), "{reply}");
+    undo(&world, &reply);
+    assert_eq!(world.read("a.txt"), "2\n");
+}
+
+#[test]
+fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was_killed() {
+    let world = World::new().file("a.txt", "one\n").file("gone.txt", "x\n");
+    let before = everything(&world);
+    let args =
+        json!({ "command": "echo two > a.txt; rm gone.txt; mkdir new; touch new/ready; sleep 1000", "stdin": true });
+    let mut command = world.command(PROGRAM);
+    command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    while !world.workspace().join("new/ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = world.last_run();
+    assert_eq!(world.run(&["call", "list"]).code, 0, "the next one puts it on record");
+    let said = world.run(&["undo", "--run", run.file_name().unwrap().to_str().unwrap()]);
+    assert!(said.code == 0 && said.out.contains("\"refused\": []"), "{said:?}");
+    assert_eq!(everything(&world), before);
+    assert_eq!(std::fs::read_dir(world.workspace().join(".toolgate/snapshots")).unwrap().count(), 0);
+    assert_eq!(world.run(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn of_a_command_that_works_straight_on_the_workspace_what_is_more_than_the_quota_is_said() {
+    let world = World::new().file("a.txt", vec![b'a'; 40_000]).file("b.txt", vec![b'b'; 60_000]);
+    let world = world.file("plant.sh", "echo x > .envrc");
+    world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
+    let reply = shell_straight(&world, r"rm a.txt b.txt; sh plant.sh; touch $'odd\xff'");
+    let notes = reply["payload"]["changes"]["notes"].to_string();
+    assert!(notes.contains("1 of these can't be taken back") && notes.contains("direnv"), "{reply}");
+    assert!(notes.contains("isn't text"), "{reply}");
+    let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
+    assert_eq!((said.code, world.read("a.txt").len()), (0, 40_000), "{said:?}");
+    assert!(said.out.contains("b.txt") && said.out.contains("quota") && !world.workspace().join("b.txt").exists());
 }
 
 #[test]

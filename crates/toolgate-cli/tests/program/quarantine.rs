@@ -75,6 +75,14 @@ fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
     let said = world.run(&["quarantine", "release", call, ".envrc"]);
     assert_eq!((said.code, world.read(".envrc").as_str()), (0, "export X=1\n"), "{said:?}");
     assert!(!world.run(&["quarantine", "list"]).out.contains(".envrc"));
+    let recorded = world.run(&["--json", "changes", "last"]).json();
+    assert_eq!(world.run(&["undo", recorded["call"].as_str().unwrap()]).code, 0, "{recorded}");
+    assert!(!world.workspace().join(".envrc").exists());
+    let hook = "new/.git/hooks/post-checkout";
+    let said = world.run(&["quarantine", "release", call, hook]);
+    assert_eq!((said.code, world.read(hook).as_str()), (0, "#!/bin/sh\n"), "a person may, guard or not: {said:?}");
+    let offered = world.call("release", json!({ "call": call, "path": ".mcp.json" }));
+    assert_eq!(offered["error"]["code"], json!("unknown_tool"), "an agent may not: {offered}");
     world.put(&world.workspace().join(".mcp.json"), "mine");
     assert_ne!(world.run(&["quarantine", "release", call, ".mcp.json"]).code, 0, "what is there stays");
     assert_eq!(world.read(".mcp.json"), "mine");

@@ -66,10 +66,11 @@ fn a_commit_is_refused_where_a_file_has_changed_since_and_where_policy_denies_or
         "{said:?}"
     );
 
-    let payload = rehearse(&world, "python3 -c \"open('.en' + 'v', 'w').write('x')\"; echo new > new.txt");
+    world.put(&world.user_config(), "[[rules]]\ndecision = 'deny'\ntool = 'commit'\n");
+    let payload = rehearse(&world, "echo new > new.txt");
     let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
-    assert_eq!(said.code, 3, "{said:?}");
-    assert!(!world.workspace().join(".env").exists() && !world.workspace().join("new.txt").exists());
+    assert_eq!((said.code, world.workspace().join("new.txt").exists()), (3, false), "{said:?}");
+    world.put(&world.user_config(), "");
 
     let payload = rehearse(&world, "for i in $(seq 30); do echo $i > f$i; done");
     let args = json!({ "rehearsal": payload["changes"]["rehearsal"] }).to_string();
@@ -77,6 +78,37 @@ fn a_commit_is_refused_where_a_file_has_changed_since_and_where_policy_denies_or
     assert_eq!(asked["error"]["code"], json!("approval_required"), "{asked}");
     let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
     assert_eq!((said.code, world.read("f30").as_str()), (0, "30\n"), "{said:?}");
+}
+
+#[test]
+fn what_is_guarded_is_kept_aside_and_what_git_makes_passes_as_without_a_rehearsal() {
+    let world = world();
+    let payload =
+        rehearse(&world, "git init -q . && python3 -c \"open('.en' + 'v', 'w').write('x')\"; echo new > new.txt");
+    assert_eq!(payload["changes"]["kept_aside"][0]["path"], json!(".env"), "{payload}");
+    let said = world.run(&["--json", "commit", payload["changes"]["rehearsal"].as_str().unwrap()]).json();
+    assert_eq!(said["payload"]["kept_aside"][0]["path"], json!(".env"), "{said}");
+    assert!(!world.workspace().join(".env").exists() && world.workspace().join(".git/config").exists());
+    assert_eq!(world.read("new.txt"), "new\n");
+    assert!(world.run(&["quarantine", "list"]).out.contains(".env"));
+    assert_eq!(world.run(&["undo", said["tool_call_id"].as_str().unwrap()]).code, 0);
+    assert!(!world.workspace().join(".git").exists() && !world.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn a_long_rehearsal_is_shown_in_part_and_can_be_had_whole() {
+    let world = world();
+    let command = "seq 100000 > long.txt; for i in $(seq 20); do echo $i > f$i; done";
+    let said = world.run(&["sandbox", "--rehearse", "--", "sh", "-c", command]);
+    assert!(said.err.lines().count() < 450, "{}", said.err.lines().count());
+    assert!(said.err.contains("more lines") && said.err.contains("All of it: toolgate commit --show"), "{said:?}");
+    let (_, handle) = said.err.trim().rsplit_once("toolgate commit ").unwrap();
+    let whole = world.run(&["commit", "--show", handle.trim()]);
+    assert!(whole.err.contains("+100000\n") && whole.err.lines().count() > 100_000, "{}", whole.err.lines().count());
+    assert!(!world.workspace().join("long.txt").exists());
+    let said = world.run(&["--json", "sandbox", "--rehearse", "--", "sh", "-c", command]);
+    let json: Value = serde_json::from_str(said.err.trim()).unwrap();
+    assert!(json["diff"].as_str().unwrap().contains("+100000\n") && json["rehearsal"].is_string());
 }
 
 #[test]

@@ -38,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX inbox_by_time ON inbox (created, id);
     CREATE INDEX inbox_by_lease ON inbox (lease);
 "#,
+    r#"ALTER TABLE inbox ADD COLUMN queue TEXT COLLATE "C" NOT NULL DEFAULT ''"#,
 ];
 
 /// Brings the tables up to date.

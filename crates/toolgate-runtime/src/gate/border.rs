@@ -59,10 +59,6 @@ impl Border for PolicyBorder {
     fn cleared(&self) -> Vec<(String, u16)> {
         self.cleared.clone()
     }
-
-    fn is_open(&self) -> bool {
-        !self.cleared.is_empty() || self.policy.lets_hosts_pass()
-    }
 }
 
 impl fmt::Debug for PolicyBorder {

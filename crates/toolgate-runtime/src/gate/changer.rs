@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use toolgate_contract::{
-    Access, Change, Changes, Clock, Content, Edit, ErrorCode, FileState, Files, Happening, Opened, Place, Seen, Source,
-    ToolError, Veil,
+    Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside,
+    Opened, Place, Seen, Source, ToolError, Veil,
 };
-use toolgate_journal::{ChangeNote, Changing, Contents, Quarantine, State};
+use toolgate_journal::{ChangeNote, Changing, Contents, Held, RunOptions, Scope, Snapshot, Snapshots, State};
 
+use super::settler::Choice;
 use super::speaker::Origin;
+use super::straight::Straight;
 use crate::session::Recorder;
 use crate::versions::Versions;
 
@@ -31,27 +34,81 @@ const KEPT_FREE: usize = 8 * 1024 * 1024;
 pub(crate) struct Workshop {
     state: State,
     contents: Arc<Contents>,
+    /// Commands that work straight on the workspace now.
+    straight: Mutex<Vec<Weak<Straight>>>,
 }
 
 impl Workshop {
     pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
         keep_freed_memory();
-        Self { state, contents }
+        Self { state, contents, straight: Mutex::default() }
     }
 
-    /// Puts back what somebody who was killed left half done.
-    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
-        self.put_back(&self.state.begin_change()?, files, veil)
+    /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
+    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil, options: &RunOptions) -> Result<(), ToolError> {
+        let _turn = self.turn(files, veil)?;
+        for snapshot in self.snapshots()?.abandoned()? {
+            // One that leads to no run of ours says nothing; it came from elsewhere.
+            let _ = self.settle_abandoned(snapshot, files, options);
+        }
+        Ok(())
     }
 
-    /// What did change goes back to what it was. Places that policy hides are left alone, so that a note which came with a
-    /// repository can't reach them.
+    fn settle_abandoned(&self, mut one: Snapshot, files: &dyn Files, options: &RunOptions) -> Result<(), ToolError> {
+        let Scope { run, call, .. } = one.scope().clone();
+        let changes = if run.is_empty() { Vec::new() } else { one.changes(files, None)? };
+        if !changes.is_empty() {
+            let opened = self.state.open_run(&run, options)?;
+            one.hand_over(&changes, &self.contents, files)?;
+            let (time, happening) = (options.clock.now(), Happening::FilesChanging { changes });
+            let event = Event { time, run, turn: None, trace_id: None, tool_call_id: Some(call), happening };
+            opened.journal.append(&[event])?;
+        }
+        one.done();
+        Ok(())
+    }
+
+    /// Waits for the turn to change files. What somebody who was killed left half done is put back first.
+    pub(super) fn turn(&self, files: &dyn Files, veil: &dyn Veil) -> Result<Changing, ToolError> {
+        let turn = self.state.begin_change()?;
+        self.put_back(&turn, files, veil)?;
+        Ok(turn)
+    }
+
+    /// Where snapshots lie.
+    pub(super) fn snapshots(&self) -> Result<Snapshots, ToolError> {
+        Ok(self.state.snapshots()?)
+    }
+
+    /// The bytes behind undo.
+    pub(super) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// From now on, whoever changes a file lets this command's own changes go on record first.
+    pub(super) fn watch(&self, straight: &Arc<Straight>) {
+        self.straight().push(Arc::downgrade(straight));
+    }
+
+    fn straight(&self) -> MutexGuard<'_, Vec<Weak<Straight>>> {
+        self.straight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched(&self) -> Vec<Arc<Straight>> {
+        let mut straight = self.straight();
+        straight.retain(|one| one.strong_count() > 0);
+        straight.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What did change goes back to what it was. At places that policy hides it only goes away again, so that a note which
+    /// came with a repository can put nothing there.
     fn put_back(&self, turn: &Changing, files: &dyn Files, veil: &dyn Veil) -> Result<(), ToolError> {
         let Some(ChangeNote { id, changes }) = turn.unfinished()? else { return Ok(()) };
         let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, &id)?;
         let mut back = Vec::new();
-        for change in changes.iter().filter(|change| !veil.hides(Access::Write, &change.place)) {
+        let may_go_back = |change: &&Change| change.before.is_none() || !veil.hides(Access::Write, &change.place);
+        for change in changes.iter().filter(may_go_back) {
             back.extend(self.way_back(change, files)?);
         }
         // Whoever mended before may have been killed too.
@@ -120,9 +177,36 @@ impl Workshop {
         changes.iter().filter(|change| change.before.as_ref().is_some_and(is_lost)).count()
     }
 
-    /// Where what isn't put in place waits for a person.
-    pub(super) fn quarantine(&self) -> Result<Quarantine, ToolError> {
-        Ok(self.state.quarantine()?)
+    /// A folder in the run for scripts of one skill alone.
+    pub(crate) fn own_folder(&self, run: &str, name: &str) -> Result<PathBuf, ToolError> {
+        Ok(self.state.own_folder(run, name)?)
+    }
+
+    /// Moves what isn't put in place to where a person can look at it.
+    pub(crate) fn set_aside(
+        &self,
+        call: &str,
+        apart: &dyn Apart,
+        choice: &Choice,
+    ) -> Result<Vec<KeptAside>, ToolError> {
+        if choice.aside.is_empty() {
+            return Ok(Vec::new());
+        }
+        let room = self.state.quarantine()?.room(call)?;
+        let mut held = room.held()?;
+        for (change, reason) in &choice.aside {
+            let has_content = change.after.as_ref().is_some_and(|after| !after.is_folder());
+            let name = has_content.then(|| held.len().to_string());
+            if let Some(name) = &name {
+                apart
+                    .set_aside(&change.place, room.fd(), name)
+                    .map_err(|error| ToolError::io(&format!("`{}` can't be kept aside", change.path), &error))?;
+            }
+            let mode = change.after.as_ref().map(|after| after.mode);
+            held.push(Held { path: change.path.clone(), reason: reason.clone(), mode, name });
+        }
+        room.note(&held)?;
+        Ok(choice.aside.iter().cloned().map(aside).collect())
     }
 
     /// Keeps the new side of changes as well, as far as it is small: then they can be shown later.
@@ -142,6 +226,10 @@ impl Workshop {
             }
         }
     }
+}
+
+pub(super) fn aside((change, reason): (Change, String)) -> KeptAside {
+    KeptAside { path: change.path, reason }
 }
 
 /// Folders and pipes are made anew from what is known of them.
@@ -179,8 +267,10 @@ pub(super) struct Changer {
 impl Changes for Changer {
     fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
         let workshop = self.workshop()?;
-        let turn = workshop.state.begin_change()?;
-        workshop.put_back(&turn, self.files.as_ref(), self.veil.as_ref())?;
+        let turn = workshop.turn(self.files.as_ref(), self.veil.as_ref())?;
+        let places: Vec<Place> = edits.iter().map(|edit| edit.place.clone()).collect();
+        let beside = workshop.watched();
+        beside.iter().try_for_each(|straight| straight.catch_up(Some(&places)))?;
         let id = self.clock.id().simple().to_string();
         let mut changes = Vec::new();
         let made = self.files.apply(&edits, &id, &mut || {
@@ -189,6 +279,7 @@ impl Changes for Changer {
         });
         turn.done()?;
         made?;
+        beside.iter().try_for_each(|straight| straight.moved_on(&places))?;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -198,8 +289,10 @@ impl Changes for Changer {
     fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
         let workshop = self.workshop()?;
         let (files, veil) = (self.files.as_ref(), self.veil.as_ref());
-        let turn = workshop.state.begin_change()?;
-        workshop.put_back(&turn, files, veil)?;
+        let turn = workshop.turn(files, veil)?;
+        let places: Vec<Place> = changes.iter().map(|change| change.place.clone()).collect();
+        let beside = workshop.watched();
+        beside.iter().try_for_each(|straight| straight.catch_up(Some(&places)))?;
         let id = self.clock.id().simple().to_string();
         if let Err(error) = workshop.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
             workshop.own(&changes)?;
@@ -212,6 +305,7 @@ impl Changes for Changer {
         }
         turn.done()?;
         workshop.own(&changes)?;
+        beside.iter().try_for_each(|straight| straight.moved_on(&places))?;
         for change in &changes {
             self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
         }
@@ -256,8 +350,8 @@ impl Changer {
         Ok(turn.note(&ChangeNote { id: id.to_owned(), changes: changes.to_vec() })?)
     }
 
-    pub(super) fn workshop(&self) -> Result<&Workshop, ToolError> {
-        self.workshop.as_deref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
+    pub(super) fn workshop(&self) -> Result<&Arc<Workshop>, ToolError> {
+        self.workshop.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
     }
 
     /// Stores before and after, and refuses when something else is there than what the tool saw.

@@ -52,7 +52,10 @@ impl Runner {
         let facts = ProcessFacts {
             id: format!("proc_{}", self.clock.id().simple()),
             command: self.redactor.text(&order.command).into_owned(),
-            workdir: self.files.shown(&order.workdir),
+            workdir: match &order.program {
+                None => self.files.shown(&order.workdir),
+                Some(program) => program.workdir.display().to_string(),
+            },
             started: self.clock.now(),
             terminal: terminal.is_some(),
             enforced: process.enforced(),

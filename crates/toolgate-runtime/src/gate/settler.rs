@@ -1,21 +1,17 @@
 //! What becomes of a command's changes: each is judged by its place, and what may be is put in place as one change, recorded
-//! and undoable like any other. The rest is kept aside and named; nothing else is lost with it.
+//! and undoable like any other. The rest is kept aside and named; nothing else is lost with it. What a command did straight
+//! to the workspace is there already: it is recorded, and told.
 
 mod choice;
 mod quarantine;
 
 use std::sync::Arc;
 
-use toolgate_contract::{
-    Apart, Change, Changes, Differ, Difference, ErrorCode, KeptAside, Landing, Settled, ToolError,
-};
-use toolgate_journal::Held;
-use toolgate_policy::Quarantine;
-
-use self::choice::{Choice, choose};
-use self::quarantine::Lookout;
-use super::changer::Changer;
+pub(crate) use self::choice::{Choice, Chooser};
+use super::changer::{Changer, aside};
+use super::straight::Straight;
 use crate::commit::diff_of;
+use toolgate_contract::{Apart, Change, Changes, Differ, ErrorCode, KeptAside, Landing, Settled, ToolError};
 
 /// Paths that a reply names at the most.
 const MOST_PATHS: usize = 200;
@@ -29,8 +25,10 @@ pub(super) struct Settler {
     pub(super) changer: Arc<Changer>,
     /// Whether changes are kept apart until the command has ended.
     pub(super) overlay: bool,
-    /// What becomes of what others would obey.
-    pub(super) quarantine: Quarantine,
+    /// Says which changes are put in place.
+    pub(super) chooser: Arc<Chooser>,
+    /// The roots that commands can change.
+    pub(super) roots: Vec<usize>,
     /// Shows changes.
     pub(super) differ: Option<Arc<dyn Differ>>,
 }
@@ -42,16 +40,33 @@ impl Settler {
     }
 
     /// Settles what a command changed. A fault is told with what is known: the command has run.
-    pub(super) fn settle(&self, apart: Option<Box<dyn Apart>>, landing: Landing) -> Settled {
-        let settled = match (apart, landing) {
-            (Some(apart), Landing::WhenCommitted) => self.keep(apart),
-            (Some(apart), _) => self.land(apart.as_ref()),
-            (None, _) => Ok(Settled { notes: vec![STRAIGHT.into()], ..Settled::default() }),
+    pub(super) fn settle(
+        &self,
+        apart: Option<Box<dyn Apart>>,
+        straight: Option<Arc<Straight>>,
+        landing: Landing,
+    ) -> Settled {
+        let (settled, failed) = match (apart, straight, landing) {
+            (Some(apart), _, Landing::WhenCommitted) => (self.keep(apart), NOT_IN_PLACE),
+            (Some(apart), ..) => (self.land(apart.as_ref()), NOT_IN_PLACE),
+            (None, Some(straight), _) => (self.tell(&straight), NOT_ON_RECORD),
+            (None, None, _) => (Ok(noted(STRAIGHT.into())), ""),
         };
-        settled.unwrap_or_else(|error| Settled {
-            notes: vec![format!("Nothing of what it changed was put in place. {error}")],
-            ..Settled::default()
-        })
+        settled.unwrap_or_else(|error| noted(format!("{failed} {error}")))
+    }
+
+    /// What a command did straight to the workspace.
+    fn tell(&self, straight: &Straight) -> Result<Settled, ToolError> {
+        let (changes, unspeakable) = straight.end()?;
+        let workshop = self.changer.workshop()?;
+        workshop.keep_small(&changes, self.changer.files.as_ref());
+        let mut settled = counted(&changes);
+        settled.notes.extend((!changes.is_empty()).then(|| BESIDE.to_owned()));
+        settled.notes.extend(lost(workshop.beyond_quota(&changes)));
+        let unreached = unspeakable.iter().map(|path| format!("Undo doesn't cover `{path}`: {NOT_TEXT}."));
+        let remarks = self.chooser.remarks(&changes).into_iter().chain(unreached);
+        settled.notes.extend(remarks.take(MOST_ASIDE));
+        Ok(settled)
     }
 
     fn land(&self, apart: &dyn Apart) -> Result<Settled, ToolError> {
@@ -60,7 +75,7 @@ impl Settler {
         let (choice, unspeakable) = loop {
             attempt += 1;
             let differences = apart.differences(files)?;
-            let choice = self.choose(differences.all, apart);
+            let choice = self.chooser.choose(differences.all, apart);
             if choice.chosen.is_empty() {
                 break (choice, differences.unspeakable);
             }
@@ -74,41 +89,14 @@ impl Settler {
         workshop.keep_small(&choice.chosen, files);
         let mut settled = counted(&choice.chosen);
         settled.notes.extend(choice.notes.iter().take(MOST_ASIDE).cloned());
-        let lost = workshop.beyond_quota(&choice.chosen);
-        if lost > 0 {
-            settled.notes.push(format!(
-                "{lost} of these can't be taken back: what they were is more than the quota for undo (`undo.quota_bytes`) keeps."
-            ));
-        }
+        settled.notes.extend(lost(workshop.beyond_quota(&choice.chosen)));
         let aside = unspeakable.into_iter().map(|path| KeptAside { path, reason: NOT_TEXT.into() });
-        let kept = self.set_aside(apart, &choice);
+        let kept = workshop.set_aside(&self.changer.origin.tool_call_id, apart, &choice);
         settled.notes.extend(kept.as_ref().err().map(ToString::to_string));
         settled.kept_aside = aside.chain(kept.unwrap_or_default()).collect();
         settled.more_kept_aside = settled.kept_aside.len().saturating_sub(MOST_ASIDE);
         settled.kept_aside.truncate(MOST_ASIDE);
         Ok(settled)
-    }
-
-    /// Moves what isn't put in place to where a person can look at it.
-    fn set_aside(&self, apart: &dyn Apart, choice: &Choice) -> Result<Vec<KeptAside>, ToolError> {
-        if choice.aside.is_empty() {
-            return Ok(Vec::new());
-        }
-        let room = self.changer.workshop()?.quarantine()?.room(&self.changer.origin.tool_call_id)?;
-        let mut held = room.held()?;
-        for (change, reason) in &choice.aside {
-            let has_content = change.after.as_ref().is_some_and(|after| !after.is_folder());
-            let name = has_content.then(|| held.len().to_string());
-            if let Some(name) = &name {
-                apart
-                    .set_aside(&change.place, room.fd(), name)
-                    .map_err(|error| ToolError::io(&format!("`{}` can't be kept aside", change.path), &error))?;
-            }
-            let mode = change.after.as_ref().map(|after| after.mode);
-            held.push(Held { path: change.path.clone(), reason: reason.clone(), mode, name });
-        }
-        room.note(&held)?;
-        Ok(choice.aside.iter().cloned().map(aside).collect())
     }
 
     /// Keeps what a rehearsed command would change, and shows it.
@@ -119,23 +107,26 @@ impl Settler {
         let mut settled = counted(&changes);
         settled.diff = self.differ.as_deref().map(|differ| diff_of(&changes, apart.as_ref(), files, differ));
         settled.rehearsal = Some(apart.keep(Some(self.changer.run()))?);
-        let choice = self.choose(differences, apart.as_ref());
+        let choice = self.chooser.choose(differences, apart.as_ref());
         settled.kept_aside = choice.aside.into_iter().map(aside).take(MOST_ASIDE).collect();
         Ok(settled)
     }
-
-    fn choose(&self, differences: Vec<Difference>, apart: &dyn Apart) -> Choice {
-        let lookout = Lookout::new(&differences, apart, self.changer.files.as_ref());
-        choose(differences, self.changer.veil.as_ref(), &lookout, self.quarantine)
-    }
-}
-
-fn aside((change, reason): (Change, String)) -> KeptAside {
-    KeptAside { path: change.path, reason }
 }
 
 const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
+const BESIDE: &str = "It worked straight on the workspace, so what others changed there meanwhile counts as its own.";
+const NOT_IN_PLACE: &str = "Nothing of what it changed was put in place.";
+const NOT_ON_RECORD: &str = "What it changed couldn't be recorded, so undo doesn't cover it.";
 const NOT_TEXT: &str = "its name isn't text, so no tool could reach it";
+
+fn noted(note: String) -> Settled {
+    Settled { notes: vec![note], ..Settled::default() }
+}
+
+fn lost(count: usize) -> Option<String> {
+    let quota = "what they were is more than the quota for undo (`undo.quota_bytes`) keeps";
+    (count > 0).then(|| format!("{count} of these can't be taken back: {quota}."))
+}
 
 /// How many there are of each kind, and the first of them by name.
 fn counted(changes: &[Change]) -> Settled {

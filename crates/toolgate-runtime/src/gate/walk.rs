@@ -297,7 +297,8 @@ impl<'a> Walk<'a> {
         let settler = Arc::new(Settler {
             changer: Arc::clone(&changer),
             overlay: gate.settings.overlay == Overlay::On,
-            quarantine: gate.settings.quarantine,
+            chooser: Arc::clone(&gate.chooser),
+            roots: gate.changeable_roots(),
             differ: gate.differ.clone(),
         });
         let commands = |processes: &Arc<dyn Processes>| -> Arc<dyn Processes> {
@@ -315,6 +316,7 @@ impl<'a> Walk<'a> {
             web: gate.web.clone(),
             border: self.border(),
             agents: session.agents.clone(),
+            waits: session.waits,
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
@@ -370,6 +372,8 @@ impl<'a> Walk<'a> {
             veil: Arc::clone(&self.gate.veil),
             settings: Arc::clone(&self.gate.settings),
             active: Arc::clone(&self.session.skills),
+            workshop: self.gate.workshop.clone(),
+            run: self.session.run.clone(),
         }
     }
 

@@ -101,13 +101,13 @@ impl<'a> Reader<'a> {
 }
 
 fn http(bytes: &[u8]) -> Greeting {
-    let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+    let Some(end) = end_of_head(bytes) else {
         // A request begins with a line that ends in its version; what doesn't is something else.
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_line_over = line.len() < bytes.len();
         return if is_line_over && !is_request_line(line) { Greeting::Other } else { Greeting::Unfinished };
     };
-    let mut lines = bytes[..end].split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut lines = bytes[..end - 4].split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let first = lines.next().unwrap_or_default();
     if !is_request_line(first) {
         return Greeting::Other;
@@ -122,10 +122,11 @@ fn http(bytes: &[u8]) -> Greeting {
         },
     }
     for line in lines {
-        // A line that goes on, or a name with a blank behind it, is read in different ways by different servers.
+        // A line that goes on, a name with a blank behind it, or a lone carriage return is read in different ways by different servers.
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { return Greeting::Ambiguous };
         let (name, value) = (&line[..colon], &line[colon + 1..]);
-        if name.is_empty() || name.iter().any(u8::is_ascii_whitespace) {
+        let is_odd = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+        if name.is_empty() || name.iter().any(u8::is_ascii_whitespace) || value.iter().any(is_odd) {
             return Greeting::Ambiguous;
         }
         if name.eq_ignore_ascii_case(b"host") {
@@ -139,6 +140,11 @@ fn http(bytes: &[u8]) -> Greeting {
         }
         _ => Greeting::Ambiguous,
     }
+}
+
+/// Where the head of a request ends, if all of it is there.
+pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    Some(bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4)
 }
 
 fn is_request_line(line: &[u8]) -> bool {

@@ -15,8 +15,10 @@ use toolgate_contract::{Border, Denial};
 use super::dns;
 use super::doors::with_names;
 use super::greeting::{self, Greeting};
+use super::meant::Meant;
 use super::names::{Names, is_stand_in};
 use super::notes::Notes;
+use super::requests::Requests;
 use super::resolver::Resolver;
 
 /// Connections of one sandbox at a time; more have to wait.
@@ -111,7 +113,7 @@ async fn answer_door(listener: TcpListener, places: Arc<Semaphore>, shared: Arc<
 async fn serve(mut client: TcpStream, shared: &Shared) {
     let _ = client.set_nodelay(true);
     let outcome = match reach(&mut client, shared).await {
-        Ok(Some((said, server))) => carry_both(client, server, said, shared).await,
+        Ok(Some(reached)) => carry_both(client, reached, shared).await,
         Ok(None) => {
             let _ = client.set_zero_linger();
             Ok(())
@@ -125,9 +127,17 @@ async fn serve(mut client: TcpStream, shared: &Shared) {
     drop(outcome);
 }
 
-/// Who is meant, whether that is let through, and whether the greeting says the same; then the connection to it, and what
-/// the client has said already. None if there is nobody to be reached, which no rule decides.
-async fn reach(client: &mut TcpStream, shared: &Shared) -> Result<Option<(Vec<u8>, TcpStream)>, Denial> {
+/// A host that was let through, the connection to it, and what the client has said already.
+struct Reached {
+    host: String,
+    port: u16,
+    server: TcpStream,
+    said: Vec<u8>,
+}
+
+/// Who is meant, whether that is let through, and whether the greeting says the same; then the connection to it. None if
+/// there is nobody to be reached, which no rule decides.
+async fn reach(client: &mut TcpStream, shared: &Shared) -> Result<Option<Reached>, Denial> {
     let Ok(meant) = client.local_addr() else { return Ok(None) };
     let port = meant.port();
     let Some(host) = host_of(meant.ip(), port, shared)? else { return Ok(None) };
@@ -140,7 +150,7 @@ async fn reach(client: &mut TcpStream, shared: &Shared) -> Result<Option<(Vec<u8
     if !matches!(port, 80 | 443) && !either_speaks(client, &mut server, &host, port, &mut said, shared).await? {
         return Ok(None);
     }
-    Ok(Some((said, server)))
+    Ok(Some(Reached { host, port, server, said }))
 }
 
 /// The host behind an address. Its own loopback leads nowhere from here.
@@ -181,7 +191,7 @@ async fn greet(
         }
     });
     match heard.await {
-        Ok(Some(heard)) => is_meant(&heard, host, port, shared).map(|()| true),
+        Ok(Some(heard)) => Meant { host, port, border: shared.border.as_ref() }.hears(&heard).map(|()| true),
         _ => Ok(false),
     }
 }
@@ -205,28 +215,6 @@ async fn either_speaks(
         Ok(Ok(true)) => greet(client, host, port, said, shared).await,
         Ok(Ok(false)) => Ok(true),
         _ => Ok(false),
-    }
-}
-
-/// Whether the greeting is for the host that was let through.
-fn is_meant(heard: &Greeting, host: &str, port: u16, shared: &Shared) -> Result<(), Denial> {
-    let refuse = |reason: String| Err(Denial::of_host(host, port, reason, None));
-    let is_address = host.parse::<IpAddr>().is_ok();
-    match heard {
-        Greeting::Tls(Some(named)) | Greeting::Http(Some(named)) if greeting::is_same(named, host) => Ok(()),
-        // Of an address that may be reached, the name has to pass as well.
-        Greeting::Tls(Some(named)) | Greeting::Http(Some(named)) if is_address => shared.border.pass(named, port),
-        Greeting::Tls(Some(named)) => refuse(format!(
-            "The connection to {host} was for `{named}` by its TLS greeting; only {host} was let through."
-        )),
-        Greeting::Http(Some(named)) => {
-            refuse(format!("The connection to {host} was for `{named}` by its request; only {host} was let through."))
-        }
-        Greeting::Ambiguous => refuse(format!("The request to {host} can be read as one to another host.")),
-        Greeting::Tls(None) | Greeting::Http(None) if is_address => Ok(()),
-        Greeting::Other if is_address || !matches!(port, 80 | 443) => Ok(()),
-        Greeting::Unfinished if !matches!(port, 80 | 443) => Ok(()),
-        _ => refuse(format!("The connection to {host}:{port} doesn't say whom it is for, as TLS and HTTP do.")),
     }
 }
 
@@ -259,26 +247,40 @@ fn judged(found: &[SocketAddr], host: &str, port: u16, shared: &Shared) -> (Vec<
 }
 
 /// Carries bytes both ways until both sides have ended, or one has been silent for too long.
-async fn carry_both(client: TcpStream, mut server: TcpStream, said: Vec<u8>, shared: &Shared) -> std::io::Result<()> {
-    server.write_all(&said).await?;
+async fn carry_both(client: TcpStream, reached: Reached, shared: &Shared) -> std::io::Result<()> {
+    let Reached { host, port, mut server, said } = reached;
+    let meant = Meant { host: &host, port, border: shared.border.as_ref() };
+    let mut requests = matches!(greeting::read(&said), Greeting::Http(_)).then(Requests::default);
+    let mut sift = |bytes: Vec<u8>| match &mut requests {
+        None => Ok(bytes),
+        Some(requests) => requests.take(&bytes, &meant).map_err(|denial| {
+            shared.notes.add(denial);
+            std::io::Error::from(std::io::ErrorKind::PermissionDenied)
+        }),
+    };
+    server.write_all(&sift(said)?).await?;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let pieces = AtomicU64::new(0);
-    tokio::try_join!(carry(from_client, to_server, &pieces, shared), carry(from_server, to_client, &pieces, shared))?;
+    tokio::try_join!(
+        carry(from_client, to_server, sift, &pieces, shared),
+        carry(from_server, to_client, Ok, &pieces, shared)
+    )?;
     Ok(())
 }
 
-/// Carries bytes one way. `pieces` counts those of both ways: who only listens isn't silent.
+/// Carries bytes one way, as far as they may go on. `pieces` counts those of both ways: who only listens isn't silent.
 async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    mut sift: impl FnMut(Vec<u8>) -> std::io::Result<Vec<u8>>,
     pieces: &AtomicU64,
     shared: &Shared,
 ) -> std::io::Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = Vec::with_capacity(PIECE);
     loop {
         let before = pieces.load(Ordering::Relaxed);
-        let count = match tokio::time::timeout(SILENCE, from.read(&mut piece)).await {
+        let count = match tokio::time::timeout(SILENCE, from.read_buf(&mut piece)).await {
             Ok(count) => count?,
             Err(_) if pieces.load(Ordering::Relaxed) != before => continue,
             Err(silence) => return Err(silence.into()),
@@ -289,7 +291,11 @@ async fn carry(
         if shared.moved.fetch_add(count as u64, Ordering::Relaxed) > MOST_BYTES {
             return Err(std::io::ErrorKind::QuotaExceeded.into());
         }
-        to.write_all(&piece[..count]).await?;
+        let mut passed = sift(std::mem::take(&mut piece))?;
+        to.write_all(&passed).await?;
+        passed.clear();
+        piece = passed;
+        piece.reserve(PIECE);
         pieces.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -2,7 +2,7 @@
 //! exist left out, every place pinned to the file that it names. It is what goes to the zygote, and two equal plans mean
 //! the same confinement, so a sandbox prepared for one serves the other.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ pub(super) struct Plan {
     pub(super) shown: Vec<Place>,
     /// What can be changed, outermost first.
     pub(super) writable: Vec<Place>,
+    /// Folders inside what can be changed that are covered by an empty one, though something in them was granted. They are
+    /// covered once everything else is in place, and what was granted comes last.
+    pub(super) hollow: Vec<Cover>,
     /// Parents of protected places, which can't be moved away, outermost first.
     pub(super) pinned: Vec<Place>,
     /// What stays as it is inside what can be changed.
@@ -40,6 +43,19 @@ pub(super) struct Plan {
     pub(super) unix_sockets: UnixSockets,
     /// How much may be used.
     pub(super) limits: Limits,
+}
+
+impl Plan {
+    /// Whether a place lies in a folder that is covered late.
+    pub(super) fn is_in_a_hollow(&self, place: &Place) -> bool {
+        self.hollow.iter().any(|cover| is_inside(&place.path, &cover.path))
+    }
+}
+
+/// Whether a path is another one or lies inside it.
+pub(super) fn is_inside(path: &CStr, outer: &CStr) -> bool {
+    let rest = path.to_bytes().strip_prefix(outer.to_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || outer.to_bytes() == b"/")
 }
 
 /// The network as it is built inside.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::command::{Command, Streams};
 use super::enforcement::Tier;
 use super::error::SandboxError;
-use super::plan::{Cover, Order, Overlay, Place, Plan, Wiring};
+use super::plan::{Cover, Order, Overlay, Place, Plan, Wiring, is_inside};
 use super::profile::{Network, Profile, Readable, UnixSockets};
 use crate::network::doors;
 
@@ -29,9 +29,11 @@ const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 /// What the profile means on this machine right now.
 pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
-    let writable = required(&profile.writable)?;
+    let writable = required(profile.writable.iter().chain(&profile.own))?;
     let shown = shown(profile);
-    let (covered, mut masked) = hidden_places(profile, &writable, &shown);
+    let (mut covered, mut masked) = hidden_places(profile, &writable, &shown);
+    let lies_in_a_root = |cover: &mut Cover| !cover.writable && writable.iter().any(|root| is_within(cover, root));
+    let hollow: Vec<Cover> = covered.extract_if(.., lies_in_a_root).collect();
     let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
         masked.extend(sockets::of_host(&covered, &writable));
@@ -44,6 +46,7 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
         covered: in_order(covered),
         shown: in_order(shown),
         writable: in_order(writable),
+        hollow: in_order(hollow),
         pinned: in_order(pinned),
         protected: in_order(protected),
         masked: in_order(masked),
@@ -64,6 +67,7 @@ pub(super) fn plan_open(profile: &Profile) -> Plan {
         covered: Vec::new(),
         shown: Vec::new(),
         writable: Vec::new(),
+        hollow: Vec::new(),
         pinned: Vec::new(),
         protected: Vec::new(),
         masked: Vec::new(),
@@ -89,7 +93,7 @@ fn wiring(network: &Network) -> Wiring {
 fn shown(profile: &Profile) -> Vec<Place> {
     let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
     let resolver = (profile.network == Network::Shared).then(|| RESOLVER.into());
-    home.chain(resolver).filter_map(|path| find(&path)).collect()
+    home.chain(resolver).chain(profile.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
 }
 
 /// The folders to cover and the places to mask. A masked folder that holds something granted is covered instead, so that
@@ -103,7 +107,7 @@ fn hidden_places(profile: &Profile, writable: &[Place], shown: &[Place]) -> (Vec
     }
     let mut masked = Vec::new();
     for place in profile.masked.iter().filter_map(|path| find(path)) {
-        let holds = |path: &CString| path_is_inside(path, &place.path) && *path != place.path;
+        let holds = |path: &CString| is_inside(path, &place.path) && *path != place.path;
         let granted = writable.iter().chain(shown).map(|place| &place.path);
         if covered.iter().any(|cover| cover.path == place.path) {
             continue;
@@ -122,7 +126,7 @@ type Only = (Option<Vec<Place>>, Vec<(CString, CString)>);
 
 fn readable(profile: &Profile) -> Result<Only, SandboxError> {
     let Readable::Only(paths) = &profile.readable else { return Ok((None, Vec::new())) };
-    let places = required(paths)?;
+    let places = required(paths.iter())?;
     let linked = |path: &PathBuf| {
         let target = rustix::fs::readlink(path, Vec::new()).ok()?;
         Some((CString::new(path.as_os_str().as_bytes()).ok()?, target))
@@ -170,9 +174,9 @@ fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, SandboxError> {
 }
 
 /// The places that a profile can't do without.
-fn required(paths: &[PathBuf]) -> Result<Vec<Place>, SandboxError> {
+fn required<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Place>, SandboxError> {
     let found = |path: &PathBuf| look(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
-    paths.iter().map(found).collect()
+    paths.map(found).collect()
 }
 
 /// A place, if it is there.
@@ -207,6 +211,11 @@ fn is_plain(path: &Path) -> bool {
     bytes.strip_prefix(b"/").is_some_and(|rest| rest.split(|byte| *byte == b'/').all(named))
 }
 
+/// Whether a cover lies inside a root, and isn't the root itself.
+fn is_within(cover: &Cover, root: &Place) -> bool {
+    cover.path != root.path && is_inside(&cover.path, &root.path)
+}
+
 fn cover(place: Place, writable: bool, shared: bool) -> Cover {
     Cover { path: place.path, writable, shared }
 }
@@ -220,10 +229,4 @@ fn in_order<T: Ord>(mut places: Vec<T>) -> Vec<T> {
 
 fn path_of(place: &Place) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(place.path.to_bytes()))
-}
-
-/// Whether a path is another one or lies inside it.
-fn path_is_inside(path: &CString, outer: &CString) -> bool {
-    let as_path = |text: &CString| PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()));
-    as_path(path).starts_with(as_path(outer))
 }

@@ -52,6 +52,8 @@ fn plain_profile() -> Profile {
     Profile {
         readable: Readable::Everything,
         writable: Vec::new(),
+        own: Vec::new(),
+        shown: Vec::new(),
         home: None,
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
         protected: Vec::new(),

@@ -17,6 +17,10 @@ pub struct Profile {
     pub readable: Readable,
     /// Folders and files that can be changed.
     pub writable: Vec<PathBuf>,
+    /// Folders that can be changed and are the command's alone: what it does there is never kept apart.
+    pub own: Vec<PathBuf>,
+    /// What can be read though it lies in something hidden. Those that don't exist are passed over.
+    pub shown: Vec<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
     pub home: Option<Home>,
     /// Sensitive places, hidden wherever they lie. Those that don't exist are passed over.
@@ -128,6 +132,8 @@ impl Profile {
         Self {
             readable: Readable::Everything,
             writable: vec![workspace.to_owned()],
+            own: Vec::new(),
+            shown: Vec::new(),
             home: home.map(|path| Home { path: path.to_owned(), shown }),
             masked: masked.collect(),
             protected: vec![git.join("hooks"), git.join("config")],

@@ -3,7 +3,7 @@
 
 /// What a skill says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct FrontMatter {
+pub(crate) struct FrontMatter {
     pub(super) name: String,
     pub(super) description: String,
     /// The tools that it works with, as written.

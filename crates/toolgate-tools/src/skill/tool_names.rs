@@ -8,6 +8,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("glob", "find"),
     ("ls", "list"),
     ("multiedit", "edit"),
+    ("runscript", "script"),
     ("runterminalcmd", "shell"),
     ("todoread", "todo_read"),
     ("todowrite", "todo_write"),

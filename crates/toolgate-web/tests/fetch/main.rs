@@ -31,10 +31,6 @@ impl Border for List {
     fn cleared(&self) -> Vec<(String, u16)> {
         Vec::new()
     }
-
-    fn is_open(&self) -> bool {
-        true
-    }
 }
 
 /// The first answer for a name is the first address, the next one the second, and so on; the last one stays.

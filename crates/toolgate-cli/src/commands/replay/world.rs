@@ -13,7 +13,7 @@ use toolgate_runtime::{Answer, ApprovalRequest, Approver};
 use toolgate_sandbox::{Roots, copy_workspace};
 
 use super::past::Past;
-use crate::wiring::{Desk, Place, RunChoice, Stay};
+use crate::wiring::{CLI, Desk, Place, RunChoice, Stay};
 
 /// A copy of the workspace with a gate on it.
 pub(super) struct Rebuilt {
@@ -42,7 +42,10 @@ impl Rebuilt {
         let choice = RunChoice { run: None, session: past.facts.session.clone(), front_end: "replay" };
         let stay = self.desk.begin_as(&past.run, &choice)?;
         let answers = past.calls.iter().filter_map(|call| Some((call.id.clone(), call.approved?))).collect();
-        Ok(Stay { session: stay.session.approved_by(Arc::new(AsThen(answers))), run: stay.run })
+        let mut session = stay.session.approved_by(Arc::new(AsThen(answers)));
+        // Whoever waited for the end of a command then waits now, too.
+        session.waits = past.facts.front_end == CLI;
+        Ok(Stay { session, run: stay.run })
     }
 
     /// What the repeated call changed.

@@ -67,6 +67,23 @@ fn a_person_is_asked_with_what_the_terminal_shows() {
 }
 
 #[test]
+fn a_host_that_a_command_lacked_is_asked_for_through_the_client() {
+    let world = World::new();
+    let mut talk = Talk::legacy(&world, forms());
+    talk.answers = vec![says("yes")];
+    let command = r#"getent ahostsv4 "$(echo evil).example""#;
+    let done = talk.ask("tools/call", json!({ "name": "shell", "arguments": { "command": command } }));
+    assert!(done["structuredContent"]["stdout"].as_str().unwrap().contains("198.18."), "{done}");
+    let asked = talk.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    let message = asked["params"]["message"].as_str().unwrap();
+    for part in ["connect to evil.example:443", "Confinement stopped the call"] {
+        assert!(message.contains(part), "{part} is missing in {message}");
+    }
+    talk.end();
+    assert!(trail(&world).iter().any(|kind| kind == "tool_call.widened"));
+}
+
+#[test]
 fn every_answer_has_its_end() {
     for (answer, code) in [
         (says("no"), "approval_denied"),

@@ -1,34 +1,60 @@
 //! Which of a command's changes are put in place, and which are kept aside, with the reason.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use toolgate_contract::{Access, Change, Difference, FileState, Place, Veil};
+use toolgate_contract::{Access, Apart, Change, Difference, FileState, Files, Place, Veil};
 use toolgate_policy::Quarantine;
 
 use super::quarantine::Lookout;
 
 /// What was decided.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     /// To be put in place, in the order of their places.
-    pub(super) chosen: Vec<Change>,
+    pub(crate) chosen: Vec<Change>,
     /// To be kept aside, and why.
-    pub(super) aside: Vec<(Change, String)>,
+    pub(crate) aside: Vec<(Change, String)>,
     /// What there is to tell of what is put in place.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Decides about what commands change.
+pub(crate) struct Chooser {
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) veil: Arc<dyn Veil>,
+    /// What becomes of what others would obey.
+    pub(crate) quarantine: Quarantine,
+}
+
+impl Chooser {
+    /// Decides about every difference.
+    pub(crate) fn choose(&self, differences: Vec<Difference>, apart: &dyn Apart) -> Choice {
+        let made = |place: &Place, most: u64| apart.content(place, most);
+        let lookout = Lookout::new(differences.iter().map(|one| &one.change), &made, self.files.as_ref());
+        choose(differences, self.veil.as_ref(), &lookout, self.quarantine)
+    }
+
+    /// What a person should know of changes that are in place already.
+    pub(crate) fn remarks(&self, changes: &[Change]) -> Vec<String> {
+        let made = |place: &Place, most: u64| self.files.content(place, most);
+        let lookout = Lookout::new(changes.iter(), &made, self.files.as_ref());
+        let remark = |change: &Change| {
+            let obeyed = if self.quarantine == Quarantine::Off { None } else { lookout.obeyed(change) };
+            let is_denied = is_denied(change, self.veil.as_ref()) && !lookout.is_harmless_of_git(change);
+            let reason = obeyed.or_else(|| is_denied.then(|| DENIED.to_owned()))?;
+            Some(format!("`{}` was changed where it is: {reason}.", change.path))
+        };
+        changes.iter().filter_map(remark).collect()
+    }
 }
 
 const STALE: &str = "somebody else changed it while the command ran; their version stays";
 const DENIED: &str = "policy lets no tool change this place";
 const NO_FOLDER: &str = "the folder that it is in was not put in place";
 
-/// Decides about every difference. They come in the order of their places, so a folder comes before what is in it.
-pub(super) fn choose(
-    differences: Vec<Difference>,
-    veil: &dyn Veil,
-    lookout: &Lookout<'_>,
-    quarantine: Quarantine,
-) -> Choice {
+/// They come in the order of their places, so a folder comes before what is in it.
+fn choose(differences: Vec<Difference>, veil: &dyn Veil, lookout: &Lookout<'_>, quarantine: Quarantine) -> Choice {
     let mut choice = Choice::default();
     let mut missing: BTreeSet<Place> = BTreeSet::new();
     for Difference { change, is_stale } in differences {

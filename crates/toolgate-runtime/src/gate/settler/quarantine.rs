@@ -3,32 +3,39 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_contract::{Apart, Change, Difference, Effect, FileState, Files, Place};
+use toolgate_contract::{Change, Content, Effect, FileState, Files, Place, ToolError};
 use toolgate_policy::{ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
 
 /// A larger configuration isn't an ordinary one.
 const MOST: u64 = 64 * 1024;
 
+/// The new side of a place, if it isn't longer than that.
+type Made<'a> = dyn Fn(&Place, u64) -> Result<Option<Content>, ToolError> + 'a;
+
 /// Looks for what is obeyed among the changes of one command.
 pub(super) struct Lookout<'a> {
-    apart: &'a dyn Apart,
+    made: &'a Made<'a>,
     files: &'a dyn Files,
     /// Folders that git would take for a repository, whatever they are called.
     repositories: BTreeSet<Place>,
 }
 
 impl<'a> Lookout<'a> {
-    pub(super) fn new(differences: &[Difference], apart: &'a dyn Apart, files: &'a dyn Files) -> Self {
-        let made = |path: &Place| differences.iter().any(|one| one.change.place == *path && one.change.after.is_some());
-        let there = |path: &Place| made(path) || files.node(path, false).is_ok_and(|node| node.is_some());
-        let heads = differences.iter().map(|one| &one.change).filter(|change| change.after.is_some());
+    pub(super) fn new<'c>(
+        changes: impl Iterator<Item = &'c Change> + Clone,
+        made: &'a Made<'a>,
+        files: &'a dyn Files,
+    ) -> Self {
+        let is_made = |path: &Place| changes.clone().any(|change| change.place == *path && change.after.is_some());
+        let there = |path: &Place| is_made(path) || files.node(path, false).is_ok_and(|node| node.is_some());
+        let heads = changes.clone().filter(|change| change.after.is_some());
         let folders = heads.filter_map(|change| Some((change.place.root, change.place.path.strip_suffix("/HEAD")?)));
         let is_repository = |(root, folder): &(usize, &str)| {
             let inside = |name: &str| Place { root: *root, path: format!("{folder}/{name}") };
             there(&inside("refs")) && there(&inside("objects"))
         };
         let places = folders.filter(is_repository).map(|(root, folder)| Place { root, path: folder.to_owned() });
-        Self { apart, files, repositories: places.collect() }
+        Self { made, files, repositories: places.collect() }
     }
 
     /// Why a change would be obeyed; none if nobody would.
@@ -62,7 +69,7 @@ impl<'a> Lookout<'a> {
     }
 
     fn odd_in_config(&self, change: &Change) -> Option<String> {
-        match self.apart.content(&change.place, MOST) {
+        match (self.made)(&change.place, MOST) {
             Ok(Some(content)) => odd_in_git_config(&content.bytes).map(|odd| format!("{odd} is out of the ordinary")),
             _ => Some("it is too large to be an ordinary one".to_owned()),
         }
@@ -70,7 +77,7 @@ impl<'a> Lookout<'a> {
 
     /// Whether one of the lines leads out of the workspace.
     fn leads_out(&self, change: &Change) -> Option<String> {
-        let content = self.apart.content(&change.place, MOST).ok().flatten();
+        let content = (self.made)(&change.place, MOST).ok().flatten();
         let text = content.and_then(|content| String::from_utf8(content.bytes.to_vec()).ok());
         let Some(text) = text else { return Some("it can't be read".to_owned()) };
         let (folder, _) = change.place.path.rsplit_once('/').unwrap_or((".", ""));

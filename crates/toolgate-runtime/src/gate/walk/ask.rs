@@ -68,7 +68,12 @@ impl Walk<'_> {
         prepared: &dyn Prepared,
     ) -> Result<ApprovalRequest, ToolError> {
         let preview = prepared.preview(&self.hands(readable(&self.effects).into()));
-        let reasons: Vec<&str> = verdict.asks.iter().map(|ask| ask.reason.as_str()).collect();
+        let mut reasons: Vec<&str> = Vec::new();
+        for ask in verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
+            if !reasons.contains(&ask.reason.as_str()) {
+                reasons.push(&ask.reason);
+            }
+        }
         Ok(ApprovalRequest {
             tool_call_id: self.call.tool_call_id.clone(),
             tool: self.call.name.clone(),

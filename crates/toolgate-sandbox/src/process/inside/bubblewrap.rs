@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::super::kernel::clone::{OneThread, start_in_our_memory};
 use super::super::kernel::execute::{Strings, execute};
 use super::super::kernel::{descriptors, signals};
-use super::super::plan::{Place, Plan, Wiring};
+use super::super::plan::{Cover, Place, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire;
 use super::mounts::open_no_links;
@@ -71,15 +71,13 @@ fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
         }
     }
     line.words("--proc /proc --dev /dev");
-    for cover in &plan.covered {
-        if let Some(bytes) = plan.limits.temporary_bytes {
-            line.words(&format!("--size {bytes}"));
-        }
-        line.words(if cover.shared { "--perms 1777 --tmpfs" } else { "--perms 0755 --tmpfs" });
-        line.0.push(cover.path.clone());
-    }
-    plan.shown.iter().for_each(|place| line.bind("--ro-bind", place));
-    plan.writable.iter().chain(&plan.pinned).for_each(|place| line.bind("--bind", place));
+    plan.covered.iter().for_each(|cover| line.cover(cover, plan.limits.temporary_bytes));
+    let (late, early): (Vec<_>, Vec<_>) = granted(plan).partition(|(_, place)| plan.is_in_a_hollow(place));
+    early.into_iter().for_each(|(option, place)| line.bind(option, place));
+    plan.hollow.iter().for_each(|cover| line.cover(cover, plan.limits.temporary_bytes));
+    late.into_iter().for_each(|(option, place)| line.bind(option, place));
+    plan.hollow.iter().for_each(|cover| line.0.extend([c_string("--remount-ro"), cover.path.clone()]));
+    plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
     // Something may have gone meanwhile, and what isn't there can't be covered.
     plan.masked.iter().filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
@@ -88,6 +86,12 @@ fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
     line.words("--chdir / --");
     line.0.push(inner);
     line.0
+}
+
+/// What was granted, to be read and to be changed.
+fn granted(plan: &Plan) -> impl Iterator<Item = (&'static str, &Place)> {
+    let shown = plan.shown.iter().map(|place| ("--ro-bind", place));
+    shown.chain(plan.writable.iter().map(|place| ("--bind", place)))
 }
 
 /// A command line in the making.
@@ -104,6 +108,15 @@ impl Line {
 
     fn bind(&mut self, option: &str, place: &Place) {
         self.pair(option, &place.path, &place.path);
+    }
+
+    /// An empty folder.
+    fn cover(&mut self, cover: &Cover, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            self.words(&format!("--size {bytes}"));
+        }
+        self.words(if cover.shared { "--perms 1777 --tmpfs" } else { "--perms 0755 --tmpfs" });
+        self.0.push(cover.path.clone());
     }
 
     /// A folder that can't be entered, or a device that can't be opened: `bwrap` binds without devices.

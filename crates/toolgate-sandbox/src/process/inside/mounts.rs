@@ -42,13 +42,19 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     for cover in &plan.covered {
         cover_up(cover, plan.limits.temporary_bytes)?;
     }
-    for (place, copy) in plan.shown.iter().zip(shown) {
+    for (place, copy) in plan.shown.iter().zip(&shown) {
         mount_attributes::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES)
             .during_on(Step::AttachRoot, &place.path)?;
-        attach_making_room(&copy, place)?;
     }
-    for (place, copy) in plan.writable.iter().zip(writable) {
-        attach_making_room(&copy, place)?;
+    let granted = || plan.shown.iter().zip(&shown).chain(plan.writable.iter().zip(&writable));
+    for (place, copy) in granted().filter(|(place, _)| !plan.is_in_a_hollow(place)) {
+        attach_making_room(copy, place)?;
+    }
+    for cover in &plan.hollow {
+        cover_up(cover, plan.limits.temporary_bytes)?;
+    }
+    for (place, copy) in granted().filter(|(place, _)| plan.is_in_a_hollow(place)) {
+        attach_making_room(copy, place)?;
     }
     name_nameserver(plan)?;
     protect(plan)?;
@@ -76,6 +82,7 @@ pub(super) fn seal(plan: &Plan, own_proc: bool) -> Result<(), Fault> {
     let mut places: Vec<&CStr> = vec![c"/dev"];
     places.extend(own_proc.then_some(c"/proc"));
     places.extend(plan.only.is_some().then_some(c"/"));
+    places.extend(plan.hollow.iter().map(|cover| cover.path.as_c_str()));
     for place in places {
         let mount = open_no_links(place).during_on(Step::MakeReadOnly, place)?;
         seal_one(&mount).during_on(Step::MakeReadOnly, place)?;

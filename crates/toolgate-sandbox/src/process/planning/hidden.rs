@@ -8,7 +8,8 @@ use super::{find, in_order, path_of};
 /// The plan for a kernel where nothing can be mounted: no covers, no masks, and reading by a list.
 pub(super) fn without_mounts(mut plan: Plan) -> Plan {
     let as_path = |path: &std::ffi::CString| PathBuf::from(path.to_string_lossy().into_owned());
-    let mut hidden: Vec<PathBuf> = plan.covered.iter().map(|cover| as_path(&cover.path)).collect();
+    let covers = plan.covered.iter().chain(&plan.hollow);
+    let mut hidden: Vec<PathBuf> = covers.map(|cover| as_path(&cover.path)).collect();
     hidden.extend(plan.masked.iter().map(path_of));
     hidden.push("/dev".into());
     let starts = match &plan.only {
@@ -23,6 +24,7 @@ pub(super) fn without_mounts(mut plan: Plan) -> Plan {
     only.append(&mut plan.shown);
     plan.only = Some(in_order(only));
     plan.covered.clear();
+    plan.hollow.clear();
     plan.pinned.clear();
     plan.protected.clear();
     plan.masked.clear();

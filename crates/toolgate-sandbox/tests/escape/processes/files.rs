@@ -39,6 +39,34 @@ attack! {
 }
 
 attack! {
+    fn what_is_granted_inside_of_what_is_hidden_opens_nothing_else_of_it(scene) {
+        for (file, content) in [("secret", SECRET), ("own/kept", "kept"), ("tools/run", "echo ran"), ("tools-too/x", SECRET)] {
+            let path = scene.workspace().join(".toolgate").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let mut profile = scene.profile();
+        profile.own.push(scene.workspace().join(".toolgate/own"));
+        profile.shown.push(scene.workspace().join(".toolgate/tools"));
+        let line = "cat .toolgate/secret .toolgate/tools-too/x; echo x > .toolgate/new; echo x > .toolgate/tools/new";
+        assert!(scene.outside(line).output.contains(SECRET), "it works without a sandbox");
+        for name in ["new", "tools/new"] {
+            fs::remove_file(scene.workspace().join(".toolgate").join(name)).unwrap();
+        }
+        let granted = scene.inside_with(&profile, "cat .toolgate/own/kept && sh .toolgate/tools/run && echo more > .toolgate/own/kept");
+        assert_eq!(granted.output, "keptran\n", "{granted:?}");
+        assert_eq!(fs::read_to_string(scene.workspace().join(".toolgate/own/kept")).unwrap(), "more\n");
+        let inside = scene.inside_with(&profile, line);
+        // Landlock alone can't hide something inside what is granted; the report says so.
+        assert_eq!(inside.output.contains(SECRET), !scene.has_namespaces(), "{inside:?}");
+        if scene.has_namespaces() {
+            let made = ["new", "tools/new"].map(|name| scene.workspace().join(".toolgate").join(name).exists());
+            assert_eq!(made, [false, false], "{inside:?}");
+        }
+    }
+}
+
+attack! {
     fn nothing_outside_can_be_written_or_removed(scene) {
         let outside = scene.path("outside");
         for line in ["echo x >> {}/secret", "echo x > {}/new", "mkdir {}/folder", "mv {}/secret {}/moved", "rm -f {}/moved"] {

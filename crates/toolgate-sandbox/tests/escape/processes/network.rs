@@ -1,7 +1,7 @@
 //! Getting out where a list of hosts is the only way: by other names, by addresses, by other ports, by names that say one
 //! thing and mean another, and by what isn't a connection at all.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixListener;
@@ -39,10 +39,6 @@ impl Border for List {
 
     fn cleared(&self) -> Vec<(String, u16)> {
         self.cleared.clone()
-    }
-
-    fn is_open(&self) -> bool {
-        !self.names.is_empty() || !self.cleared.is_empty()
     }
 }
 
@@ -134,6 +130,27 @@ fn serve() -> SocketAddr {
         }
     });
     address
+}
+
+/// A server that keeps connections open, and the hosts that it was asked for. It answers once two requests have come, or
+/// none comes any more.
+fn serve_many() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, hosts) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
+    let noted = Arc::clone(&hosts);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut came) = (stream.unwrap(), Vec::new());
+            let mut lines = std::io::BufReader::new(stream.try_clone().unwrap()).lines();
+            while came.len() < 2 {
+                let Some(Ok(line)) = lines.next() else { break };
+                came.extend(line.strip_prefix("Host: ").map(str::to_owned));
+            }
+            noted.lock().unwrap().extend(came);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nreached");
+        }
+    });
+    (address, hosts)
 }
 
 /// One name is on the list, and may lead to this machine.
@@ -254,6 +271,23 @@ attack! {
         let port = way.server.port();
         let cleared = List { cleared: vec![("ok.test".into(), port)], ..ok() };
         way.fails(&cleared, &format!("greet ok.test {port} evil.test"), "for `evil.test`");
+    }
+}
+
+attack! {
+    fn a_later_request_for_somebody_else_is_refused(scene) {
+        let (server, hosts) = serve_many();
+        let both = r"'GET / HTTP/1.1\r\nHost: ok.test\r\n\r\nGET /secret HTTP/1.1\r\nHost: evil.test\r\n\r\n'";
+        let line = format!("{} speak 127.0.0.1 {} {both}", scene.attacker(), server.port());
+        assert!(scene.outside(&line).worked());
+        let asked = || std::mem::take(&mut *hosts.lock().unwrap());
+        assert_eq!(asked(), ["ok.test", "evil.test"], "it works without a sandbox");
+        let Some(way) = Way::leading_to(scene, server, server) else { return };
+        let (_, denials) = way.attempt(&ok(), &format!("speak ok.test 80 {both}"));
+        assert!(denials[0].reason.contains("for `evil.test` by its request"), "{denials:?}");
+        assert!(!asked().contains(&"evil.test".to_owned()));
+        way.works(&ok(), &format!("speak ok.test 80 {}", both.replace("evil.test", "ok.test")));
+        assert!(asked().ends_with(&["ok.test".into(), "ok.test".into()]), "a connection may stay open");
     }
 }
 

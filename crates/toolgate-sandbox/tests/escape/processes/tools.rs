@@ -10,6 +10,7 @@ attack! {
         let confined = Confined::new(scene.profile(), vec![scene.workspace()], scene.options.clone());
         let order = Order {
             command: "touch ran".into(),
+            program: None,
             workdir: Place::in_workspace(""),
             hidden: vec![],
             protected: vec![],

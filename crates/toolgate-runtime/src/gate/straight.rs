@@ -1,0 +1,102 @@
+//! A command that works straight on the workspace, beside others: what it changes is known by comparing the workspace with
+//! a snapshot that was taken before it began. Before another call changes a place, what the command made of it until then
+//! goes on record first, so that the record has everything in its order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolgate_contract::{Change, Happening, Order, Place, ToolError};
+use toolgate_journal::{Scope, Snapshot};
+
+use super::changer::Changer;
+
+/// Toolgate's own state: no command gets there.
+const STATE: &str = ".toolgate";
+
+/// A command that works straight on the workspace.
+pub(crate) struct Straight {
+    changer: Arc<Changer>,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Default)]
+struct Watched {
+    /// None when it has ended.
+    snapshot: Option<Snapshot>,
+    /// What it changed so far: each place's first before and last after.
+    made: BTreeMap<Place, Change>,
+}
+
+impl Straight {
+    /// Takes a snapshot of the roots that the command can change.
+    pub(super) fn begin(changer: Arc<Changer>, roots: Vec<usize>, order: &Order) -> Result<Arc<Self>, ToolError> {
+        let workshop = Arc::clone(changer.workshop()?);
+        // Nobody changes files meanwhile.
+        let _turn = workshop.turn(changer.files.as_ref(), changer.veil.as_ref())?;
+        let out_of_reach = order.hidden.iter().chain(&order.protected).filter(|_| !order.unsandboxed).cloned();
+        let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE)]).collect();
+        let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
+        let scope = Scope { run, call, roots, except, quota: workshop.contents().quota() };
+        let snapshot = Some(workshop.snapshots()?.take(scope, changer.files.as_ref())?);
+        let straight = Arc::new(Self { changer, watched: Mutex::new(Watched { snapshot, ..Watched::default() }) });
+        workshop.watch(&straight);
+        Ok(straight)
+    }
+
+    /// Puts on record what it changed until now; only at these places if some are given. Whoever asks has the turn.
+    pub(super) fn catch_up(&self, only: Option<&[Place]>) -> Result<(), ToolError> {
+        let (changer, mut watched) = (&self.changer, self.watched());
+        let files = changer.files.as_ref();
+        let Watched { snapshot: Some(snapshot), made } = &mut *watched else { return Ok(()) };
+        let changes = snapshot.changes(files, only)?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        snapshot.hand_over(&changes, changer.workshop()?.contents(), files)?;
+        let happening = Happening::FilesChanging { changes: changes.clone() };
+        changer.recorder.record(&[changer.origin.event(changer.clock.now(), happening)])?;
+        for change in changes {
+            changer.versions.wrote(&changer.session, &changer.origin.tool_call_id, &change);
+            match made.get_mut(&change.place) {
+                Some(known) => known.after = change.after,
+                None => drop(made.insert(change.place.clone(), change)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Another call changed these places; that wasn't the command.
+    pub(super) fn moved_on(&self, places: &[Place]) -> Result<(), ToolError> {
+        let mut watched = self.watched();
+        let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
+        // Folders come and go with what is in them.
+        let parents = places.iter().flat_map(|place| {
+            let parent = |(at, _)| Place { root: place.root, path: place.path[..at].to_owned() };
+            place.path.match_indices('/').map(parent)
+        });
+        let all: BTreeSet<Place> = parents.chain(places.iter().cloned()).collect();
+        snapshot.take_anew(all.iter(), self.changer.files.as_ref())
+    }
+
+    /// It has ended: everything that it changed, on record; and what it made under names that aren't text, which no undo could
+    /// reach.
+    pub(super) fn end(&self) -> Result<(Vec<Change>, Vec<String>), ToolError> {
+        let (workshop, files) = (self.changer.workshop()?, self.changer.files.as_ref());
+        let _turn = workshop.turn(files, self.changer.veil.as_ref())?;
+        self.catch_up(None)?;
+        let Watched { snapshot, made } = std::mem::take(&mut *self.watched());
+        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).transpose()?;
+        snapshot.into_iter().for_each(Snapshot::done);
+        let made = made.into_values().filter(|change| change.before != change.after);
+        Ok((made.collect(), unspeakable.unwrap_or_default()))
+    }
+
+    /// It never began.
+    pub(super) fn let_go(&self) {
+        self.watched().snapshot.take().into_iter().for_each(Snapshot::done);
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,177 @@
+//! How a skill's script is started (C-52): from where it really lies in the skill's `scripts` folder, by itself if it can be
+//! executed, else by what its first line or its name says. A path that leaves that folder starts nothing.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+
+use toolgate_contract::{Entry, ErrorCode, Place, Program, Script, ToolError};
+
+use super::{Librarian, SkillShelf, beneath};
+
+/// The folder of a skill that holds its scripts.
+const SCRIPTS: &str = "scripts/";
+/// As much of a file as the kernel itself looks at.
+const HEAD: u64 = 256;
+/// Of a file's mode, that somebody may execute it.
+const EXECUTABLE: u32 = 0o111;
+
+/// What starts a script that can't be executed, by the end of its name.
+const INTERPRETERS: &[(&str, &str)] = &[
+    ("bash", "bash"),
+    ("cjs", "node"),
+    ("js", "node"),
+    ("mjs", "node"),
+    ("pl", "perl"),
+    ("py", "python3"),
+    ("rb", "ruby"),
+    ("sh", "sh"),
+];
+
+impl Librarian {
+    /// The program that runs a script, in a folder of its own.
+    pub(super) fn starter(&self, script: &Script) -> Result<Program, ToolError> {
+        let (shelf, skill) = self.find(&script.skill)?;
+        let place = beneath(&skill, inside_scripts(&script.path)?);
+        if self.hides(shelf, &place) {
+            return Err(no_such_script(script));
+        }
+        let file = shelf.files.open(&place).map_err(|error| not_there(script, error))?;
+        let (is_executable, mut head) = (file.mode & EXECUTABLE != 0, Vec::new());
+        file.take(HEAD).read_to_end(&mut head).map_err(|error| ToolError::io("The script can't be read", &error))?;
+        let home = shelf.folder.join(&script.skill);
+        let path = home.join(&script.path);
+        let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| unstartable(script))?;
+        let arguments = script.arguments.iter().map(Into::into);
+        let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);
+        let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Scripts have no folder here."))?;
+        Ok(Program {
+            path: words.next().unwrap_or_default().into(),
+            arguments: words.collect(),
+            home,
+            workdir: workshop.own_folder(&self.run, &script.skill)?,
+        })
+    }
+
+    /// Where a skill lies; of two with one name the first counts.
+    fn find(&self, name: &str) -> Result<(&SkillShelf, Place), ToolError> {
+        let is_skill = |shelf: &SkillShelf, entry: &Entry| {
+            self.may_be_skill(shelf, entry) && self.folder(shelf, entry.name.clone(), &entry.place).is_some()
+        };
+        for shelf in self.shelves.iter() {
+            let entries = shelf.files.entries(&shelf.place).unwrap_or_default();
+            let found = entries.into_iter().find(|entry| entry.name == name && is_skill(shelf, entry));
+            if let Some(entry) = found {
+                return Ok((shelf, entry.place));
+            }
+        }
+        Err(ToolError::new(ErrorCode::NotFound, format!("There is no skill `{name}`.")))
+    }
+}
+
+/// A path that begins in `scripts` and is plain from there on.
+fn inside_scripts(path: &str) -> Result<&str, ToolError> {
+    let is_plain = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
+    match path.strip_prefix(SCRIPTS) {
+        Some(rest) if rest.split('/').all(is_plain) => Ok(path),
+        _ => {
+            let message = format!("`{path}` isn't a plain path inside the skill's folder `{SCRIPTS}`.");
+            Err(ToolError::new(ErrorCode::PathOutsideWorkspace, message).with_hint(
+                "Name it as the tool `skill` lists it, such as `scripts/fill.py`; only what lies there is run.",
+            ))
+        }
+    }
+}
+
+fn not_there(script: &Script, error: ToolError) -> ToolError {
+    match error.code {
+        ErrorCode::NotFound => no_such_script(script),
+        ErrorCode::PathOutsideWorkspace => {
+            let message = format!("`{}` of the skill `{}` is a link, or lies behind one.", script.path, script.skill);
+            ToolError::new(error.code, message)
+                .with_hint("Scripts are run only from where they really lie. Ask the person to put the file there.")
+        }
+        _ => error,
+    }
+}
+
+fn no_such_script(script: &Script) -> ToolError {
+    let Script { skill, path, .. } = script;
+    ToolError::new(ErrorCode::NotFound, format!("The skill `{skill}` has no script `{path}`."))
+        .with_hint(format!("The tool `skill` lists the files of `{skill}` when it loads it."))
+}
+
+fn unstartable(script: &Script) -> ToolError {
+    let message = format!("Nothing says what runs `{}`: neither its first line nor the end of its name.", script.path);
+    ToolError::new(ErrorCode::NotAFile, message).with_hint(
+        "Ask the person to give it a first line such as `#!/usr/bin/env python3` and to make it executable (`chmod +x`).",
+    )
+}
+
+/// The words before the script's own path: none for what the kernel can execute. None at all if nothing can start it.
+fn interpreter(path: &Path, is_executable: bool, head: &[u8]) -> Option<Vec<OsString>> {
+    let first_line = head.strip_prefix(b"#!").map(words_of_first_line).filter(|words| !words.is_empty());
+    let can_be_executed = first_line.is_some() || head.starts_with(b"\x7fELF");
+    if is_executable && can_be_executed {
+        return Some(Vec::new());
+    }
+    let end = path.extension().unwrap_or_default();
+    let by_name = || INTERPRETERS.iter().find(|(known, _)| end == *known).map(|(_, name)| vec![name.into()]);
+    first_line.or_else(by_name)
+}
+
+/// The interpreter in a first line, and its one argument, as the kernel takes them.
+fn words_of_first_line(rest: &[u8]) -> Vec<OsString> {
+    let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.trim_ascii()).into_owned();
+    let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((&line, ""));
+    [interpreter, argument.trim()].into_iter().filter(|word| !word.is_empty()).map(Into::into).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_paths_inside_scripts_are_meant() {
+        for path in ["scripts/a.py", "scripts/deep/er/a", "scripts/..a", "scripts/a b"] {
+            assert_eq!(inside_scripts(path), Ok(path));
+        }
+        for path in [
+            "",
+            "a.py",
+            "scripts",
+            "scripts/",
+            "scripts//a",
+            "scripts/../SKILL.md",
+            "scripts/a/../../b",
+            "scripts/./a",
+            "./scripts/a",
+            "/bin/sh",
+            "../other/scripts/a",
+            "scripts/a\0b",
+        ] {
+            assert!(inside_scripts(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_script_says_itself_what_runs_it() {
+        for (name, head, is_executable, expected) in [
+            ("a.py", &b"#!/usr/bin/env python3\n"[..], true, Some("")),
+            ("a.py", b"#!/usr/bin/env  python3 \nimport os", false, Some("/usr/bin/env python3")),
+            ("a", b"#!/bin/sh", false, Some("/bin/sh")),
+            ("a.py", b"print(1)\n", true, Some("python3")),
+            ("a.py", b"print(1)\n", false, Some("python3")),
+            ("a.sh", b"#!\n", true, Some("sh")),
+            ("a", b"\x7fELF\x02", true, Some("")),
+            ("a", b"\x7fELF\x02", false, None),
+            ("a", b"echo hi\n", true, None),
+            ("a.txt", b"", false, None),
+        ] {
+            let words = interpreter(Path::new(name), is_executable, head);
+            let words = words.map(|words| words.join(" ".as_ref()).into_string().unwrap());
+            assert_eq!(words.as_deref(), expected, "{name} {head:?} {is_executable}");
+        }
+    }
+}

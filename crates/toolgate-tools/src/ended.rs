@@ -1,0 +1,70 @@
+//! The end of a command, for the tools that wait for one.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolgate_contract::{Denial, End, ErrorCode, Hands, Right, SessionProcess, Settled, Stopped, Stream, ToolError};
+
+/// Something that a command wanted and didn't get.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Denied {
+    /// `network_denied` or `sandbox_denied`.
+    code: &'static str,
+    /// What would have been needed.
+    missing: String,
+    /// Why it was refused.
+    reason: String,
+    /// What to ask for in `requested_permissions`, if it is needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    request: Vec<String>,
+}
+
+impl From<&Denial> for Denied {
+    fn from(denial: &Denial) -> Self {
+        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
+        let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
+        Self { code: denial.code.as_str(), missing, reason, request }
+    }
+}
+
+/// How a process ended, if it does so in time.
+pub(crate) async fn ended(process: &dyn SessionProcess, patience: Duration) -> Option<End> {
+    let mut progress = process.progress();
+    let end = tokio::time::timeout(patience, progress.wait_for(|progress| progress.end.is_some())).await;
+    end.ok()?.ok()?.end.clone()
+}
+
+/// A command that has ended, as its call tells of it.
+pub(crate) struct Ended {
+    pub(crate) exit_code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// What confinement kept from it, if it failed.
+    pub(crate) denied: Vec<Denied>,
+    pub(crate) duration_ms: u64,
+    pub(crate) stopped: Option<Stopped>,
+    pub(crate) changes: Option<Settled>,
+}
+
+impl Ended {
+    /// What a process left behind, noted as the call's.
+    pub(crate) fn of(process: &dyn SessionProcess, end: End, hands: &Hands) -> Result<Self, ToolError> {
+        let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
+        hands.ended(i64::from(exit_code));
+        let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
+        let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
+        let denials = process.controls().denials(if process.facts().terminal { &stdout } else { &stderr });
+        let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
+        hands.denied(denials);
+        Ok(Self {
+            exit_code,
+            stdout,
+            stderr,
+            denied,
+            duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            stopped: end.stopped,
+            changes: hands.settled(process),
+        })
+    }
+}

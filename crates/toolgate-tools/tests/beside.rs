@@ -1,0 +1,98 @@
+//! Commands that work straight on the workspace, beside other calls: what they change is seen at once, goes on record, and
+//! is undone without taking anybody else's work along.
+#![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
+
+use serde_json::{Value, json};
+use toolgate_contract::Happening;
+use toolgate_runtime::Session;
+use toolgate_testkit::World;
+
+fn world() -> World {
+    let rules = "preset = 'full'";
+    World::new(toolgate_tools::all(), rules).confined()
+}
+
+/// Makes a call that has to work; its id and its payload.
+async fn call(world: &World, session: &Session, tool: &str, args: Value) -> (String, Value) {
+    let reply = world.perform_in(session, tool, args.clone()).await;
+    assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
+    (reply.tool_call_id, reply.payload.unwrap())
+}
+
+fn read(world: &World, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.path().join(path)).ok()
+}
+
+fn left_behind(world: &World) -> usize {
+    std::fs::read_dir(world.path().join(".toolgate/snapshots")).map_or(0, Iterator::count)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_background_command_changes_is_seen_at_once_and_undone_alone() {
+    let world = world();
+    world.file("a.txt", "one\n").file("gone.txt", "x").file("deep/kept.txt", "kept\n");
+    let session = world.session();
+    let command = "echo two > a.txt; echo new > b.txt; rm gone.txt; echo ready; \
+                   until [ -e go ]; do sleep 0.02; done; echo end >> a.txt; echo more >> deep/kept.txt";
+    let (id, started) = call(&world, &session, "shell", json!({ "command": command, "background": true })).await;
+    let process = |action: &str, more: Value| {
+        let mut args = json!({ "action": action, "process": started["process"], "timeout_ms": 300_000 });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args
+    };
+    call(&world, &session, "process", process("wait", json!({ "offset": 0, "pattern": "ready" }))).await;
+    let (_, seen) = call(&world, &session, "read", json!({ "path": "a.txt" })).await;
+    assert_eq!(seen["content"], json!("two\n"), "others see it at once");
+    let write = |path: &str, content: &str| json!({ "path": path, "content": content });
+    let (theirs, _) = call(&world, &session, "write", write("a.txt", "theirs\n")).await;
+    call(&world, &session, "shell", json!({ "command": "mkdir -p d && echo c > d/c.txt" })).await;
+    call(&world, &session, "write", write("go", "")).await;
+    let ended = loop {
+        let (_, answer) = call(&world, &session, "process", process("wait", json!({}))).await;
+        if answer["running"] == json!(false) {
+            break answer;
+        }
+    };
+    assert_eq!(ended["changes"]["paths"], json!(["~a.txt", "+b.txt", "~deep/kept.txt", "-gone.txt"]), "{ended}");
+    assert_eq!(read(&world, "a.txt").unwrap(), "theirs\nend\n");
+    let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
+    assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(read(&world, "a.txt").unwrap(), "theirs\n", "what somebody else wrote in between stays");
+    assert_eq!((read(&world, "b.txt"), read(&world, "gone.txt").as_deref()), (None, Some("x")));
+    assert_eq!(read(&world, "deep/kept.txt").unwrap(), "kept\n");
+    assert_eq!(read(&world, "d/c.txt").unwrap(), "c\n", "the other command's file isn't this one's");
+    call(&world, &session, "undo", json!({ "call": theirs })).await;
+    assert_eq!(read(&world, "a.txt").unwrap(), "two\n", "the command's first change lies under theirs");
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
+    for stops in [true, false] {
+        let world = world();
+        world.file("a.txt", "one\n");
+        let session = world.session();
+        let command = "echo two > a.txt; mkdir new; echo x > new/x; echo ready; sleep 1000";
+        for more in [json!({ "background": true }), json!({ "tty": true, "yield_ms": 0 })] {
+            let mut args = json!({ "command": command });
+            args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let (id, started) = call(&world, &session, "shell", args).await;
+            let wait = json!({ "action": "wait", "process": started["process"], "offset": 0, "pattern": "ready", "timeout_ms": 300_000 });
+            call(&world, &session, "process", wait).await;
+            match stops {
+                true => drop(
+                    call(&world, &session, "process", json!({ "action": "stop", "process": started["process"] })).await,
+                ),
+                false => session.end().await,
+            }
+            let changing = |event: &toolgate_contract::Event| {
+                let is_one = matches!(&event.happening, Happening::FilesChanging { .. });
+                is_one && event.tool_call_id.as_deref() == Some(id.as_str())
+            };
+            assert_eq!(world.events().iter().filter(|event| changing(event)).count(), 1, "{more}");
+            call(&world, &session, "undo", json!({ "call": id })).await;
+            assert_eq!((read(&world, "a.txt").as_deref(), world.path().join("new").exists()), (Some("one\n"), false));
+        }
+        assert_eq!(left_behind(&world), 0);
+    }
+}
