@@ -13,8 +13,12 @@ use crate::{JournalError, Recorded, Store, list_runs, read_events};
 /// How many appends may wait for the store.
 const QUEUE: usize = 1024;
 
+/// How many appends go into one transaction. A store gains little by more, and all of them are in memory at once, decoded:
+/// a thousand took ten megabytes where calls came faster than the store took them.
+const TOGETHER: usize = 64;
+
 /// How many events go into one transaction when a file is read back.
-const BATCH: usize = 1000;
+const BATCH: usize = 250;
 
 /// A thread that brings appended lines into a store.
 pub struct Indexer {
@@ -90,7 +94,7 @@ impl Worker {
     fn work(&self, messages: &Receiver<Message>) {
         while let Ok(first) = messages.recv() {
             // Whatever has come in meanwhile goes into the same transaction.
-            let waiting = messages.try_iter().take(QUEUE);
+            let waiting = messages.try_iter().take(TOGETHER - 1);
             let mut lines = BTreeMap::<Arc<str>, Vec<u8>>::new();
             let mut flushes = Vec::new();
             for message in std::iter::once(first).chain(waiting) {
