@@ -16,7 +16,7 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// A benchmark: bench targets of one of the crates.
+/// A benchmark: bench targets of one of the crates. A target of another crate is written `crate/target`.
 struct Bench {
     name: &'static str,
     package: &'static str,
@@ -65,7 +65,7 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "agent",
         package: "toolgate-agent",
-        targets: &["agent"],
+        targets: &["agent", "toolgate-cli/tree"],
         measures: "what a turn costs beside its calls, memory over a thousand turns, a tree of 100,000 events",
         peer: "the same calls made one by one through the gate, and reading the same events",
         install: None,
@@ -112,7 +112,8 @@ fn list() -> String {
 }
 
 fn command(bench: &Bench, target: &str, arguments: &[String]) -> CommandLine {
-    let line = format!("cargo bench --locked --package {} --bench {target} --", bench.package);
+    let (package, target) = target.split_once('/').unwrap_or((bench.package, target));
+    let line = format!("cargo bench --locked --package {package} --bench {target} --");
     CommandLine::new(&line).words(arguments)
 }
 
@@ -138,5 +139,7 @@ mod tests {
     fn arguments_go_to_the_benchmark() {
         let line = command(find("path").unwrap(), "path", &["--calls".into(), "10".into()]).to_string();
         assert_eq!(line, "cargo bench --locked --package toolgate-runtime --bench path -- --calls 10");
+        let line = command(find("agent").unwrap(), "toolgate-cli/tree", &[]).to_string();
+        assert_eq!(line, "cargo bench --locked --package toolgate-cli --bench tree --");
     }
 }

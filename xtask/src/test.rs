@@ -34,9 +34,6 @@ fn steps(full: bool) -> Vec<Step> {
             CommandLine::new("cargo clippy --workspace --all-targets --all-features --locked -- -D warnings"),
         ),
         Step::new("nextest", "unit and integration tests", || run_tests("--workspace", "--tests")),
-        Step::new("postgres", "the store for many hosts, on servers of its own", || {
-            run_tests("--package toolgate-journal --features postgres --test postgres", "")
-        }),
         Step::new("http", "no request breaks the HTTP server", schemathesis::run),
         Step::new("clients", "real clients of MCP, and the public conformance suite", clients::run),
         Step::command(

@@ -1,7 +1,6 @@
 //! What a turn costs beside its calls: an agent with a model that answers at once, against the same calls made one by
-//! one through the gate in the same run; whether memory stays flat over a thousand turns; and how long the tree of a
-//! run with 100,000 events takes.
-#![allow(clippy::disallowed_methods, missing_docs, reason = "a benchmark looks at its own memory")]
+//! one through the gate in the same run; and whether memory stays flat over a thousand turns.
+#![allow(missing_docs, reason = "a benchmark has no readers but its own")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,8 +12,7 @@ use toolgate_agent::model::{Answer, Hear, Model, ModelError, Request};
 use toolgate_agent::{Agent, Controls};
 use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, SystemClock};
 use toolgate_dialects::{Asked, Shape};
-use toolgate_journal::{read_events, tree};
-use toolgate_testkit::World;
+use toolgate_testkit::{World, median, resident};
 
 /// Turns of one task, each with one call.
 const TURNS: u64 = 50;
@@ -22,8 +20,6 @@ const TURNS: u64 = 50;
 const ROUNDS: usize = 20;
 /// Turns for the look at memory.
 const MANY: u64 = 1_000;
-/// Events of the large tree.
-const EVENTS: usize = 100_000;
 
 /// Answers at once: so many reads, each of another part, then the end.
 struct Instantly {
@@ -57,7 +53,6 @@ fn main() {
     world.file("file.rs", line.repeat(1_200));
     runtime.block_on(overhead(&world));
     runtime.block_on(memory(&world));
-    large_tree(&world);
 }
 
 async fn overhead(world: &World) {
@@ -104,41 +99,4 @@ async fn memory(world: &World) {
     agent(world, MANY).await;
     let after = resident();
     println!("memory: {before} KiB after {MANY} turns and {after} KiB after {MANY} more");
-}
-
-fn large_tree(world: &World) {
-    let mut events: Vec<_> = read_events(world.run.path()).unwrap().map(|line| line.unwrap().event).collect();
-    while events.len() < EVENTS {
-        let more = events.len().min(EVENTS - events.len());
-        let copies: Vec<_> = events[..more].to_vec();
-        let generation = events.len();
-        events.extend(copies.into_iter().map(|mut event| {
-            event.tool_call_id = event.tool_call_id.map(|id| format!("{id}_{generation}"));
-            event.trace_id = event.trace_id.map(|id| format!("{id}_{generation}"));
-            event
-        }));
-    }
-    let lines: Vec<String> = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-    let began = Instant::now();
-    for line in &lines {
-        black_box(serde_json::from_str::<toolgate_contract::Event>(line).unwrap());
-    }
-    let reading = began.elapsed();
-    let began = Instant::now();
-    black_box(tree(&events));
-    let building = began.elapsed();
-    let ratio = building.as_secs_f64() / reading.as_secs_f64();
-    println!("the tree of {} events: {ratio:.2} x reading them   ({building:?}, reading {reading:?})", events.len());
-}
-
-/// Resident memory in KiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
 }

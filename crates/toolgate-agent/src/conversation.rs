@@ -14,6 +14,9 @@ const SHORT: usize = 400;
 /// a provider's cache holds.
 const FREED: f64 = 0.4;
 
+/// What an image counts for, in bytes of text: providers count some 1,500 tokens for one of the usual size.
+const IMAGE: usize = 6_000;
+
 /// A conversation and how much of it the model can take.
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -26,6 +29,8 @@ pub(crate) struct Conversation {
     fixed: u64,
     /// How many tokens a byte is, by what the provider counted last.
     rate: f64,
+    /// Whether the model can be shown images.
+    shows_images: bool,
 }
 
 /// What was taken out.
@@ -38,7 +43,8 @@ pub(crate) struct Masked {
 impl Conversation {
     pub(crate) fn new(room: u64, fixed_bytes: usize) -> Self {
         let rate = 0.25;
-        Self { entries: Vec::new(), bytes: 0, room, fixed: (fixed_bytes as f64 * rate) as u64, rate }
+        let fixed = (fixed_bytes as f64 * rate) as u64;
+        Self { entries: Vec::new(), bytes: 0, room, fixed, rate, shows_images: true }
     }
 
     /// Learns from what the provider counted for what it was last shown.
@@ -49,7 +55,10 @@ impl Conversation {
     }
 
     /// Adds what was said or observed.
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, mut entry: Entry) {
+        if !self.shows_images {
+            leave_images_out(&mut entry);
+        }
         self.bytes += size(&entry);
         self.entries.push(entry);
     }
@@ -62,6 +71,14 @@ impl Conversation {
     /// Bytes of the conversation.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// From now on the model is told of images, and not shown them. False when it was shown none.
+    pub(crate) fn stop_showing_images(&mut self) -> bool {
+        self.shows_images = false;
+        let left_out = self.entries.iter_mut().map(leave_images_out).fold(false, |any, this| any | this);
+        self.bytes = self.entries.iter().map(size).sum();
+        left_out
     }
 
     fn tokens(&self) -> u64 {
@@ -111,7 +128,24 @@ impl Conversation {
     }
 }
 
+/// Says of each image that it isn't shown. False when there was none.
+fn leave_images_out(entry: &mut Entry) -> bool {
+    let Entry::Observed(observations) = entry else { return false };
+    let mut any = false;
+    for observation in observations.iter_mut().filter(|observation| !observation.images.is_empty()) {
+        observation.images.clear();
+        observation.text.push_str("\n[You can't be shown images.]");
+        any = true;
+    }
+    any
+}
+
 fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut Masked) -> Result<(), ToolError> {
+    if !observation.images.is_empty() {
+        masked.results += 1;
+        masked.bytes += observation.images.drain(..).map(|image| image.data.len() as u64).sum::<u64>();
+        observation.text.push_str("\n[The image was taken out to save room. Call the tool again to see it.]");
+    }
     if observation.text.len() < SHORT || observation.artifact.is_some() {
         return Ok(());
     }
@@ -152,6 +186,63 @@ fn size(entry: &Entry) -> usize {
             let calls = answer.calls.iter().map(|call| call.name.len() + call.shown_arguments().to_string().len() + 20);
             answer.text.len() + calls.sum::<usize>()
         }
-        Entry::Observed(observations) => observations.iter().map(|observation| observation.text.len() + 20).sum(),
+        Entry::Observed(observations) => {
+            observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE + 20).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use toolgate_contract::{ArtifactDraft, ArtifactRef};
+    use toolgate_dialects::Shape;
+
+    use super::*;
+    use crate::model::Image;
+
+    /// Short texts and images are taken out without being kept anew.
+    struct NothingToKeep;
+
+    impl Artifacts for NothingToKeep {
+        fn open(&self, _id: &str) -> Result<(ArtifactRef, File), ToolError> {
+            unreachable!("nothing is read back")
+        }
+        fn store(&self, _bytes: &[u8], _mime: &str) -> Result<ArtifactRef, ToolError> {
+            unreachable!("nothing is kept")
+        }
+        fn begin(&self, _mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError> {
+            unreachable!("nothing is kept")
+        }
+    }
+
+    #[test]
+    fn old_images_make_room_and_the_last_ones_stay() {
+        let mut conversation = Conversation::new(7_000, 0);
+        for turn in 0..6 {
+            let image = Image { mime: "image/png".into(), data: "x".repeat(100_000) };
+            conversation.push(Entry::Observed(vec![Observation {
+                id: turn.to_string(),
+                shape: Shape::Function,
+                name: "image".into(),
+                text: "width: 1".into(),
+                ok: true,
+                artifact: None,
+                images: vec![image],
+            }]));
+        }
+        assert!(conversation.is_too_long());
+        let masked = conversation.make_room(&NothingToKeep).unwrap();
+        assert_eq!(masked, Masked { results: 4, bytes: 400_000 });
+        let left: Vec<usize> = conversation
+            .entries()
+            .iter()
+            .map(|entry| match entry {
+                Entry::Observed(seen) => seen[0].images.len(),
+                _ => 0,
+            })
+            .collect();
+        assert_eq!((left, conversation.is_too_long()), (vec![0, 0, 0, 0, 1, 1], false));
     }
 }

@@ -78,6 +78,31 @@ pub struct Observation {
     pub ok: bool,
     /// Where all of it is kept, once it was taken out of the conversation.
     pub artifact: Option<String>,
+    /// What there is to see.
+    pub images: Vec<Image>,
+}
+
+/// An image that a model is shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its media type.
+    pub mime: String,
+    /// Its bytes, in base64.
+    pub data: String,
+}
+
+impl Image {
+    /// The image as an address that holds it.
+    pub fn url(&self) -> String {
+        format!("data:{};base64,{}", self.mime, self.data)
+    }
+}
+
+/// Without the bytes, which nobody can read.
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Image({}, {} bytes)", self.mime, self.data.len())
+    }
 }
 
 /// A model's answer.

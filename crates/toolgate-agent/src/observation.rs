@@ -1,15 +1,50 @@
-//! A reply as a model reads it: what came, what is missing and where it is, and after an error what to do next.
+//! A reply as a model reads it: what came, what is missing and where it is, what there is to see, and after an error what
+//! to do next.
 
 use std::fmt::Write;
+use std::io::Read;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use toolgate_contract::{Reply, ToolError};
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
+use toolgate_dialects::Asked;
 
+use crate::model::{Image, Observation};
+
+/// The kinds of images that every provider takes.
+const SHOWN: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Bytes of an image that is shown; providers refuse more.
+const MOST_IMAGE: u64 = 3_750_000;
 /// Characters of a reply that a model is shown at most. The gate's own limits are lower; this is for what they miss.
 const MOST: usize = 120_000;
 
+/// What a call brought, for the model that asked for it.
+pub(crate) fn observation(call: &Asked, reply: &Reply, artifacts: &dyn Artifacts) -> Observation {
+    Observation {
+        id: call.id.clone(),
+        shape: call.shape,
+        name: call.name.clone(),
+        text: in_words(reply),
+        ok: reply.ok,
+        artifact: None,
+        images: reply.artifacts.refs.iter().filter_map(|stored| image(stored, artifacts)).collect(),
+    }
+}
+
+/// What was stored, if it is an image that a model can be shown. One that can't be read any more is still named.
+fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<Image> {
+    if !SHOWN.contains(&stored.mime.as_str()) || stored.bytes > MOST_IMAGE {
+        return None;
+    }
+    let (_, file) = artifacts.open(&stored.id).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_IMAGE).read_to_end(&mut bytes).ok()?;
+    Some(Image { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
+}
+
 /// A reply in words.
-pub(crate) fn in_words(reply: &Reply) -> String {
+fn in_words(reply: &Reply) -> String {
     let mut text = match (&reply.error, &reply.payload) {
         (Some(error), _) => of_error(error),
         (None, Some(payload)) => of_payload(payload),

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_contract::{CancellationToken, Declaration, Event, Finish, Happening, Reply, Tokens};
-use toolgate_dialects::Asked;
 use toolgate_runtime::Session;
 
 use crate::agent::House;
@@ -18,8 +17,8 @@ use crate::conversation::Conversation;
 use crate::definition::Definition;
 use crate::inbox::Inbox;
 use crate::listener::Speaker;
-use crate::model::{Answer, Entry, Observation};
-use crate::observation::in_words;
+use crate::model::{Answer, Entry};
+use crate::observation::observation;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::prompt;
@@ -229,7 +228,9 @@ impl Worker {
     /// Keeps what the calls brought, and ends the work when it goes in circles.
     fn watch_progress(&mut self, answer: Answer, replies: &[Reply]) -> Result<(), Stopped> {
         let times = self.progress.turn(&answer.calls, replies);
-        let observed = answer.calls.iter().zip(replies).map(|(call, reply)| observation(call, reply)).collect();
+        let artifacts = self.session.artifacts.as_ref();
+        let observed = answer.calls.iter().zip(replies);
+        let observed = observed.map(|(call, reply)| observation(call, reply, artifacts)).collect();
         let names: Vec<&str> = answer.calls.iter().map(|call| call.name.as_str()).collect();
         let names = names.join(", ");
         self.conversation.push(Entry::Answered(answer));
@@ -304,17 +305,6 @@ fn understand(mut answer: Answer) -> Step {
         (false, false) => return Step::Final(answer.text),
     };
     Step::Fault(answer, reason.into())
-}
-
-fn observation(call: &Asked, reply: &Reply) -> Observation {
-    Observation {
-        id: call.id.clone(),
-        shape: call.shape,
-        name: call.name.clone(),
-        text: in_words(reply),
-        ok: reply.ok,
-        artifact: None,
-    }
 }
 
 fn cancelled() -> Stopped {

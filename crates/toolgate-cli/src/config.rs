@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_contract::{Layer, ToolError};
-use toolgate_policy::{Compiled, Config, LayerInput, compile};
+use toolgate_policy::{Compiled, Config, LayerInput, StoreUrl, compile};
 use toolgate_runtime::Rulebook;
 
 use crate::trust;
@@ -49,6 +49,12 @@ pub(crate) struct PolicyFlags {
         help_heading = "Policy"
     )]
     pub(crate) commands_deny: Vec<String>,
+    /// The store of `TOOLGATE_STORE`. Only from the environment: everybody can see a command line.
+    #[arg(skip = std::env::var("TOOLGATE_STORE").ok().map(StoreUrl::new))]
+    pub(crate) store: Option<StoreUrl>,
+    /// The queue of `TOOLGATE_QUEUE`.
+    #[arg(skip = std::env::var("TOOLGATE_QUEUE").ok())]
+    pub(crate) queue: Option<String>,
 }
 
 /// Where the files are.
@@ -163,6 +169,10 @@ impl PolicyFlags {
             })
             .collect();
         table.insert("commands".into(), commands.into());
+        let store = [("url", self.store.as_ref().map(|url| url.reveal().to_owned())), ("queue", self.queue.clone())];
+        let store: toml::Table =
+            store.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
+        table.insert("store".into(), store.into());
         Ok(toml::to_string(&table)?)
     }
 

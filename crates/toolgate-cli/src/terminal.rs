@@ -3,6 +3,7 @@
 mod approver;
 mod event;
 mod live;
+mod question;
 mod reply;
 mod reporter;
 mod respondent;
@@ -19,7 +20,7 @@ pub(crate) use event::event_line;
 pub(crate) use live::Board;
 pub(crate) use reply::show_reply;
 pub(crate) use reporter::{JsonReporter, Manner, Reporter, Waiting};
-pub(crate) use respondent::TerminalRespondent;
+pub(crate) use respondent::{TerminalRespondent, inquire_here, show_inquiry};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::Table;
 pub(crate) use tree::show_tree;
@@ -94,10 +95,15 @@ pub(crate) fn decision(decision: Decision) -> String {
     paint(style.bold(), decision)
 }
 
-/// A verdict as one word in its colour: `allow-confined` is an allow that only a sandbox makes good.
+/// A verdict as one word in its colour.
 pub(crate) fn verdict_word(verdict: &Verdict) -> String {
-    match verdict.decision {
-        Decision::Allow if verdict.confined => paint(GREEN.bold(), "allow-confined"),
+    decision_word(verdict.decision, verdict.confined)
+}
+
+/// The same: `allow-confined` is an allow that only a sandbox makes good.
+fn decision_word(decided: Decision, confined: bool) -> String {
+    match decided {
+        Decision::Allow if confined => paint(GREEN.bold(), "allow-confined"),
         other => decision(other),
     }
 }

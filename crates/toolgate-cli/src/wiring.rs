@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use toolgate_console::Passing;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
-use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, SqliteStore, State, Store, seal_key};
+use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, State, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
@@ -20,6 +20,7 @@ use toolgate_web::WebClient;
 
 use crate::attach::{Door, make_private};
 use crate::config::{PolicyFlags, Sources, UserRulebook};
+use crate::stores::{self, Stores};
 use crate::terminal::{YELLOW, paint, plain};
 
 /// Where the program works and by which rules.
@@ -74,9 +75,9 @@ impl Place {
         State::open(&self.workspace).context("the workspace's record can't be opened")
     }
 
-    /// The store of past runs.
-    pub(crate) fn index(&self) -> Result<SqliteStore> {
-        Ok(self.state()?.index()?)
+    /// Where rows and tasks are kept.
+    pub(crate) fn stores(&self) -> Result<Stores> {
+        Ok(Stores::of(self, &self.load()?.settings))
     }
 
     /// The key that seals journals; without a place to keep it there is none, and `doctor` says so.
@@ -106,6 +107,7 @@ pub(crate) struct Desk {
     pub(crate) state: State,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
     pub(crate) approvals: Option<toolgate_runtime::Desk>,
+    pub(crate) stores: Stores,
     /// What passes in the sessions of a server, for those who listen over HTTP.
     pub(crate) passing: Passing,
     facts: RunFacts,
@@ -152,12 +154,12 @@ impl Desk {
             front_end: String::new(),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        let state = place.state()?;
+        let (state, stores) = (place.state()?, Stores::of(place, &compiled.settings));
         let options = RunOptions {
             durability: durability(&compiled.settings),
             key: place.seal_key(),
             clock: Arc::clone(&clock),
-            indexer: indexer(&state),
+            indexer: indexer(&state, &stores),
         };
         let approvals = approvals(place, &compiled.settings, &clock);
         let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
@@ -183,7 +185,7 @@ impl Desk {
             .with_replay(place.replay());
         gate.mend(&options)?;
         let (passing, doors) = (Passing::default(), place.sources.doors());
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, options, approvals, passing, doors })
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, stores, options, approvals, passing, doors })
     }
 
     /// Begins a run, or goes on with one.
@@ -219,10 +221,15 @@ impl Desk {
         Ok(Stay { session, run })
     }
 
-    /// Lets the user attach to the processes of all sessions, as long as this is held. None where no socket can be made;
-    /// nothing else depends on it.
-    pub(crate) fn door(&self) -> Option<Door> {
-        Door::open(&self.doors, self.gate.rosters()).ok()
+    /// Lets the user attach to the processes of all sessions while this work goes on. Nothing else depends on it, so it is
+    /// no fault where no socket can be made.
+    pub(crate) async fn with_door<T>(&self, work: impl Future<Output = T>) -> T {
+        let door = Door::open(&self.doors, self.gate.rosters());
+        let done = work.await;
+        if let Ok(door) = door {
+            door.close().await;
+        }
+        done
     }
 
     /// Waits until the store has what was recorded. The files have it already, so a failure loses nothing.
@@ -241,18 +248,20 @@ fn approvals(place: &Place, settings: &Settings, clock: &Arc<dyn Clock>) -> Opti
 }
 
 /// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
-fn indexer(state: &State) -> Option<Arc<Indexer>> {
-    let store: Arc<dyn Store> = Arc::new(state.index().ok()?);
+fn indexer(state: &State, stores: &Stores) -> Option<Arc<Indexer>> {
+    let store = stores.store().ok()?;
     Indexer::start(state.path(), store).ok().map(Arc::new)
 }
 
-/// The secrets in the program's own environment.
+/// The secrets in the program's own environment and configuration.
 pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
     let names: Vec<String> = settings.secret_names.iter().cloned().collect();
     // A variable that isn't text can't be a secret that a text shows.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    secrets_of_environment(variables, &names)
+    let mut secrets = secrets_of_environment(variables, &names);
+    secrets.extend(stores::secrets(&settings.store));
+    secrets
 }
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.

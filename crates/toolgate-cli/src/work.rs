@@ -9,5 +9,6 @@ mod telegram;
 mod web;
 
 pub(crate) use commander::{check_reply_to, commander};
+pub(crate) use notice::Records;
 pub(crate) use supervisor::{Finished, Job, Supervisor, Worker};
 pub(crate) use telegram::Telegram;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_contract::{Clock, ToolError};
-use toolgate_journal::{Run, State};
+use toolgate_journal::{Inbox, Run, State, Store};
 use toolgate_runtime::{Desk, Gate, Session};
 
 use crate::passing::Passing;
@@ -14,6 +14,10 @@ pub trait House: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
     /// The workspace's record.
     fn state(&self) -> &State;
+    /// The store of past runs.
+    fn store(&self) -> Result<Arc<dyn Store>, ToolError>;
+    /// Where tasks wait.
+    fn inbox(&self) -> Result<Arc<dyn Inbox>, ToolError>;
     /// The desk on which asks wait; none where answers couldn't be told from forgeries.
     fn desk(&self) -> Option<&Desk>;
     /// Where times and ids come from.

@@ -96,6 +96,8 @@ fn of_approvals_and_output(table: &mut Table<'_>) {
     table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::Approvals>();
     table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::Approval>();
     table.add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204).takes::<shapes::Given>();
+    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<shapes::Questions>();
+    table.add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204).takes::<shapes::Words>();
     table
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
         .asks::<shapes::Whose>()
@@ -104,6 +106,15 @@ fn of_approvals_and_output(table: &mut Table<'_>) {
     table
         .get("/v1/changes", "What calls changed.", 200, closed(&[("changes", "array")]))
         .asks::<shapes::WhichChanges>();
+    table
+        .get(
+            "/v1/inbox",
+            "Tasks that wait for a worker, oldest first. Only for the owner.",
+            200,
+            closed(&[("tasks", "array")]),
+        )
+        .asks::<shapes::WhichTasks>();
+    table.get("/v1/inbox/{id}", "A task and its answer. Only for the owner.", 200, open_object());
 }
 
 fn schema(value: Value) -> Option<Schema> {
@@ -126,7 +137,7 @@ fn closed(fields: &[(&str, &str)]) -> Option<Schema> {
 fn undo() -> Schema {
     let text = json!({ "type": "string" });
     let turn = json!({ "type": "integer", "minimum": 0 });
-    let properties = json!({ "call": text, "run": text, "turn": turn });
+    let properties = json!({ "call": text, "run": text, "turn": turn, "agent": text });
     let schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     Schema::try_from(schema).expect("an object is a schema")
 }
@@ -155,7 +166,7 @@ mod tests {
             assert!(schemas.contains_key(name), "{name} is referred to and isn't there");
         }
         assert!(!text.contains("#/$defs/"), "{text}");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 17);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 21);
     }
 
     /// What a request may hold is said to the last field, since the server refuses every other.
@@ -173,6 +184,6 @@ mod tests {
             assert!(forms.iter().all(|form| form["additionalProperties"] == false), "{schema}");
             seen += 1;
         }
-        assert_eq!(seen, 4);
+        assert_eq!(seen, 5);
     }
 }

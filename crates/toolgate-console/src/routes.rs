@@ -5,7 +5,9 @@ mod artifacts;
 mod calls;
 mod changes;
 mod events;
+mod inbox;
 mod plain;
+mod questions;
 mod runs;
 mod sessions;
 
@@ -31,6 +33,8 @@ pub(crate) mod shapes {
     pub(crate) use super::calls::{Accepted, Waiting};
     pub(crate) use super::changes::Which as WhichChanges;
     pub(crate) use super::events::Which as WhichEvents;
+    pub(crate) use super::inbox::Which as WhichTasks;
+    pub(crate) use super::questions::{Questions, Words};
     pub(crate) use super::runs::Which as WhichRuns;
     pub(crate) use super::sessions::{NewSession, SessionView, Sessions};
 }
@@ -53,8 +57,12 @@ pub(crate) fn all() -> Router<Arc<Shared>> {
         .route("/v1/runs/{id}/events", get(events::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer))
+        .route("/v1/questions", get(questions::list))
+        .route("/v1/questions/{id}", post(questions::answer))
         .route("/v1/artifacts/{id}", get(artifacts::show))
         .route("/v1/changes", get(changes::list))
+        .route("/v1/inbox", get(inbox::list))
+        .route("/v1/inbox/{id}", get(inbox::show))
 }
 
 /// Routes of another front end, which bring their own state and their own sessions. They know nothing of the rights of a

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
-use toolgate_journal::{JournalError, SqliteStore, fresh_token};
+use toolgate_journal::{JournalError, Store, fresh_token};
 use toolgate_runtime::Ceiling;
 
 use crate::client::{Caller, Client, Clients};
@@ -21,7 +21,7 @@ use crate::token::{Digest, Token};
 /// What every request of one server shares.
 pub(crate) struct Shared {
     pub(crate) house: Arc<dyn House>,
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) doors: Doors,
     pub(crate) owner_token: Digest,
     /// The owner's own session, in whose run the server's own events stand.
@@ -53,7 +53,7 @@ pub(crate) struct Wanted {
 impl Shared {
     pub(crate) fn open(house: Arc<dyn House>, token: &Token, doors: Doors, limits: Limits) -> Result<Self, ToolError> {
         let stop = CancellationToken::new();
-        let store = house.state().index()?;
+        let store = house.store()?;
         let stay = house.begin(OWNER_SESSION)?;
         let owner = Client::new(stay.session, stay.run, house.clock().now(), true, stop.child_token());
         Ok(Self {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
+use crate::reach::Reach;
 use crate::{
     Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Border, Change, Changes, Content, Denial,
     Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing,
@@ -198,6 +199,7 @@ pub struct Means {
 #[derive(Clone)]
 pub struct Hands {
     granted: Arc<[Located]>,
+    reach: Arc<Reach>,
     means: Means,
     tally: Arc<Mutex<Tally>>,
 }
@@ -205,7 +207,8 @@ pub struct Hands {
 impl Hands {
     /// Hands that can do what `granted` says, through these means.
     pub fn new(granted: impl Into<Arc<[Located]>>, means: Means) -> Self {
-        Self { granted: granted.into(), means, tally: Arc::default() }
+        let granted: Arc<[Located]> = granted.into();
+        Self { reach: Arc::new(Reach::of(&granted)), granted, means, tally: Arc::default() }
     }
 
     /// Opens the file at a declared path.
@@ -599,26 +602,15 @@ impl Hands {
 
     /// The real place of a path that was declared word for word.
     fn declared(&self, access: Access, path: &str) -> Result<Place, ToolError> {
-        self.granted
-            .iter()
-            .find(|located| located.effect.path() == Some((access, path)))
-            .and_then(|located| located.real.clone())
-            .ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
+        self.reach.declared(access, path).cloned().ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
     }
 
-    /// Refuses a place that no declared effect covers, or that policy hides.
+    /// Refuses a place that no declared effect covers, or that policy hides unless it is restored.
     fn reach(&self, access: Access, place: &Place) -> Result<(), ToolError> {
-        let covers = |located: &Located| located.real.as_ref().is_some_and(|real| real.covers(place));
-        let allows = |located: &Located| match &located.effect {
-            Effect::Restore { access: granted, .. } => {
-                restores(*granted, access) && located.real.as_ref() == Some(place)
-            }
-            effect => effect.path().is_some_and(|(granted, _)| granted == access) && covers(located),
-        };
-        let Some(by) = self.granted.iter().find(|located| allows(located)) else {
+        let is_restored = self.reach.restores(access, place);
+        if !is_restored && !self.reach.covers(access, place) {
             return Err(undeclared(&format!("{access:?} `{}`", place.path)));
-        };
-        let is_restored = matches!(by.effect, Effect::Restore { .. });
+        }
         if !is_restored && self.means.veil.hides(access, place) {
             return Err(ToolError::new(
                 ErrorCode::SensitivePath,
@@ -637,11 +629,6 @@ impl Hands {
             false => Err(undeclared(what)),
         }
     }
-}
-
-/// What is restored is looked at first.
-fn restores(granted: Access, access: Access) -> bool {
-    granted == access || access == Access::Read
 }
 
 /// A tool reached for what it hadn't declared: its fault, and nothing was touched.

@@ -23,6 +23,7 @@ mod place;
 mod process;
 mod process_table;
 mod quote;
+mod reach;
 mod reply;
 mod right;
 mod skill;

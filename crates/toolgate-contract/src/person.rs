@@ -41,7 +41,7 @@ pub struct Message {
 }
 
 /// A question to the person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inquiry {
     /// The question.
     pub question: String,
@@ -50,6 +50,23 @@ pub struct Inquiry {
     pub choices: Vec<Choice>,
     /// Whether words of their own will do as well.
     pub free_text: bool,
+}
+
+impl Inquiry {
+    /// Words as an answer: a choice by its number from 1 or by its label, or words of their own where they will do.
+    pub fn answer(&self, words: &str, by: &str) -> Option<Answered> {
+        let words = words.trim();
+        let by_number = words.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let choice = by_number
+            .filter(|index| *index < self.choices.len())
+            .or_else(|| self.choices.iter().position(|choice| choice.label.eq_ignore_ascii_case(words)));
+        let answer = match choice {
+            Some(index) => self.choices[index].label.clone(),
+            None if (self.free_text || self.choices.is_empty()) && !words.is_empty() => words.to_owned(),
+            None => return None,
+        };
+        Some(Answered { answer, choice, by: by.to_owned() })
+    }
 }
 
 /// One answer to choose.
@@ -81,4 +98,32 @@ pub trait Person: Send + Sync {
     fn say(&self, message: &Message) -> bool;
     /// Asks, and waits for the answer; none when nobody is there.
     fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Result<Option<Answered>, ToolError>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_offered_counts() {
+        let choice = |label: &str| Choice { label: label.into(), description: None };
+        let inquiry = |free_text| Inquiry {
+            question: "Which?".into(),
+            choices: vec![choice("Left"), choice("Right")],
+            free_text,
+        };
+        for (line, free_text, expected) in [
+            ("2", false, Some(("Right", Some(1)))),
+            (" left\n", false, Some(("Left", Some(0)))),
+            ("0", false, None),
+            ("3", false, None),
+            ("3", true, Some(("3", None))),
+            ("neither", true, Some(("neither", None))),
+            ("", true, None),
+        ] {
+            let answer = inquiry(free_text).answer(line, "ada");
+            let answer = answer.as_ref().map(|answered| (answered.answer.as_str(), answered.choice));
+            assert_eq!(answer, expected, "{line}");
+        }
+    }
 }

@@ -42,6 +42,10 @@ pub trait SessionProcess: Send + Sync {
     fn read_so_far(&self) -> [u64; 2];
     /// Remembers how far both streams were read.
     fn have_read(&self, to: [u64; 2]);
+    /// How far both streams had come when it was last written to: what is behind that may be an answer.
+    fn fed_at(&self) -> [u64; 2];
+    /// Remembers that it is written to now.
+    fn note_fed(&self);
     /// The ways to act on it.
     fn controls(&self) -> Arc<dyn Controls>;
     /// Lets it go on without its call. False if it has ended already.

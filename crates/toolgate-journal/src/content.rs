@@ -3,11 +3,11 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, linkat};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
 use toolgate_contract::{Blob, Change, FileState, Source, sha256_of};
 
 use crate::folder::Folder;
@@ -167,6 +167,11 @@ impl Source for Contents {
         };
         let placed = written.and_then(|()| {
             like_the_one_before(folder, name, temporary);
+            // Who gives a file away takes its special bits from it.
+            if !state.is_link() {
+                let permissions = Mode::from_raw_mode(state.permissions());
+                rustix::fs::chmodat(folder, temporary, permissions, AtFlags::empty())?;
+            }
             Ok(rustix::fs::renameat(folder, temporary, folder, name)?)
         });
         if placed.is_err() {
@@ -176,11 +181,30 @@ impl Source for Contents {
     }
 }
 
-/// A file that takes another's place belongs to the same person; only root can give files away.
+/// A file that takes another's place belongs to the same person, and has the same attributes; only root can give files away.
 fn like_the_one_before(folder: BorrowedFd<'_>, name: &str, new: &str) {
     let Ok(old) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
     let _ = rustix::fs::chownat(folder, new, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+    let open = |name: &str| {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(folder, name, flags, Mode::empty())
+    };
+    if let (Ok(from), Ok(to)) = (open(name), open(new)) {
+        copy_attributes(&from, &to);
+    }
+}
+
+/// Copies the attributes that people set. One that can't be had is no reason to keep a file from coming back.
+fn copy_attributes(from: &OwnedFd, to: &OwnedFd) {
+    let mut names = vec![0; 64 * 1024];
+    let length = rustix::fs::flistxattr(from, &mut names).unwrap_or(0);
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user.")) {
+        let mut value = vec![0; 64 * 1024];
+        if let Ok(length) = rustix::fs::fgetxattr(from, name, &mut value) {
+            let _ = rustix::fs::fsetxattr(to, name, &value[..length], XattrFlags::empty());
+        }
+    }
 }
 
 struct Stored {

@@ -60,6 +60,16 @@ pub enum DeskAnswer {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
+    /// An answer in words, to a question of the agent's own.
+    Said {
+        /// The label that they chose, or their own words.
+        words: String,
+        /// Which choice it was, from 0.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        choice: Option<usize>,
+        /// Who said so.
+        by: String,
+    },
 }
 
 /// The desk of one workspace.

@@ -45,6 +45,8 @@ pub struct Scope {
 pub struct Snapshot {
     scope: Scope,
     list: BTreeMap<Place, Was>,
+    /// Names that aren't text, as they can be shown: no tool could reach them.
+    unspeakable: BTreeSet<Place>,
     /// The number of the next copy, and how many bytes more can be kept.
     next: u64,
     room: u64,
@@ -91,16 +93,16 @@ impl Snapshots {
             name = format!("{}-{number}", call_name(&scope.call));
         }
         let mut snapshot = self.open(&name, scope)?.ok_or_else(|| ToolError::internal("A new snapshot was taken."))?;
-        let mut places = snapshot.places(files)?;
-        // The smallest first: then most can be kept, and what people write is small.
-        let mut sized: Vec<(u64, Place)> = Vec::with_capacity(places.len());
-        for place in std::mem::take(&mut places) {
-            let size = files.node(&place, false)?.map_or(0, |node| node.state.bytes);
-            sized.push((size, place));
+        let mut found = Vec::new();
+        let (places, unspeakable) = snapshot.places(files)?;
+        snapshot.unspeakable = unspeakable;
+        for place in places {
+            found.extend(files.node(&place, false)?.map(|node| (place, node)));
         }
-        sized.sort();
-        for (_, place) in sized {
-            snapshot.look(&place, files)?;
+        // The smallest first: then most can be kept, and what people write is small.
+        found.sort_by_key(|(_, node)| node.state.bytes);
+        for (place, node) in found {
+            snapshot.keep(place, node, files)?;
         }
         snapshot.note()?;
         Ok(snapshot)
@@ -133,8 +135,8 @@ impl Snapshots {
             return Ok(None);
         }
         let (room, parent) = (scope.quota, Folder::at(self.folder.path())?);
-        let is_settled = false;
-        Ok(Some(Snapshot { scope, list: BTreeMap::new(), next: 0, room, is_settled, folder, parent, _lock: lock }))
+        let (list, unspeakable, is_settled) = (BTreeMap::new(), BTreeSet::new(), false);
+        Ok(Some(Snapshot { scope, list, unspeakable, next: 0, room, is_settled, folder, parent, _lock: lock }))
     }
 }
 
@@ -160,7 +162,7 @@ impl Snapshot {
         let places = match only {
             Some(places) => places.iter().filter(|place| self.covers(place)).cloned().collect(),
             None => {
-                let mut places = self.places(files)?;
+                let (mut places, _) = self.places(files)?;
                 places.extend(self.list.keys().cloned());
                 places
             }
@@ -178,6 +180,12 @@ impl Snapshot {
             }
         }
         Ok(changes)
+    }
+
+    /// What came meanwhile under names that aren't text, as they can be shown.
+    pub fn unspeakable(&self, files: &dyn Files) -> Result<Vec<String>, ToolError> {
+        let (_, now) = self.places(files)?;
+        Ok(now.difference(&self.unspeakable).map(|place| files.shown(place)).collect())
     }
 
     /// Hands what these places were over to the store of contents; from now on, what is there counts as what they were.
@@ -209,8 +217,8 @@ impl Snapshot {
                 self.folder.remove(&copy.to_string())?;
                 self.room += state.bytes;
             }
-            if self.covers(place) {
-                self.look(place, files)?;
+            if let (true, Some(node)) = (self.covers(place), files.node(place, false)?) {
+                self.keep(place.clone(), node, files)?;
             }
         }
         Ok(())
@@ -232,15 +240,19 @@ impl Snapshot {
         self.scope.roots.contains(&place.root) && !self.scope.except.iter().any(|except| except.covers(place))
     }
 
-    /// Everything that is there, in no order.
-    fn places(&self, files: &dyn Files) -> Result<BTreeSet<Place>, ToolError> {
-        let found = Mutex::new(BTreeSet::new());
+    /// Everything that is there, and what is there under a name that isn't text.
+    fn places(&self, files: &dyn Files) -> Result<(BTreeSet<Place>, BTreeSet<Place>), ToolError> {
+        let found = Mutex::new((BTreeSet::new(), BTreeSet::new()));
         let visitors = || -> Visitor<'_> {
             Box::new(|walked: &Walked<'_>| {
                 if self.scope.except.contains(walked.place) {
                     return Step::Past;
                 }
-                found.lock().unwrap_or_else(PoisonError::into_inner).insert(walked.place.clone());
+                // A place that only shows a name leads nowhere.
+                let is_shown = walked.place.path.contains("\\x") && matches!(files.node(walked.place, false), Ok(None));
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let list = if is_shown { &mut found.1 } else { &mut found.0 };
+                list.insert(walked.place.clone());
                 Step::On
             })
         };
@@ -252,17 +264,17 @@ impl Snapshot {
     }
 
     /// Notes what is at a place, and copies it if there is room.
-    fn look(&mut self, place: &Place, files: &dyn Files) -> Result<(), ToolError> {
-        let Some(Node { state, number, changed, .. }) = files.node(place, false)? else { return Ok(()) };
+    fn keep(&mut self, place: Place, node: Node, files: &dyn Files) -> Result<(), ToolError> {
+        let Node { state, number, changed, .. } = node;
         let copy = match state.is_file() && state.bytes <= self.room {
-            true => self.copy(place, files)?,
+            true => self.copy(&place, files)?,
             false => None,
         };
         let target = match state.is_link() {
-            true => files.content(place, u64::MAX)?.map(|link| link.bytes.to_vec()),
+            true => files.content(&place, u64::MAX)?.map(|link| link.bytes.to_vec()),
             false => None,
         };
-        self.list.insert(place.clone(), Was { state, number, changed, copy, target });
+        self.list.insert(place, Was { state, number, changed, copy, target });
         Ok(())
     }
 

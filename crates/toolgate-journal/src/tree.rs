@@ -100,6 +100,9 @@ pub struct CallNode {
     pub duration_ms: Option<u64>,
     /// How it was judged.
     pub decision: Option<Decision>,
+    /// Whether it ran only because a sandbox held it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// The rule that decided.
     pub rule: Option<RuleName>,
     /// What became of the question to the person, or the grant that it ran under.
@@ -314,6 +317,7 @@ impl CallNode {
                 self.risk = *risk;
                 self.started = Some(time);
                 self.decision = verdict.as_ref().map(|verdict| verdict.decision);
+                self.confined = verdict.as_ref().is_some_and(|verdict| verdict.confined);
                 self.rule = verdict.as_ref().map(|verdict| verdict.decided_by.name.clone());
                 if let (Some(scope), None) = (approval, &self.approval) {
                     self.approval = Some(Approval::Granted { scope: *scope, by: None });

@@ -44,6 +44,8 @@ pub struct Config {
     pub skills: SkillsConfig,
     /// How long approvals are waited for.
     pub approvals: ApprovalsConfig,
+    /// Where rows and tasks are kept.
+    pub store: StoreConfig,
 }
 
 /// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
@@ -327,6 +329,39 @@ pub struct ApprovalsConfig {
     pub wait_seconds: Option<u64>,
 }
 
+/// `[store]`: where rows and tasks are kept, beside the record itself.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// A database that many hosts share; left out, files beside the record.
+    pub url: Option<StoreUrl>,
+    /// Which tasks of that database are this workspace's: those of its folder's path if left out.
+    pub queue: Option<String>,
+}
+
+/// The address of a database. It may hold a password, so it is never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct StoreUrl(String);
+
+impl StoreUrl {
+    /// An address, such as `postgres://user:password@host/database`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// The address itself, for whoever connects.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StoreUrl(***)")
+    }
+}
+
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -378,6 +413,8 @@ struct File {
     skills: SkillsConfig,
     #[serde(default)]
     approvals: ApprovalsConfig,
+    #[serde(default)]
+    store: StoreConfig,
 }
 
 impl Config {
@@ -404,6 +441,7 @@ impl Config {
             redact: file.redact,
             skills: file.skills,
             approvals: file.approvals,
+            store: file.store,
         })
     }
 }

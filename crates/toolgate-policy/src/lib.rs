@@ -66,7 +66,8 @@ pub use commands::{Ground, Pattern, grant_pattern};
 pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
     ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, ProcessesConfig, Quarantine, Redact,
-    Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, ToolLimits, Tools, UndoConfig, Unknown,
+    Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, StoreConfig, StoreUrl, ToolLimits, Tools, UndoConfig,
+    Unknown,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::LayerInput;
-use crate::config::{Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, ToolLimits, Unknown};
+use crate::config::{
+    Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, StoreConfig, StoreUrl, ToolLimits, Unknown,
+};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub allowed_tools: AllowedTools,
     /// Seconds that a call waits at the desk where its front end has nobody to ask.
     pub approval_wait_seconds: u64,
+    /// Where rows and tasks are kept.
+    pub store: StoreConfig,
 }
 
 impl Settings {
@@ -140,6 +144,10 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
+        store: StoreConfig {
+            url: merge_chosen(layers, &STORE_URL, warnings),
+            queue: merge_chosen(layers, &STORE_QUEUE, warnings),
+        },
     })
 }
 
@@ -264,23 +272,34 @@ fn zero(field: &str, input: &LayerInput) -> ConfigError {
     fault.at(&input.source, input.layer, None)
 }
 
-/// A number that is neither looser nor tighter when it is larger: its name, what it is, and how a layer states it.
-type Chosen = (&'static str, &'static str, fn(&LayerInput) -> Option<u64>);
+/// A value that is neither looser nor tighter than another: its name, what it is, and how a layer states it.
+type Chosen<T> = (&'static str, &'static str, fn(&LayerInput) -> Option<T>);
 
 /// A larger quota takes disk space and a smaller one takes the way back.
-const UNDO_QUOTA: Chosen = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+const UNDO_QUOTA: Chosen<u64> = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
 
 /// A longer wait holds callers up and a shorter one takes the time to answer.
-const APPROVAL_WAIT: Chosen = ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
+const APPROVAL_WAIT: Chosen<u64> =
+    ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
 
-/// The strongest layer that names a number has its way; a workspace that isn't trusted has no say in it.
-fn merge_chosen(layers: &[LayerInput], (name, what, stated): &Chosen, warnings: &mut Vec<String>) -> Option<u64> {
+/// Whoever names the database gets to see everything that is done.
+const STORE_URL: Chosen<StoreUrl> = ("url", "the database of the store", |input| input.config.store.url.clone());
+
+/// Whoever names the queue chooses whose tasks are done here.
+const STORE_QUEUE: Chosen<String> = ("queue", "the queue of tasks", |input| input.config.store.queue.clone());
+
+/// The strongest layer that names a value has its way; a workspace that isn't trusted has no say in it.
+fn merge_chosen<T: PartialEq>(
+    layers: &[LayerInput],
+    (name, what, stated): &Chosen<T>,
+    warnings: &mut Vec<String>,
+) -> Option<T> {
     let mut chosen = None;
     for input in layers {
         let Some(wanted) = stated(input) else { continue };
-        match chosen {
+        match &chosen {
             None if input.may_loosen() => chosen = Some(wanted),
-            Some(chosen) if chosen == wanted => {}
+            Some(chosen) if *chosen == wanted => {}
             _ if input.may_loosen() => {
                 warnings.push(format!("{}: `{name}` is ignored: a layer with more authority set it.", input.source));
             }
@@ -502,5 +521,19 @@ mod tests {
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (60, 1), "{warnings:?}");
         let (merged, warnings) = settings(vec![untrusted(&wait(9))]);
         assert_eq!((merged.approval_wait_seconds, warnings.len()), (0, 1), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_strongest_layer_names_the_store_and_nobody_sees_its_password() {
+        let store = |host: &str| format!("[store]\nurl = 'postgres://ada:hunter2@{host}/db'\nqueue = '{host}'");
+        assert_eq!(settings(vec![]).0.store, StoreConfig::default());
+        let layers = vec![layer(Layer::Managed, &store("ours")), layer(Layer::Flags, &store("theirs"))];
+        let (merged, warnings) = settings(layers);
+        assert_eq!((merged.store.queue.as_deref(), warnings.len()), (Some("ours"), 2), "{warnings:?}");
+        assert!(merged.store.url.as_ref().unwrap().reveal().contains("@ours/"));
+        assert!(!format!("{merged:?} {warnings:?}").contains("hunter2"));
+        let (merged, warnings) = settings(vec![untrusted(&store("theirs"))]);
+        assert_eq!((merged.store, warnings.len()), (StoreConfig::default(), 2), "{warnings:?}");
+        assert!(!format!("{warnings:?}").contains("hunter2"));
     }
 }

@@ -1,7 +1,7 @@
 //! From opinions to a verdict: asks are answered by standing approvals, the strictest of what remains wins, and what is
 //! worth telling is put into words.
 
-use toolgate_contract::{Decision, ErrorCode, Finding, Layer, RuleName, Verdict};
+use toolgate_contract::{Decision, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
 
 use crate::case::Case;
 use crate::commands::Part;
@@ -34,9 +34,24 @@ pub(crate) fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &Case<
     opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, case))
 }
 
+/// How far a permission goes: that a command may run says more about a call than that it reads files.
+fn reach(permission: Permission) -> u8 {
+    match permission {
+        Permission::Agent => 1,
+        Permission::FsRead => 2,
+        Permission::FsWrite => 3,
+        Permission::FsDelete => 4,
+        Permission::ProcExec => 5,
+        Permission::GitWrite => 6,
+        Permission::NetConnect => 7,
+        Permission::Unsandboxed => 8,
+    }
+}
+
 impl Policy {
     /// Makes the verdict. Among equally strict opinions the one told is an approval that was needed, then a rule before
-    /// the baseline, then the layer with most authority, then the first.
+    /// the baseline, then the layer with most authority, then of what the baseline allows the one that allows most, then
+    /// the first.
     pub(crate) fn settle(&self, opinions: &[Opinion], question: &Question<'_>, case: &Case<'_>) -> Verdict {
         let approvals: Vec<Opinion> = opinions.iter().filter(|opinion| opinion.is_approval()).copied().collect();
         let (answered, open): (Vec<&Opinion>, Vec<&Opinion>) =
@@ -44,7 +59,11 @@ impl Policy {
         let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask, case));
         let weight = |opinion: &Opinion| {
             let tells = (!opinion.is_baseline(), opinion.voice != Voice::Known);
-            (opinion.decision, was_needed(opinion), tells, opinion.layer)
+            let allows = match opinion.voice {
+                Voice::Baseline(permission) if opinion.decision == Decision::Allow => reach(permission),
+                _ => 0,
+            };
+            (opinion.decision, was_needed(opinion), tells, opinion.layer, allows)
         };
         // Of equals, `max_by_key` keeps the last, so it reads backwards.
         let winner = open.iter().rev().copied().max_by_key(|opinion| weight(opinion)).unwrap_or(&NOTHING);
@@ -231,8 +250,8 @@ mod tests {
     #[test]
     fn a_plain_allowed_call_names_the_baseline_and_nothing_else() {
         let verdict = judge(&policy(""), &[Effect::read("a"), Effect::read("b"), Effect::write("c")]);
-        assert_eq!(told(&verdict), ("preset workspace: allow fs.read".into(), vec![], vec![]));
-        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows reading files.");
+        assert_eq!(told(&verdict), ("preset workspace: allow fs.write".into(), vec![], vec![]));
+        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows changing files.");
         assert_eq!(told(&judge(&policy(""), &[])).0, "preset workspace");
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolgate_contract::{Call, CancellationToken, SystemClock};
-use toolgate_testkit::World;
+use toolgate_testkit::{World, median, resident};
 
 /// Rounds of both sides, one after the other, so that noise hits both.
 const ROUNDS: usize = 200;
@@ -74,16 +74,4 @@ async fn memory(world: &World, session: &toolgate_runtime::Session, read: impl F
     }
     let after = resident();
     println!("memory: {before} KiB before and {after} KiB after {MANY} more calls");
-}
-
-/// Resident memory in KiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_contract::{BoxFuture, Effect, Risk, Scope, ToolError, schemars};
 
-pub(crate) use self::desk::Asker;
-pub use self::desk::Desk;
+pub(crate) use self::desk::{Asker, AtDesk};
+pub use self::desk::{Desk, OnDesk, Question};
 
 /// Everything a person needs to decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -30,7 +30,7 @@ mod versions;
 
 pub use toolgate_policy::{Bounds, Ceiling};
 
-pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, Rulebook};
+pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, OnDesk, Question, Rulebook};
 pub use gate::{Cleared, Gate, Judgement, PolicyBorder};
 pub use inquiry::{NobodyAnswers, Respondent};
 pub use principal::Principal;

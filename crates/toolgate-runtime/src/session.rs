@@ -8,7 +8,7 @@ use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_policy::{Bounds, Ceiling};
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Asker, Desk, NobodyToAsk};
+use crate::approval::{Answer, ApprovalRequest, Approver, Asker, AtDesk, Desk, NobodyToAsk};
 use crate::inquiry::{NobodyAnswers, Respondent};
 use crate::processes::Roster;
 use crate::skills::ActiveSkills;
@@ -175,6 +175,15 @@ impl Session {
         match &self.desk {
             None => self.approver.ask(request).await,
             Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+        }
+    }
+
+    /// Whoever answers the agent's own questions: in the front end's own way, and at the desk.
+    pub(crate) fn answering(&self) -> Arc<dyn Respondent> {
+        let own = Arc::clone(&self.respondent);
+        match self.desk.clone() {
+            None => own,
+            Some(desk) => Arc::new(AtDesk { own, desk, run: self.run.clone(), session: self.id.clone() }),
         }
     }
 

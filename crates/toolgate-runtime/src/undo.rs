@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// The turn whose changes are taken back.
     #[serde(default)]
     turn: Option<u64>,
+    /// The agent whose changes are taken back; every agent counts its turns for itself.
+    #[serde(default)]
+    agent: Option<String>,
 }
 
 impl Undo {
@@ -45,17 +48,17 @@ impl Undo {
 
     /// Each file's first before and last after, over everything that the arguments name.
     fn changes(&self, args: &Args) -> Result<Vec<Found>, ToolError> {
-        let wanted = |event: &Event| match (&args.call, args.turn) {
-            (Some(call), _) => event.tool_call_id.as_ref() == Some(call),
-            (None, Some(turn)) => event.turn == Some(turn),
-            (None, None) => true,
+        let wanted = |event: &Event| {
+            args.call.as_ref().is_none_or(|call| event.tool_call_id.as_ref() == Some(call))
+                && args.turn.is_none_or(|turn| event.turn == Some(turn))
+                && args.agent.as_ref().is_none_or(|agent| event.trace_id.as_ref() == Some(agent))
         };
         let runs = match (&args.run, &args.call) {
             (Some(run), _) => vec![run.clone()],
             (None, Some(_)) => list_runs(&self.state_dir)?,
             (None, None) => {
                 return Err(ToolError::invalid_args(
-                    "Name what to take back: `call`, or `run` with or without `turn`.",
+                    "Name what to take back: `call`, or `run` with or without `turn` and `agent`.",
                 ));
             }
         };

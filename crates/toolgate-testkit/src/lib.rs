@@ -4,12 +4,14 @@
 
 mod approver;
 mod clock;
+mod measure;
 mod recorder;
 mod tools;
 mod world;
 
 pub use approver::{FirstChoice, Never, ScriptedApprover};
 pub use clock::FrozenClock;
+pub use measure::{median, resident};
 pub use recorder::FailingRecorder;
 pub use tools::{Big, Fails, Liar, Panics, Runs, Secrets, Sleeps, Undeclared, Writes};
 pub use world::{Watched, World};

@@ -64,8 +64,8 @@ pub struct Args {
     /// The same for its standard error.
     #[serde(default)]
     stderr_offset: Option<u64>,
-    /// With `wait` or `write`: waits until what it writes matches this regular expression. What an earlier answer showed
-    /// doesn't count, unless `offset` goes back to it.
+    /// With `wait` or `write`: waits until something that it wrote since you last wrote to it matches this regular
+    /// expression, or something from `offset` on.
     #[serde(default)]
     pattern: Option<String>,
     /// With `wait` or `write`: milliseconds to wait at most; 10000 and 1000 unless told.
@@ -206,7 +206,12 @@ impl Tool for Process {
         let process = hands.process(id)?;
         let process = process.as_ref();
         let from = start(&args, process);
-        let waiting = Waiting::new(process, from, args.pattern.as_deref())?;
+        if args.action == Action::Write {
+            process.note_fed();
+        }
+        let is_told = args.offset.is_some() || args.stderr_offset.is_some();
+        let watched = if args.pattern.is_some() && !is_told { process.fed_at() } else { from };
+        let waiting = Waiting::new(process, watched, args.pattern.as_deref())?;
         let heard = match args.action {
             Action::List | Action::Read => None,
             Action::Wait => Some(waiting.wait(millis(args.timeout_ms, USUAL_WAIT_MS)).await?),

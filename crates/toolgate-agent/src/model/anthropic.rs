@@ -8,7 +8,7 @@ use toolgate_dialects::{Asked, Format, definition};
 
 use super::collecting::Collecting;
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request, Wire};
+use super::{Answer, Entry, Hear, Image, Model, ModelError, Observation, Request, Wire};
 
 /// What the model may write in one answer; this API wants it said.
 const MOST_OUTPUT: u32 = 16_384;
@@ -33,7 +33,9 @@ impl Anthropic {
         let mut events = self.wire.post("v1/messages", &body(&self.name, request)).await?;
         let mut answer = Assembly::default();
         while let Some(event) = events.next().await? {
-            answer.take(&understood(&event)?, hear);
+            for event in understood(&event, as_stream)? {
+                answer.take(&event, hear);
+            }
             if answer.is_done {
                 return Ok(answer.finish());
             }
@@ -103,7 +105,35 @@ fn tool_use(asked: &Asked) -> Value {
 
 fn tool_result(observation: &Observation) -> Value {
     let (id, text) = (&observation.id, &observation.text);
-    json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": !observation.ok })
+    let content = match observation.images.as_slice() {
+        [] => json!(text),
+        images => [json!({ "type": "text", "text": text })].into_iter().chain(images.iter().map(image)).collect(),
+    };
+    json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": !observation.ok })
+}
+
+fn image(image: &Image) -> Value {
+    let source = json!({ "type": "base64", "media_type": image.mime, "data": image.data });
+    json!({ "type": "image", "source": source })
+}
+
+/// An answer that came whole, as the events that would have streamed it.
+fn as_stream(message: Value) -> Vec<Value> {
+    let blocks = message.get("content").and_then(Value::as_array).into_iter().flatten();
+    let mut events = vec![json!({ "type": "message_start", "message": { "usage": message["usage"] } })];
+    for (index, block) in blocks.enumerate() {
+        let delta = match block.get("type").and_then(Value::as_str) {
+            Some("tool_use") => json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() }),
+            _ => json!({ "type": "text_delta", "text": block["text"] }),
+        };
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+    }
+    let stop = json!({ "stop_reason": message["stop_reason"] });
+    events.push(json!({ "type": "message_delta", "delta": stop, "usage": message["usage"] }));
+    // Whatever isn't a message has no end either.
+    events.extend((message["type"] == "message").then(|| json!({ "type": "message_stop" })));
+    events
 }
 
 /// An answer in the making: its blocks come by index.

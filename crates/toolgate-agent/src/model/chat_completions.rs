@@ -8,7 +8,7 @@ use toolgate_dialects::{Asked, Format, Shape, definition};
 
 use super::collecting::Collecting;
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Hear, Model, ModelError, Request, Wire};
+use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request, Wire};
 
 /// A model behind `POST /chat/completions`.
 #[derive(Debug)]
@@ -31,7 +31,9 @@ impl ChatCompletions {
                 answer.is_done = true;
                 break;
             }
-            answer.take(&understood(&event)?, hear);
+            for chunk in understood(&event, as_stream)? {
+                answer.take(&chunk, hear);
+            }
         }
         answer.finish()
     }
@@ -77,9 +79,32 @@ fn add(entry: &Entry, messages: &mut Vec<Value>) {
         Entry::Observed(observations) => {
             messages.extend(observations.iter().map(
                 |observation| json!({ "role": "tool", "tool_call_id": observation.id, "content": observation.text }),
-            ))
+            ));
+            messages.extend(seen(observations));
         }
     }
+}
+
+/// Tool messages hold words alone, so whatever there is to see stands in a message of the user's after them.
+fn seen(observations: &[Observation]) -> Option<Value> {
+    let mut content = Vec::new();
+    for observation in observations.iter().filter(|observation| !observation.images.is_empty()) {
+        let whose = format!("What `{}` ({}) shows:", observation.name, observation.id);
+        content.push(json!({ "type": "text", "text": whose }));
+        let urls = observation.images.iter().map(|image| json!({ "url": image.url() }));
+        content.extend(urls.map(|url| json!({ "type": "image_url", "image_url": url })));
+    }
+    (!content.is_empty()).then(|| json!({ "role": "user", "content": content }))
+}
+
+/// An answer that came whole, as the chunk that would have streamed it.
+fn as_stream(mut completion: Value) -> Vec<Value> {
+    if let Some(choice) = completion.pointer_mut("/choices/0").and_then(Value::as_object_mut)
+        && let Some(message) = choice.shift_remove("message")
+    {
+        choice.insert("delta".into(), message);
+    }
+    vec![completion]
 }
 
 fn call(asked: &Asked) -> Value {

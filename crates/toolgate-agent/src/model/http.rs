@@ -188,12 +188,17 @@ pub(super) struct Events {
     patience: Duration,
     key: Option<Key>,
     taken: u64,
+    /// An answer that isn't streamed, as far as it has come.
+    whole: Option<Vec<u8>>,
 }
 
 impl Events {
     fn of(response: Response, wire: &Wire) -> Self {
         let (patience, key) = (wire.patience, wire.key.clone());
-        Self { response, parser: Parser::default(), ready: Default::default(), patience, key, taken: 0 }
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        // Not every server streams because it was asked to.
+        let whole = kind.starts_with("application/json").then(Vec::new);
+        Self { response, parser: Parser::default(), ready: Default::default(), patience, key, taken: 0, whole }
     }
 
     /// The next event; none when the stream has ended.
@@ -205,14 +210,24 @@ impl Events {
             }
             let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
             let chunk = chunk.map_err(|_| too_slow(self.patience))?.map_err(|fault| of_transport(&fault))?;
-            let Some(chunk) = chunk else { return Ok(None) };
+            let Some(chunk) = chunk else { return Ok(self.whole()) };
             self.taken += chunk.len() as u64;
             let endless = || ModelError::new(Failure::Refused, "The model's answer has no end.");
             if self.taken > MOST_ANSWER {
                 return Err(endless());
             }
-            self.ready.extend(self.parser.push(&chunk).map_err(|_| endless())?);
+            match &mut self.whole {
+                Some(whole) => whole.extend_from_slice(&chunk),
+                None => self.ready.extend(self.parser.push(&chunk).map_err(|_| endless())?),
+            }
         }
+    }
+
+    /// An answer that wasn't streamed, once all of it is there.
+    fn whole(&mut self) -> Option<ServerEvent> {
+        let bytes = self.whole.take()?;
+        let data = without(self.key.as_ref(), String::from_utf8_lossy(&bytes).into_owned());
+        Some(ServerEvent { name: String::new(), data, is_whole: true })
     }
 }
 
@@ -229,25 +244,24 @@ pub(super) fn cut_off() -> ModelError {
     ModelError::new(Failure::Cut, "The model's answer broke off.")
 }
 
-/// An event's data as JSON. An error inside the stream is one of ours too.
-pub(super) fn understood(event: &ServerEvent) -> Result<Value, ModelError> {
+/// An event's data as the JSON of a stream's events: one, or those that a whole answer comes to. An error inside the
+/// stream is one of ours too.
+pub(super) fn understood(event: &ServerEvent, as_stream: fn(Value) -> Vec<Value>) -> Result<Vec<Value>, ModelError> {
     let json: Value = serde_json::from_str(&event.data).map_err(|fault| {
         let start: String = event.data.chars().take(80).collect();
         ModelError::new(Failure::Garbled, format!("The model sent what isn't JSON ({fault}): {start}"))
     })?;
-    match json.get("error").filter(|error| !error.is_null()) {
-        None => Ok(json),
-        Some(error) => {
-            let kind = match error.get("type").and_then(Value::as_str) {
-                Some("invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error") => {
-                    Failure::Refused
-                }
-                Some("rate_limit_error" | "overloaded_error") => Failure::Busy,
-                _ => Failure::Broken,
-            };
-            Err(ModelError::new(kind, format!("The model's server says: {}", explanation(&event.data).1)))
-        }
+    if let Some(error) = json.get("error").filter(|error| !error.is_null()) {
+        let kind = match error.get("type").and_then(Value::as_str) {
+            Some("invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error") => {
+                Failure::Refused
+            }
+            Some("rate_limit_error" | "overloaded_error") => Failure::Busy,
+            _ => Failure::Broken,
+        };
+        return Err(ModelError::new(kind, format!("The model's server says: {}", explanation(&event.data).1)));
     }
+    Ok(if event.is_whole { as_stream(json) } else { vec![json] })
 }
 
 #[cfg(test)]
@@ -282,7 +296,8 @@ mod tests {
 
     #[test]
     fn an_error_inside_the_stream_is_told_apart() {
-        let kind = |data: &str| understood(&ServerEvent { name: String::new(), data: data.into() }).unwrap_err().kind;
+        let event = |data: &str| ServerEvent { data: data.into(), ..ServerEvent::default() };
+        let kind = |data: &str| understood(&event(data), |_| Vec::new()).unwrap_err().kind;
         assert_eq!(
             kind(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
             Failure::Busy

@@ -80,6 +80,9 @@ fn results(observations: &[Observation]) -> String {
     for observation in observations {
         // Writing into a string can't fail.
         let _ = write!(text, "\n[{}]\n{}\n", observation.name, observation.text);
+        if !observation.images.is_empty() {
+            text.push_str("[You can't be shown images.]\n");
+        }
     }
     text
 }

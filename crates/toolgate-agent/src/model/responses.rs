@@ -6,7 +6,7 @@ use toolgate_contract::{BoxFuture, Declaration, Tokens};
 use toolgate_dialects::{Asked, Format, Shape, definition};
 
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Failure, Hear, Model, ModelError, Observation, Request, Wire};
+use super::{Answer, Entry, Failure, Hear, Image, Model, ModelError, Observation, Request, Wire};
 
 /// A model behind `POST /responses`.
 #[derive(Debug)]
@@ -28,8 +28,10 @@ impl Responses {
             if event.data == "[DONE]" {
                 break;
             }
-            if take(&mut answer, &understood(&event)?, hear)? {
-                return Ok(answer);
+            for event in understood(&event, as_stream)? {
+                if take(&mut answer, &event, hear)? {
+                    return Ok(answer);
+                }
             }
         }
         Err(cut_off())
@@ -113,12 +115,41 @@ fn call(asked: &Asked) -> Value {
 }
 
 fn output(observation: &Observation) -> Value {
-    let (id, text) = (&observation.id, &observation.text);
+    let (id, text) = (&observation.id, shown(observation));
     match observation.shape {
         Shape::Function => json!({ "type": "function_call_output", "call_id": id, "output": text }),
         Shape::Custom => json!({ "type": "custom_tool_call_output", "call_id": id, "output": text }),
-        Shape::LocalShell => json!({ "type": "local_shell_call_output", "id": id, "output": text }),
+        Shape::LocalShell => json!({ "type": "local_shell_call_output", "id": id, "output": observation.text }),
     }
+}
+
+/// A result in words, with what there is to see.
+fn shown(observation: &Observation) -> Value {
+    let image = |image: &Image| json!({ "type": "input_image", "image_url": image.url() });
+    match observation.images.as_slice() {
+        [] => json!(observation.text),
+        images => {
+            let text = json!({ "type": "input_text", "text": observation.text });
+            [text].into_iter().chain(images.iter().map(image)).collect()
+        }
+    }
+}
+
+/// An answer that came whole, as the events that would have streamed it.
+fn as_stream(response: Value) -> Vec<Value> {
+    let mut events = Vec::new();
+    for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
+        // A model's reasoning has parts of its own, which aren't its answer.
+        let parts = item.get("content").filter(|_| item["type"] == "message");
+        for part in parts.and_then(Value::as_array).into_iter().flatten() {
+            let words = part.get("text").or_else(|| part.get("refusal"));
+            events.extend(words.map(|words| json!({ "type": "response.output_text.delta", "delta": words })));
+        }
+        events.push(json!({ "type": "response.output_item.done", "item": item }));
+    }
+    let status = response.get("status").and_then(Value::as_str).unwrap_or_default();
+    events.push(json!({ "type": format!("response.{status}"), "response": response }));
+    events
 }
 
 /// Takes one event; says whether it was the last.

@@ -7,6 +7,8 @@ pub(super) struct ServerEvent {
     pub(super) name: String,
     /// Its data.
     pub(super) data: String,
+    /// Whether it is the whole answer, of a server that doesn't stream.
+    pub(super) is_whole: bool,
 }
 
 /// Bytes of one line that are taken at most.
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn events_are_the_same_however_the_bytes_are_cut() {
-        let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into() };
+        let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into(), is_whole: false };
         let expected = [event("ping", "{}"), event("", "one\né two"), event("", "[DONE]")];
         for size in 1..STREAM.len() {
             let mut parser = Parser::default();

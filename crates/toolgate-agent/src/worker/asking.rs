@@ -6,7 +6,7 @@ use toolgate_contract::{Finish, Happening};
 use super::{Worker, cancelled, milliseconds};
 use crate::controls::Stopped;
 use crate::listener::Voice;
-use crate::model::{Answer, ModelError, Request};
+use crate::model::{Answer, Failure, ModelError, Request};
 
 impl Worker {
     /// The model's answer, after as many tries as it deserves.
@@ -21,6 +21,11 @@ impl Worker {
                     let shown = self.system.len() + self.conversation.bytes();
                     self.conversation.counted(shown, answer.tokens.input);
                     return Ok(answer);
+                }
+                // A model that takes no images refuses the whole request; without them it may answer.
+                Err(failure) if failure.kind == Failure::Refused && self.conversation.stop_showing_images() => {
+                    let reason = self.clean(&failure.message);
+                    self.record(Happening::ModelFailed { attempt, reason, retry_in_ms: Some(0) })?;
                 }
                 Err(failure) => self.wait_for_another_try(attempt, &failure).await?,
             }

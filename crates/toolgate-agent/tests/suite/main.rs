@@ -4,6 +4,7 @@
 mod failures;
 mod improvising;
 mod limits;
+mod pictures;
 mod rooms;
 mod server;
 mod side_by_side;

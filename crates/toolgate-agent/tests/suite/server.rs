@@ -32,6 +32,12 @@ impl Play {
         Self { status: "200 OK", headers, body: vec![Piece::Bytes(text.into().into_bytes())], is_whole: true }
     }
 
+    /// Answers at once, whatever was asked for.
+    pub(crate) fn json(text: &str) -> Self {
+        let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
+        Self { headers, ..Self::events(text) }
+    }
+
     /// Fails.
     pub(crate) fn status(status: &'static str, body: Value) -> Self {
         Self { status, body: vec![Piece::Bytes(body.to_string().into_bytes())], ..Self::events("") }

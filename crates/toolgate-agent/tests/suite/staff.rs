@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-use toolgate_agent::model::{Script, Scripted};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use toolgate_agent::model::{Answer, Entry, Hear, Model, ModelError, Request, Script, Scripted};
 use toolgate_agent::{Agent, Controls, Outcome};
-use toolgate_contract::{CancellationToken, Event, Finish, Happening};
+use toolgate_contract::{BoxFuture, CancellationToken, Event, Finish, Happening};
+use toolgate_dialects::Asked;
 use toolgate_journal::{Status, tree};
 use toolgate_testkit::World;
 
@@ -17,7 +19,7 @@ async fn follow(world: &World, script: &str, limits: Controls) -> Outcome {
     work(world, model, limits).await
 }
 
-fn payloads(world: &World, tool: &str) -> Vec<serde_json::Value> {
+fn payloads(world: &World, tool: &str) -> Vec<Value> {
     let events = world.events();
     let is_of_tool =
         |event: &&Event| matches!(&event.happening, Happening::CallStarted { tool: name, .. } if name == tool);
@@ -147,17 +149,18 @@ async fn depth_and_number_are_limited() {
     assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
 }
 
+/// The id of the agent that was sent last.
+fn sent_id(told: &str) -> String {
+    let start = told.rfind("\"id\":\"agent_").expect("an id") + 6;
+    told[start..].split('"').next().unwrap().to_owned()
+}
+
 #[tokio::test]
-async fn agents_work_beside_their_sender_and_hear_from_it() {
+async fn an_agent_that_works_beside_its_sender_can_be_stopped() {
     let world = world();
-    let id = |told: &str| {
-        let start = told.rfind("\"id\":\"agent_").expect("an id") + 6;
-        told[start..].split('"').next().unwrap().to_owned()
-    };
     let turns = [
         Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
-        // The other agent's turns come from the same model, in whatever order; each is the same call.
-        Improvising::call("agents", move |told| json!({ "action": "stop", "id": id(told) })),
+        Improvising::call("agents", |told| json!({ "action": "stop", "id": sent_id(told) })),
     ];
     let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
     assert_eq!(outcome.answer(), Some("Stopped."), "{}", outcome.summary);
@@ -165,6 +168,78 @@ async fn agents_work_beside_their_sender_and_hear_from_it() {
     assert_eq!(stopped["agents"][0]["finish"], "cancelled", "{stopped}");
     let ends = world.events().iter().filter(|event| matches!(event.happening, Happening::AgentEnded { .. })).count();
     assert_eq!(ends, 2, "both have their end on record");
+}
+
+#[tokio::test]
+async fn an_agent_hears_its_sender_before_its_next_turn_and_is_waited_for() {
+    let world = world();
+    let sign = Arc::new(Notify::new());
+    let give_sign = Arc::clone(&sign);
+    let turns = [
+        Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
+        Improvising::call("agents", |told| json!({ "action": "message", "id": sent_id(told), "text": "It is milk." })),
+        Improvising::call("agents", |_| json!({ "action": "list" })),
+        // Only now the other agent goes on, so the message is there before its next turn.
+        Improvising::call("agents", move |told| {
+            give_sign.notify_one();
+            json!({ "action": "wait", "id": sent_id(told) })
+        }),
+        Improvising::call("agents", |told| json!({ "action": "message", "id": sent_id(told), "text": "Too late." })),
+        Improvising::says("Done."),
+    ];
+    let outcome = work(&world, Arc::new(Attentive { first: Improvising::new(turns), sign }), controls()).await;
+    assert_eq!(outcome.answer(), Some("Done."), "{}", outcome.summary);
+    let seen = payloads(&world, "agents");
+    assert_eq!((&seen[2]["agents"][0]["agent"], &seen[2]["agents"][0]["finish"]), (&json!("general"), &Value::Null));
+    let waited_for = &seen[3]["agents"][0];
+    assert_eq!((&waited_for["finish"], &waited_for["summary"]), (&json!("answered"), &json!("I heard: It is milk.")));
+    assert_eq!(failed_calls(&world), ["not_found"], "who has ended hears nothing more");
+}
+
+#[tokio::test]
+async fn waiting_ends_when_its_time_is_up_and_the_agent_goes_on() {
+    let world = world();
+    let turns = [
+        Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
+        Improvising::call("agents", |told| json!({ "action": "wait", "id": sent_id(told), "seconds": 1 })),
+    ];
+    let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(payloads(&world, "agents").pop().unwrap()["agents"][0]["finish"], Value::Null);
+}
+
+#[tokio::test]
+async fn nobody_deals_with_agents_of_others_or_without_saying_which() {
+    let world = world();
+    let script = r#"
+        [[turns]]
+        calls = [
+            { tool = "agents", args = { action = "wait", id = "agent_of_nobody" } },
+            { tool = "agents", args = { action = "stop", id = "agent_of_nobody" } },
+            { tool = "agents", args = { action = "message", id = "agent_of_nobody", text = "hello" } },
+            { tool = "agents", args = { action = "stop" } },
+            { tool = "agents", args = { action = "spawn" } },
+            { tool = "agents", args = { action = "spawn", agent = "butler", objective = "Tea." } },
+        ]
+        [[turns]]
+        expect = ["The agents here are: general, explore."]
+        text = "Done."
+    "#;
+    let outcome = follow(&world, script, controls()).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    let missing = ["not_found"; 3].into_iter().chain(["invalid_args"; 3]);
+    assert_eq!(failed_calls(&world), missing.collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn only_so_many_work_at_a_time() {
+    let world = world();
+    let spawn = || Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." }));
+    let stop = Improvising::call("agents", |told| json!({ "action": "stop", "id": sent_id(told) }));
+    let limits = Controls { agents_at_once: 1, ..controls() };
+    let outcome = work(&world, Arc::new(Sleeper::new([spawn(), spawn(), stop, spawn()])), limits).await;
+    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(failed_calls(&world), ["limit_reached"], "the third comes when the first has gone");
 }
 
 #[tokio::test]
@@ -184,26 +259,51 @@ async fn nobody_outlives_its_sender() {
     assert_eq!(ends, [Finish::Cancelled, Finish::Answered], "the sender's end is the last");
 }
 
+/// For the first agent it improvises. Any other waits for a sign, looks around, and says what it was told meanwhile.
+struct Attentive {
+    first: Improvising,
+    sign: Arc<Notify>,
+}
+
+impl Model for Attentive {
+    fn name(&self) -> &str {
+        "attentive"
+    }
+
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+        if request.agent == "main" {
+            return self.first.answer(request, hear);
+        }
+        Box::pin(async move {
+            let told = request.entries.iter().rev().find_map(|entry| match entry {
+                Entry::Told(text) => Some(text.as_str()),
+                _ => None,
+            });
+            if request.entries.len() > 1 {
+                return Ok(Answer { text: format!("I heard: {}", told.unwrap()), ..Answer::default() });
+            }
+            self.sign.notified().await;
+            let look = Asked::function("1", "read", r#"{"path":"notes.md"}"#);
+            Ok(Answer { calls: vec![look], ..Answer::default() })
+        })
+    }
+}
+
 /// For the first agent it improvises; any other agent gets no answer, ever.
 struct Sleeper(Improvising);
 
 impl Sleeper {
-    fn new(turns: impl IntoIterator<Item = Box<dyn Fn(&str) -> toolgate_agent::model::Answer + Send>>) -> Self {
+    fn new(turns: impl IntoIterator<Item = Box<dyn Fn(&str) -> Answer + Send>>) -> Self {
         Self(Improvising::new(turns.into_iter().chain([Improvising::says("Stopped.")])))
     }
 }
 
-impl toolgate_agent::model::Model for Sleeper {
+impl Model for Sleeper {
     fn name(&self) -> &str {
         "sleeper"
     }
 
-    fn answer<'a>(
-        &'a self,
-        request: &'a toolgate_agent::model::Request<'a>,
-        hear: toolgate_agent::model::Hear<'a>,
-    ) -> toolgate_contract::BoxFuture<'a, Result<toolgate_agent::model::Answer, toolgate_agent::model::ModelError>>
-    {
+    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
         match request.agent {
             "main" => self.0.answer(request, hear),
             _ => Box::pin(std::future::pending()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_agent::model::{
-    Answer, Anthropic, ChatCompletions, Entry, Key, Model, Observation, Request, Responses, Wire,
+    Answer, Anthropic, ChatCompletions, Entry, Image, Key, Model, Observation, Request, Responses, Wire,
 };
 use toolgate_contract::{Declaration, Form, Tokens, ToolError};
 use toolgate_dialects::{Asked, Shape};
@@ -34,6 +34,7 @@ fn entries() -> Vec<Entry> {
         text: text.into(),
         ok,
         artifact: None,
+        images: Vec::new(),
     };
     vec![
         Entry::Told("Look at a.txt.".into()),
@@ -292,14 +293,10 @@ async fn anthropic() {
 /// A stream that ends before its answer does is a fault in every one of them, and so is one that was too long.
 #[tokio::test]
 async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
-    type Make = fn(Wire) -> Box<dyn Model>;
-    let chat: Make = |wire| Box::new(ChatCompletions::new("m", wire));
-    let responses: Make = |wire| Box::new(Responses::new("m", wire));
-    let anthropic: Make = |wire| Box::new(Anthropic::new("m", wire));
     let table = [
-        (chat, CHAT, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"length\""),
-        (responses, RESPONSES, "\"response.completed\"", "\"response.incomplete\""),
-        (anthropic, ANTHROPIC, "\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"max_tokens\""),
+        (AS_CHAT, CHAT, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"length\""),
+        (AS_RESPONSES, RESPONSES, "\"response.completed\"", "\"response.incomplete\""),
+        (AS_ANTHROPIC, ANTHROPIC, "\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"max_tokens\""),
     ];
     for (make, stream, usual, too_long) in table {
         let whole = stream.replace(usual, too_long);
@@ -313,6 +310,126 @@ async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
                 true => assert!(answer.unwrap().cut, "{too_long}"),
                 false => assert!(answer.unwrap_err().message.contains("broke off"), "{usual}"),
             }
+        }
+    }
+}
+
+type Make = fn(Wire) -> Box<dyn Model>;
+const AS_CHAT: Make = |wire| Box::new(ChatCompletions::new("m", wire));
+const AS_RESPONSES: Make = |wire| Box::new(Responses::new("m", wire));
+const AS_ANTHROPIC: Make = |wire| Box::new(Anthropic::new("m", wire));
+
+/// What a model is sent after its two calls brought a text and an image.
+async fn sent_with_an_image(make: Make, stream: &str) -> Value {
+    let server = ModelServer::start([Play::events(stream)]).await;
+    let model = make(Wire::new(&server.url, None).unwrap());
+    let calls = vec![Asked::function("call_1", "read", "{}"), Asked::function("call_2", "image", "{}")];
+    let seen = |id: &str, name: &str, text: &str, images: Vec<Image>| Observation {
+        id: id.into(),
+        shape: Shape::Function,
+        name: name.into(),
+        text: text.into(),
+        ok: true,
+        artifact: None,
+        images,
+    };
+    let png = Image { mime: "image/png".into(), data: "iVBORw0=".into() };
+    let entries = [
+        Entry::Told("Look.".into()),
+        Entry::Answered(Answer { calls, ..Answer::default() }),
+        Entry::Observed(vec![seen("call_1", "read", "a", vec![]), seen("call_2", "image", "width: 1", vec![png])]),
+    ];
+    let request = Request { agent: "main", system: "", entries: &entries, tools: &[] };
+    model.answer(&request, &mut |_| {}).await.unwrap();
+    server.seen().remove(0).body
+}
+
+#[tokio::test]
+async fn images_are_shown_in_each_apis_own_form() {
+    let anthropic = sent_with_an_image(AS_ANTHROPIC, ANTHROPIC).await;
+    assert_eq!(
+        anthropic["messages"][2]["content"],
+        json!([
+            { "type": "tool_result", "tool_use_id": "call_1", "content": "a", "is_error": false },
+            { "type": "tool_result", "tool_use_id": "call_2", "is_error": false, "content": [
+                { "type": "text", "text": "width: 1" },
+                { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "iVBORw0=" } },
+            ] },
+        ])
+    );
+    let responses = sent_with_an_image(AS_RESPONSES, RESPONSES).await;
+    assert_eq!(
+        responses["input"].as_array().unwrap()[3..],
+        [
+            json!({ "type": "function_call_output", "call_id": "call_1", "output": "a" }),
+            json!({ "type": "function_call_output", "call_id": "call_2", "output": [
+                { "type": "input_text", "text": "width: 1" },
+                { "type": "input_image", "image_url": "data:image/png;base64,iVBORw0=" },
+            ] }),
+        ]
+    );
+    let chat = sent_with_an_image(AS_CHAT, CHAT).await;
+    assert_eq!(
+        chat["messages"].as_array().unwrap()[3..],
+        [
+            json!({ "role": "tool", "tool_call_id": "call_1", "content": "a" }),
+            json!({ "role": "tool", "tool_call_id": "call_2", "content": "width: 1" }),
+            json!({ "role": "user", "content": [
+                { "type": "text", "text": "What `image` (call_2) shows:" },
+                { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0=" } },
+            ] }),
+        ],
+        "tool messages follow their calls, and hold words alone"
+    );
+}
+
+/// Each API's answer to a request that didn't ask for a stream.
+fn whole_answers() -> [(Make, Value); 3] {
+    let chat = json!({ "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{ "index": 0, "finish_reason": "tool_calls", "logprobs": null, "message": {
+            "role": "assistant", "content": "Let me look.", "refusal": null, "tool_calls": [
+                { "id": "call_abc", "type": "function",
+                  "function": { "name": "read", "arguments": "{\"path\":\"b.txt\"}" } }] } }],
+        "usage": { "prompt_tokens": 82, "completion_tokens": 17, "total_tokens": 99 } });
+    let responses = json!({ "id": "resp_1", "object": "response", "status": "completed", "error": null,
+        "incomplete_details": null, "model": "m", "output": [
+            { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "hm" }] },
+            { "type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+              "content": [{ "type": "output_text", "text": "Let me look.", "annotations": [] }] },
+            { "type": "function_call", "id": "fc_1", "call_id": "call_abc", "name": "read", "status": "completed",
+              "arguments": "{\"path\":\"b.txt\"}" }],
+        "usage": { "input_tokens": 82, "output_tokens": 17, "total_tokens": 99 } });
+    let anthropic = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
+            { "type": "text", "text": "Let me look." },
+            { "type": "tool_use", "id": "call_abc", "name": "read", "input": { "path": "b.txt" } }],
+        "stop_reason": "tool_use", "stop_sequence": null,
+        "usage": { "input_tokens": 72, "cache_read_input_tokens": 10, "output_tokens": 17 } });
+    [(AS_CHAT, chat), (AS_RESPONSES, responses), (AS_ANTHROPIC, anthropic)]
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_understood_too() {
+    for (make, whole) in whole_answers() {
+        let server = ModelServer::start([Play::json(&whole.to_string())]).await;
+        let model = make(Wire::new(&server.url, None).unwrap());
+        let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+        let mut heard = String::new();
+        let answer = model.answer(&request, &mut |words: &str| heard.push_str(words)).await.unwrap();
+        assert_eq!((answer.text.as_str(), heard.as_str()), ("Let me look.", "Let me look."), "{whole}");
+        assert_eq!(answer.calls, [Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#)], "{whole}");
+        assert_eq!((answer.tokens, answer.cut), (Tokens { input: 82, output: 17 }, false), "{whole}");
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_that_is_none_is_noticed() {
+    for (make, _) in whole_answers() {
+        for (body, expected) in [("{}", "broke off"), ("{\"half\":", "isn't JSON"), (r#"{"error":"no"}"#, "says: no")] {
+            let server = ModelServer::start([Play::json(body)]).await;
+            let model = make(Wire::new(&server.url, None).unwrap());
+            let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+            let failure = model.answer(&request, &mut |_| {}).await.unwrap_err();
+            assert!(failure.message.contains(expected), "{body}: {failure}");
         }
     }
 }

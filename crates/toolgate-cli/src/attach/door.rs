@@ -4,21 +4,27 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::AsyncRead;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 use toolgate_contract::{SessionProcess, TerminalSize};
 use toolgate_runtime::{ProcessEntry, Rosters};
 
 use super::frames::{Frame, read, write};
 use super::{Request, Running, short};
 
-/// A door to the processes of this program. It closes when it is dropped.
+/// How long somebody who watches a process may take to hear of its end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A door to the processes of this program. Dropped, it closes in the face of whoever stands in it.
 pub(crate) struct Door {
     socket: PathBuf,
     task: JoinHandle<()>,
+    closing: Option<oneshot::Sender<()>>,
 }
 
 impl Door {
@@ -30,7 +36,14 @@ impl Door {
         let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(short(&std::fs::File::open(folder)?, &socket))?;
         std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600))?;
-        Ok(Self { socket, task: tokio::spawn(listen(listener, rosters)) })
+        let (closing, closed) = oneshot::channel();
+        Ok(Self { socket, task: tokio::spawn(listen(listener, rosters, closed)), closing: Some(closing) })
+    }
+
+    /// Lets nobody in any more, and tells those who watch a process that has ended.
+    pub(crate) async fn close(mut self) {
+        drop(self.closing.take());
+        let _ = (&mut self.task).await;
     }
 }
 
@@ -48,14 +61,24 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))
 }
 
-async fn listen(listener: UnixListener, rosters: Arc<Rosters>) {
+async fn listen(listener: UnixListener, rosters: Arc<Rosters>, mut closed: oneshot::Receiver<()>) {
+    let mut visits = JoinSet::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => continue,
+            },
+            Some(_) = visits.join_next() => continue,
+            _ = &mut closed => break,
+        };
         let is_the_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
         if is_the_user {
-            tokio::spawn(serve(stream, Arc::clone(&rosters)));
+            visits.spawn(serve(stream, Arc::clone(&rosters)));
         }
     }
+    drop(listener);
+    let _ = timeout(FAREWELL, async { while visits.join_next().await.is_some() {} }).await;
 }
 
 /// Serves one person. Whatever goes wrong ends with them.

@@ -1,4 +1,4 @@
-//! `toolgate approvals`: what waits for an answer, and answering it from here.
+//! `toolgate approvals`: what waits for an answer, and answering it from here: calls to approve, and questions of agents.
 
 use std::io::IsTerminal;
 
@@ -6,19 +6,20 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate_contract::Scope;
+use toolgate_contract::{Answered, Effect, Scope};
 use toolgate_journal::{ApprovalDesk, Ask, DeskAnswer};
-use toolgate_runtime::{Answer, ApprovalRequest};
+use toolgate_runtime::{Answer, ApprovalRequest, OnDesk};
 
 use super::Setting;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, Table, ask_here, paint, plain, show_request};
+use crate::terminal::{BOLD, DIM, Table, ask_here, inquire_here, paint, plain, show_inquiry, show_request};
 use crate::wiring::person_name;
 
 /// Answer calls that wait for approval, wherever they were made.
 ///
 /// Every call that waits for a person lies on the workspace's desk: from another terminal, from an agent over MCP, over
-/// HTTP. The first answer counts. Without a verb, this lists what waits and, at a terminal, asks for the answers.
+/// HTTP. The first answer counts. Questions that an agent asks with the tool `ask` lie there too. Without a verb, this
+/// lists what waits and, at a terminal, asks for the answers.
 ///
 /// ID is an ask's id, the beginning of one, or `last`.
 ///
@@ -27,6 +28,7 @@ use crate::wiring::person_name;
 ///   toolgate approvals approve last
 ///   toolgate approvals approve ask_0195… --scope session
 ///   toolgate approvals deny last --reason "use the staging database"
+///   toolgate approvals answer last "the one in Berlin"
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Approvals {
@@ -59,6 +61,13 @@ enum ApprovalsVerb {
         /// Why; told to the model.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
+    },
+    /// Answer an agent's question.
+    Answer {
+        /// The ask.
+        id: String,
+        /// A choice by its number or its label, or your own words.
+        words: String,
     },
 }
 
@@ -98,7 +107,13 @@ impl Approvals {
                 give(&desk, &ask, DeskAnswer::Granted { scope: scope.into(), by: person_name() }, setting.json)
             }
             Some(ApprovalsVerb::Deny { id, reason }) => {
-                give(&desk, &find(&desk, &id)?, DeskAnswer::Denied { by: person_name(), reason }, setting.json)
+                let ask = find(&desk, &id)?;
+                request_of(&ask)?;
+                give(&desk, &ask, DeskAnswer::Denied { by: person_name(), reason }, setting.json)
+            }
+            Some(ApprovalsVerb::Answer { id, words }) => {
+                let ask = find(&desk, &id)?;
+                give(&desk, &ask, in_words(&ask, &words)?, setting.json)
             }
         }
     }
@@ -127,8 +142,31 @@ fn offered(ask: &Ask, scope: Scope) -> Result<()> {
     bail!("That scope wasn't offered for this call. Offered: {}.", offers.join(", "))
 }
 
-fn request_of(ask: &Ask) -> Result<ApprovalRequest> {
+fn on_desk(ask: &Ask) -> Result<OnDesk> {
     serde_json::from_value(ask.request.clone()).context("the request is of another version of toolgate")
+}
+
+fn request_of(ask: &Ask) -> Result<ApprovalRequest> {
+    match on_desk(ask)? {
+        OnDesk::Approval(request) => Ok(request),
+        OnDesk::Question(_) => {
+            bail!("That is a question. Answer it with `toolgate approvals answer {} WORDS`.", ask.id)
+        }
+    }
+}
+
+/// Words as an answer to a question.
+fn in_words(ask: &Ask, words: &str) -> Result<DeskAnswer> {
+    let OnDesk::Question(question) = on_desk(ask)? else {
+        bail!("That is a call to approve. Say `toolgate approvals approve {0}` or `deny {0}`.", ask.id);
+    };
+    match question.inquiry.answer(words, &person_name()) {
+        Some(Answered { answer, choice, by }) => Ok(DeskAnswer::Said { words: answer, choice, by }),
+        None => {
+            let labels: Vec<String> = question.inquiry.choices.iter().map(|choice| plain(&choice.label)).collect();
+            bail!("That isn't among the answers to choose from: {}.", labels.join(", "))
+        }
+    }
 }
 
 fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
@@ -147,7 +185,7 @@ fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
             (ask.id.clone(), BOLD),
             (format!("{:.0}", ask.asked).replace('T', " "), DIM),
             (plain(&ask.session), anstyle::Style::new()),
-            (plain(ask.request["tool"].as_str().unwrap_or_default()), BOLD),
+            (tool_of(ask), BOLD),
             (summary(ask), anstyle::Style::new()),
         ]);
     }
@@ -155,12 +193,26 @@ fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What it will do, in one line.
+/// The tool whose call waits.
+fn tool_of(ask: &Ask) -> String {
+    match on_desk(ask) {
+        Ok(OnDesk::Approval(request)) => plain(&request.tool),
+        Ok(OnDesk::Question(_)) => "ask".into(),
+        Err(_) => String::new(),
+    }
+}
+
+/// What it will do or wants to know, in one line.
 fn summary(ask: &Ask) -> String {
-    let effects = request_of(ask).map(|request| request.effects).unwrap_or_default();
-    let changing = effects.iter().filter(|effect| !matches!(effect, toolgate_contract::Effect::Read { .. }));
-    let words: Vec<String> = changing.map(|effect| plain(&effect.to_string()).replace('\n', "\\n")).collect();
-    let line = words.join(", ");
+    let words = match on_desk(ask) {
+        Ok(OnDesk::Approval(request)) => {
+            let is_change = |effect: &&Effect| !matches!(effect, Effect::Read { .. });
+            request.effects.iter().filter(is_change).map(ToString::to_string).collect()
+        }
+        Ok(OnDesk::Question(question)) => vec![question.inquiry.question],
+        Err(_) => Vec::new(),
+    };
+    let line = plain(&words.join(", ")).replace('\n', "\\n");
     match line.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -170,7 +222,10 @@ fn summary(ask: &Ask) -> String {
 fn show(ask: &Ask, as_json: bool) -> Result<Exit> {
     match as_json {
         true => anstream::println!("{}", serde_json::to_string(ask)?),
-        false => show_request(&request_of(ask)?),
+        false => match on_desk(ask)? {
+            OnDesk::Approval(request) => show_request(&request),
+            OnDesk::Question(question) => show_inquiry(&question.inquiry),
+        },
     }
     Ok(Exit::Ok)
 }
@@ -182,9 +237,12 @@ fn give(desk: &ApprovalDesk, ask: &Ask, answer: DeskAnswer, as_json: bool) -> Re
         anstream::println!("{}", json!({ "ask": ask.id, "answer": answer }));
         return Ok(Exit::Ok);
     }
-    let word = if matches!(answer, DeskAnswer::Granted { .. }) { "Approved" } else { "Denied" };
-    let tool = plain(ask.request["tool"].as_str().unwrap_or_default());
-    anstream::println!("{word} {} ({tool}, session {}).", paint(BOLD, &ask.id), plain(&ask.session));
+    let word = match answer {
+        DeskAnswer::Granted { .. } => "Approved",
+        DeskAnswer::Denied { .. } => "Denied",
+        DeskAnswer::Said { .. } => "Answered",
+    };
+    anstream::println!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
     Ok(Exit::Ok)
 }
 
@@ -196,11 +254,7 @@ fn answer_all(desk: &ApprovalDesk) -> Result<Exit> {
     }
     for ask in asks {
         anstream::eprintln!("\n{} {}", paint(BOLD, &ask.id), paint(DIM, format!("session {}", plain(&ask.session))));
-        let answer = match ask_here(&request_of(&ask)?, person_name()) {
-            Answer::Granted { scope, by } => DeskAnswer::Granted { scope, by },
-            Answer::Denied { by, reason } => DeskAnswer::Denied { by, reason },
-            Answer::Nobody => break,
-        };
+        let Some(answer) = answer_here(&ask)? else { break };
         match give(desk, &ask, answer, false) {
             Ok(_) => {}
             // Somebody else was quicker: that is an answer too, and the next one waits.
@@ -208,4 +262,21 @@ fn answer_all(desk: &ApprovalDesk) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What the person at this terminal answers; none when they leave.
+fn answer_here(ask: &Ask) -> Result<Option<DeskAnswer>> {
+    let by = person_name();
+    Ok(match on_desk(ask)? {
+        OnDesk::Question(question) => inquire_here(&question.inquiry, &by).map(|answered| DeskAnswer::Said {
+            words: answered.answer,
+            choice: answered.choice,
+            by: answered.by,
+        }),
+        OnDesk::Approval(request) => match ask_here(&request, by) {
+            Answer::Granted { scope, by } => Some(DeskAnswer::Granted { scope, by }),
+            Answer::Denied { by, reason } => Some(DeskAnswer::Denied { by, reason }),
+            Answer::Nobody => None,
+        },
+    })
 }

@@ -99,10 +99,12 @@ impl Call {
         let reply = block_on(async {
             let cancel = CancellationToken::new();
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
-            let _door = desk.door();
-            let reply = desk.gate.perform(call, &session, cancel).await;
-            session.end().await;
-            reply
+            let work = async {
+                let reply = desk.gate.perform(call, &session, cancel).await;
+                session.end().await;
+                reply
+            };
+            desk.with_door(work).await
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_contract::{Guarantee, Holding};
+use toolgate_journal::RunFilter;
 use toolgate_policy::Compiled;
 use toolgate_sandbox::process::{Options, Profile, Sandbox, Tier};
 use toolgate_sandbox::{OpenWay, Roots, try_list};
@@ -11,6 +12,7 @@ use toolgate_sandbox::{OpenWay, Roots, try_list};
 use super::{Setting, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
+use crate::stores::shared;
 use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
 use crate::trust;
 use crate::wiring::{own_secrets, profile};
@@ -39,9 +41,10 @@ enum State {
 
 impl Doctor {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let mut checks = vec![files(setting), record(setting), index(setting), seal(setting)];
+        let mut checks = vec![files(setting), record(setting), seal(setting)];
         match setting.place.load() {
             Ok(compiled) => {
+                checks.push(store(setting, &compiled));
                 checks.extend(policy(setting, &compiled)?);
                 checks.extend(commands(setting, &compiled)?);
             }
@@ -84,11 +87,20 @@ fn record(setting: &Setting) -> Check {
     }
 }
 
-fn index(setting: &Setting) -> Check {
-    match setting.place.index() {
-        Ok(_) => held("store", "SQLite, beside the record"),
-        Err(error) => partly("store", format!("{error:#}"), "Run `toolgate runs reindex`; calls go on meanwhile."),
-    }
+fn store(setting: &Setting, compiled: &Compiled) -> Check {
+    let found = shared(&compiled.settings.store).and_then(|shared| {
+        let found = match &shared {
+            Some(shared) => format!("PostgreSQL, database {}, for many hosts", shared.place()),
+            None => "SQLite, beside the record".to_owned(),
+        };
+        setting.place.stores()?.store()?.runs(&RunFilter { limit: 1, ..RunFilter::default() })?;
+        Ok(found)
+    });
+    let remedy = match compiled.settings.store.url {
+        Some(_) => "Mend `store.url` or TOOLGATE_STORE, or start the server. Calls go on meanwhile.",
+        None => "Run `toolgate runs reindex`; calls go on meanwhile.",
+    };
+    found.map_or_else(|error| partly("store", format!("{error:#}"), remedy), |found| held("store", found))
 }
 
 fn seal(setting: &Setting) -> Check {

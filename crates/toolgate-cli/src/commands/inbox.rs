@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use toolgate_contract::{Clock, SystemClock};
-use toolgate_journal::{Inbox as _, NewTask, Task, TaskState};
+use toolgate_journal::{NewTask, Task, TaskState};
 
 use super::Setting;
 use crate::exit::Exit;
@@ -60,7 +60,7 @@ enum InboxVerb {
 
 impl Inbox {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let inbox = setting.place.state()?.inbox()?;
+        let inbox = setting.place.stores()?.inbox()?;
         let find = |id: &str| {
             inbox.task(id)?.with_context(|| format!("There is no task `{id}`. `toolgate inbox list --all` shows them."))
         };

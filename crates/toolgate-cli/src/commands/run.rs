@@ -90,12 +90,15 @@ impl Run {
             let _on_interrupt = cancel_on_interrupt(cancel.clone());
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_words(&desk, &session, setting).await;
-            let _door = desk.door();
             let processes = Arc::clone(&session.processes);
             let agent = Agent::new(model, Arc::clone(&desk.gate), session, controls);
-            let outcome = agent.heard_by(watching.listener).with_kinds(kinds).told(words).work(&task, cancel).await;
-            processes.end().await;
-            outcome
+            let agent = agent.heard_by(watching.listener).with_kinds(kinds).told(words);
+            let work = async {
+                let outcome = agent.work(&task, cancel).await;
+                processes.end().await;
+                outcome
+            };
+            desk.with_door(work).await
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();

@@ -1,10 +1,14 @@
 //! `toolgate runs`: what happened.
 
+mod script;
 mod tail;
+
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use toolgate_contract::Event;
 use toolgate_journal::{
     CallRow, RunFilter, RunRow, State, Store, catch_up, export, list_runs, read_events, reindex, tree,
 };
@@ -22,6 +26,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
 ///   toolgate runs tree run_01a1           what a run did, as a tree
 ///   toolgate runs tail -f                 what the last run does, as it does it
 ///   toolgate runs export > run.json       all of the last run in one file
+///   toolgate runs export --script > s.toml     what its model did, to have it done again
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Runs {
@@ -36,6 +41,9 @@ enum RunsVerb {
         /// At most so many.
         #[arg(long, default_value_t = 20)]
         limit: usize,
+        /// Those of other workspaces too, where the store is shared.
+        #[arg(long)]
+        everywhere: bool,
     },
     /// Show a run's calls.
     Show {
@@ -69,6 +77,9 @@ enum RunsVerb {
         /// Leave out what was in files; they are named by their hashes.
         #[arg(long)]
         without_contents: bool,
+        /// Print what its model said and called as a script, for `--model scripted:FILE`.
+        #[arg(long, conflicts_with = "without_contents")]
+        script: bool,
     },
     /// Rebuild the store from the runs' files.
     Reindex,
@@ -78,20 +89,23 @@ impl Runs {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let state = setting.place.state()?;
         match self.verb {
-            RunsVerb::List { limit } => list(&state, limit, setting.json)?,
-            RunsVerb::Show { run } => show(&state, &find(&state, &run)?, setting.json)?,
+            RunsVerb::List { limit, everywhere } => list(&state, limit, everywhere, setting)?,
+            RunsVerb::Show { run } => show(&state, &find(&state, &run)?, setting)?,
             RunsVerb::Tree { run } => draw(&state, &find(&state, &run)?, setting.json)?,
             RunsVerb::Tail { run, follow, lines } => {
                 tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, setting.json)?;
             }
-            RunsVerb::Export { run, without_contents } => {
+            RunsVerb::Export { run, script: true, .. } => {
+                anstream::print!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
+            }
+            RunsVerb::Export { run, without_contents, .. } => {
                 let (run, key) = (find(&state, &run)?, setting.place.seal_key());
                 let all = export(&state, &run, key.as_ref(), !without_contents)?;
                 serde_json::to_writer(std::io::stdout().lock(), &all)?;
                 anstream::println!();
             }
             RunsVerb::Reindex => {
-                let count = reindex(state.path(), &state.index()?)?;
+                let count = reindex(state.path(), setting.place.stores()?.store()?.as_ref())?;
                 anstream::println!("Rebuilt the store from {count} events.");
             }
         }
@@ -115,17 +129,18 @@ pub(super) fn find(state: &State, wanted: &str) -> Result<String> {
 }
 
 /// What a killed process left unindexed is read from the files first.
-fn store_of(state: &State) -> Result<impl Store> {
-    let store = state.index()?;
+fn store_of(state: &State, setting: &Setting) -> Result<Arc<dyn Store>> {
+    let store = setting.place.stores()?.store()?;
     for run in list_runs(state.path())? {
-        catch_up(state.path(), &run, &store)?;
+        catch_up(state.path(), &run, store.as_ref())?;
     }
     Ok(store)
 }
 
-fn list(state: &State, limit: usize, as_json: bool) -> Result<()> {
-    let runs = store_of(state)?.runs(&RunFilter { limit, ..RunFilter::default() })?;
-    if as_json {
+fn list(state: &State, limit: usize, everywhere: bool, setting: &Setting) -> Result<()> {
+    let workspace = (!everywhere).then(|| setting.place.workspace.display().to_string());
+    let runs = store_of(state, setting)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
+    if setting.json {
         anstream::println!("{}", serde_json::to_string(&runs)?);
         return Ok(());
     }
@@ -153,10 +168,10 @@ fn time(time: Option<Timestamp>) -> String {
     time.map(|time| format!("{time:.0}").replace('T', " ")).unwrap_or_default()
 }
 
-fn show(state: &State, run: &str, as_json: bool) -> Result<()> {
-    let store = store_of(state)?;
+fn show(state: &State, run: &str, setting: &Setting) -> Result<()> {
+    let store = store_of(state, setting)?;
     let calls = store.calls(run)?;
-    if as_json {
+    if setting.json {
         let facts = store.run(run)?.context("the run isn't in the store; try `toolgate runs reindex`")?;
         anstream::println!("{}", serde_json::json!({ "run": facts, "calls": calls }));
         return Ok(());
@@ -186,12 +201,14 @@ fn call_row(call: &CallRow) -> [(String, anstyle::Style); 6] {
     ]
 }
 
+fn events_of(state: &State, run: &str) -> Result<Vec<Event>> {
+    let events: Result<Vec<Event>, _> =
+        read_events(&state.run_dir(run)?)?.map(|recorded| recorded.map(|recorded| recorded.event)).collect();
+    Ok(events?)
+}
+
 fn draw(state: &State, run: &str, as_json: bool) -> Result<()> {
-    let mut events = Vec::new();
-    for recorded in read_events(&state.run_dir(run)?)? {
-        events.push(recorded?.event);
-    }
-    let tree = tree(&events);
+    let tree = tree(&events_of(state, run)?);
     match as_json {
         true => anstream::println!("{}", serde_json::to_string(&tree)?),
         false => show_tree(&tree),

@@ -16,6 +16,7 @@ use crate::exit::Exit;
 ///   toolgate undo call_0195…
 ///   toolgate undo --run last
 ///   toolgate undo --run last --turn 3
+///   toolgate undo --run last --agent agent_01a1…      `runs tree` names the agents
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Undo {
@@ -28,12 +29,16 @@ pub(crate) struct Undo {
     /// Only this turn of the run.
     #[arg(long, requires = "run")]
     turn: Option<u64>,
+    /// Only this agent of the run; every agent counts its turns for itself.
+    #[arg(long, requires = "run")]
+    agent: Option<String>,
 }
 
 impl Undo {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
         let run = self.run.map(|run| runs::find(&setting.place.state()?, &run)).transpose()?;
-        let args = [("call", json!(self.call)), ("run", json!(run)), ("turn", json!(self.turn))];
+        let args =
+            [("call", json!(self.call)), ("run", json!(run)), ("turn", json!(self.turn)), ("agent", json!(self.agent))];
         let args: serde_json::Map<String, Value> =
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
         // Whoever types this has decided already.

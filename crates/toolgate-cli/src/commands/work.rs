@@ -9,7 +9,7 @@ use clap::Args;
 use toolgate_agent::model::Model;
 use toolgate_agent::{Agent, Controls};
 use toolgate_contract::{BoxFuture, CancellationToken};
-use toolgate_journal::{Inbox, State};
+use toolgate_journal::Inbox;
 
 use super::call::cancel_on_interrupt;
 use super::run::ModelChoice;
@@ -17,7 +17,7 @@ use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
 use crate::wiring::{Desk, RunChoice};
-use crate::work::{Finished, Job, Supervisor, Telegram, Worker, commander};
+use crate::work::{Finished, Job, Records, Supervisor, Telegram, Worker, commander};
 
 /// How often a worker that has nothing to do looks for a task.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -66,17 +66,17 @@ impl Work {
         secrets.extend(key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned())));
         secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
         let desk = Desk::open_with(&setting.place, toolgate_agent::tools(), secrets)?;
-        let (state, inbox) = (setting.place.state()?, setting.place.state()?.inbox()?);
+        let (state, inbox, store) = (setting.place.state()?, desk.stores.inbox()?, desk.stores.store()?);
         let controls = Controls { turns: self.max_turns, ..Controls::default() };
         let worker = AgentWorker { desk, model, controls };
-        block_on(self.serve(&state, Arc::new(inbox), &worker, token))??;
+        block_on(self.serve(Records { state: &state, store }, inbox, &worker, token))??;
         worker.desk.finish();
         Ok(Exit::Ok)
     }
 
     async fn serve(
         &self,
-        state: &State,
+        records: Records<'_>,
         inbox: Arc<dyn Inbox>,
         worker: &AgentWorker,
         token: Option<String>,
@@ -89,7 +89,7 @@ impl Work {
             tokio::spawn(async move { telegram.listen(inbox).await });
         }
         let lease = Duration::from_secs(self.lease_seconds);
-        let supervisor = Supervisor { inbox, state, worker, clock: Arc::clone(&worker.desk.clock), lease };
+        let supervisor = Supervisor { inbox, records, worker, clock: Arc::clone(&worker.desk.clock), lease };
         while !cancel.is_cancelled() {
             let commander_of = |task: &toolgate_journal::Task| commander(&task.reply_to, telegram.as_ref());
             match supervisor.next(&commander_of, &cancel).await {

@@ -2,10 +2,10 @@
 
 use std::io::IsTerminal;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use toolgate_contract::{BoxFuture, CancellationToken, Scope};
 use toolgate_runtime::{Answer, ApprovalRequest, Approver};
 
+use super::question::{Question, read_line};
 use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
 
 /// Asks whoever sits at the terminal.
@@ -25,30 +25,14 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let (request, by) = (request.clone(), self.by.clone());
-            let mut question = Question { withdrawn: CancellationToken::new(), is_open: true };
+            let question = Question::open();
             let withdrawn = question.withdrawn.clone();
             // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
             let asked = tokio::task::spawn_blocking(move || converse(&request, by, &withdrawn));
             let answer = asked.await.unwrap_or(Answer::Nobody);
-            question.is_open = false;
+            question.close();
             answer
         })
-    }
-}
-
-/// A question on the screen. Dropped while it is open, it says that nobody waits for its answer any more: at once, since
-/// what the call does next may be the last thing that the program shows.
-struct Question {
-    withdrawn: CancellationToken,
-    is_open: bool,
-}
-
-impl Drop for Question {
-    fn drop(&mut self) {
-        self.withdrawn.cancel();
-        if self.is_open {
-            anstream::eprintln!("{}", paint(DIM, "(no longer needed: it was answered elsewhere or cancelled)"));
-        }
     }
 }
 
@@ -82,27 +66,6 @@ fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken
                 return Answer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
             }
             None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
-        }
-    }
-}
-
-/// A line from the terminal; none when it is closed, or when nobody waits for the answer any more. A question that was
-/// withdrawn must not take the line that answers the next one, so it looks before it reads.
-fn read_line(withdrawn: &CancellationToken) -> Option<String> {
-    let stdin = std::io::stdin();
-    let every = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-    loop {
-        if withdrawn.is_cancelled() {
-            return None;
-        }
-        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut fds, Some(&every)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => {
-                let mut line = String::new();
-                return stdin.read_line(&mut line).ok().filter(|&count| count > 0).map(|_| line);
-            }
-            Err(_) => return None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The live view (C-65): a few lines at the bottom of the terminal that say how things stand, drawn anew as they change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use toolgate_agent::Controls;
@@ -23,6 +23,10 @@ pub(crate) struct Board {
     used: Tokens,
     agents: u64,
     messages: VecDeque<String>,
+    /// What calls that run have begun, by their ids.
+    commands: HashMap<String, String>,
+    /// Processes that go on without their calls, by their handles.
+    processes: BTreeMap<String, String>,
 }
 
 impl Board {
@@ -37,6 +41,8 @@ impl Board {
             used: Tokens::default(),
             agents: 0,
             messages: VecDeque::new(),
+            commands: HashMap::new(),
+            processes: BTreeMap::new(),
         }
     }
 
@@ -57,9 +63,29 @@ impl Board {
                 }
                 return true;
             }
-            _ => {}
+            Happening::ProcessEnded { process, .. } => drop(self.processes.remove(process)),
+            _ => self.follow_processes(event),
         }
         false
+    }
+
+    /// A command that goes on when its call has ended is a process from then on.
+    fn follow_processes(&mut self, event: &Event) {
+        let Some(call) = &event.tool_call_id else { return };
+        match &event.happening {
+            Happening::CallStarted { args, .. } => {
+                let command = args.get("command").and_then(|command| command.as_str());
+                self.commands.extend(command.map(|command| (call.clone(), plain(command).replace('\n', " "))));
+            }
+            Happening::CallCompleted(ending) => {
+                let command = self.commands.remove(call);
+                let process = ending.payload.as_ref().and_then(|payload| payload.get("process")?.as_str());
+                let (Some(command), Some(process)) = (command, process) else { return };
+                self.processes.insert(process.to_owned(), command);
+            }
+            Happening::CallFailed { .. } => drop(self.commands.remove(call)),
+            _ => {}
+        }
     }
 
     /// The lines of the view.
@@ -84,6 +110,11 @@ impl Board {
         if more > 0 {
             lines.push(paint(DIM, format!("and {more} more")));
         }
+        let processes = self.processes.iter().take(RUNNING);
+        lines.extend(processes.map(|(handle, command)| {
+            let (word, handle) = (paint(DIM, "process"), paint(DIM, handle));
+            format!("{word} {command}  {handle}")
+        }));
         lines.extend(self.messages.iter().cloned());
         lines
     }
@@ -118,6 +149,36 @@ mod tests {
         assert_eq!(cut("hello", 3), "hel");
         assert_eq!(cut("\u{1b}[1mhello\u{1b}[0m", 3), "\u{1b}[1mhel\u{1b}[0m");
         assert_eq!(cut("mm", 5), "mm");
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_shown_until_it_ends() {
+        let event = |kind: &str, more: serde_json::Value| -> Event {
+            let mut event = serde_json::json!({ "time": "2026-01-01T00:00:00Z", "run": "run_1", "tool_call_id": "c",
+                "kind": kind });
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(event).unwrap()
+        };
+        let started = event(
+            "tool_call.started",
+            serde_json::json!({ "tool": "shell", "effects": [],
+            "args": { "command": "npm run dev", "background": true } }),
+        );
+        let completed = event(
+            "tool_call.completed",
+            serde_json::json!({ "duration_ms": 1, "redacted": false,
+            "payload": { "running": true, "process": "proc_1" } }),
+        );
+        let ended =
+            event("process.ended", serde_json::json!({ "process": "proc_1", "exit_code": 0, "duration_ms": 5 }));
+        let mut board = Board::new(&Controls::default());
+        let shown = |board: &Board| anstream::adapter::strip_str(&board.lines([].iter()).join("\n")).to_string();
+        board.take(&started);
+        assert!(!shown(&board).contains("npm"), "its call still runs, and is shown as that");
+        board.take(&completed);
+        assert!(shown(&board).contains("process npm run dev  proc_1"), "{}", shown(&board));
+        board.take(&ended);
+        assert!(!shown(&board).contains("npm"), "{}", shown(&board));
     }
 
     #[test]

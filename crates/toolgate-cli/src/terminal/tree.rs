@@ -5,7 +5,7 @@ use std::fmt::Write;
 use toolgate_contract::{Finish, Message, Tokens};
 use toolgate_journal::{AgentNode, Approval, CallNode, Status, Tree, Turn};
 
-use super::{BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, decision_word, level, paint, plain};
 
 /// Draws a run.
 pub(crate) fn show_tree(tree: &Tree) {
@@ -115,7 +115,7 @@ fn call_line(call: &CallNode) -> (String, Vec<String>) {
     if let (Some(decided), Some(rule)) = (call.decision, &call.rule) {
         below.push(format!(
             "{} {}",
-            decision(decided),
+            decision_word(decided, call.confined),
             paint(DIM, format!("by {} ({})", plain(&rule.rule), rule.layer))
         ));
     }

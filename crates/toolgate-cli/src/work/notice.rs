@@ -2,12 +2,48 @@
 //! whatever an attempt that was cut off may have changed is known to the next one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use toolgate_contract::{Effect, Event, Finish, Happening};
-use toolgate_journal::{JournalError, State, read_events};
+use toolgate_journal::{JournalError, State, Store, read_events};
 
 /// Calls that are named; a task that made more is told how many.
 const MOST_CALLS: usize = 60;
+
+/// Events that are asked of a store at a time.
+const PAGE: usize = 1000;
+
+/// Where runs are on record: those of this host in its own files, those of others as far as the store has them.
+#[derive(Clone)]
+pub(crate) struct Records<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Records<'_> {
+    /// The events of a run, and whether these are all that there are. A run that never really began has none.
+    fn events(&self, run: &str) -> Result<(Vec<Event>, bool), JournalError> {
+        match read_events(&self.state.run_dir(run)?) {
+            Ok(events) => Ok((events.filter_map(Result::ok).map(|recorded| recorded.event).collect(), true)),
+            Err(JournalError::NoSuchRun { .. }) => self.events_of_another_host(run),
+            Err(JournalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                self.events_of_another_host(run)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A store is filled in the background, so the last of them may be missing.
+    fn events_of_another_host(&self, run: &str) -> Result<(Vec<Event>, bool), JournalError> {
+        let (mut events, mut last) = (Vec::new(), 0);
+        loop {
+            let page = self.store.events(run, last, PAGE)?;
+            let Some(end) = page.last() else { return Ok((events.clone(), events.is_empty())) };
+            last = end.seq;
+            events.extend(page.into_iter().map(|recorded| recorded.event));
+        }
+    }
+}
 
 /// What is known of the earlier attempts.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,19 +52,18 @@ pub(crate) struct Earlier {
     pub(crate) answer: Option<String>,
     /// Each call that was taken up, and how far it came.
     calls: Vec<(String, &'static str)>,
+    /// An attempt was made on another host, which may have done more than is known here.
+    was_elsewhere: bool,
 }
 
 impl Earlier {
-    /// Reads the record of these runs. One that never really began did nothing.
-    pub(crate) fn read(state: &State, runs: &[String]) -> Result<Self, JournalError> {
+    /// Reads the record of these runs.
+    pub(crate) fn read(records: &Records<'_>, runs: &[String]) -> Result<Self, JournalError> {
         let mut earlier = Self::default();
         for run in runs {
-            match read_events(&state.run_dir(run)?) {
-                Ok(events) => earlier.take(events.filter_map(Result::ok).map(|recorded| recorded.event)),
-                Err(JournalError::NoSuchRun { .. }) => {}
-                Err(JournalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            let (events, is_all) = records.events(run)?;
+            earlier.was_elsewhere |= !is_all;
+            earlier.take(events.into_iter());
         }
         Ok(earlier)
     }
@@ -65,14 +100,18 @@ impl Earlier {
 
     /// The task, and what to know before going on with it.
     pub(crate) fn with(&self, task: &str) -> String {
-        if self.calls.is_empty() {
+        if self.calls.is_empty() && !self.was_elsewhere {
             return task.to_owned();
         }
         let shown = self.calls.iter().take(MOST_CALLS).map(|(call, word)| format!("- {call}: {word}\n"));
         let more = self.calls.len().saturating_sub(MOST_CALLS);
         let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
+        let elsewhere = match self.was_elsewhere {
+            true => "- perhaps others: it was on another host, whose record isn't all here\n",
+            false => "",
+        };
         format!(
-            "{task}\n\nAn earlier attempt at this task was cut off. It had made these calls:\n{}{more}\
+            "{task}\n\nAn earlier attempt at this task was cut off. It had made these calls:\n{}{more}{elsewhere}\
              Look at what is there before you repeat one of them.",
             shown.collect::<String>()
         )

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use toolgate_contract::{BoxFuture, CancellationToken, Clock};
-use toolgate_journal::{Inbox, Lease, State, Task};
+use toolgate_journal::{Inbox, Lease, Task};
 
 use super::commander::{Answer, Commander};
-use super::notice::Earlier;
+use super::notice::{Earlier, Records};
 
 /// Attempts at one task; whatever ends that many workers would end the next one too.
 const MOST_ATTEMPTS: u64 = 5;
@@ -42,7 +42,7 @@ pub(crate) trait Worker {
 /// Works through the inbox.
 pub(crate) struct Supervisor<'a> {
     pub(crate) inbox: Arc<dyn Inbox>,
-    pub(crate) state: &'a State,
+    pub(crate) records: Records<'a>,
     pub(crate) worker: &'a dyn Worker,
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a task is held without a sign of life.
@@ -86,7 +86,7 @@ impl Supervisor<'_> {
         commander: Result<&dyn Commander, String>,
         cancel: &CancellationToken,
     ) -> Result<Option<Finished>> {
-        let earlier = Earlier::read(self.state, &task.runs)?;
+        let earlier = Earlier::read(&self.records, &task.runs)?;
         let failed = |outcome: &str, answer: String| Finished { outcome: outcome.into(), answer };
         let finished = match (&earlier.answer, commander) {
             _ if task.is_unwanted => failed("cancelled", "The task was cancelled.".into()),
@@ -184,3 +184,6 @@ impl Supervisor<'_> {
         Ok(tokio::task::spawn_blocking(move || question(inbox.as_ref())).await??)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,3 +220,60 @@ fn the_demo_shows_what_it_promises() {
     }
     assert_eq!(shown.matches("got Hello-World").count(), 2, "it fails again once all is undone:\n{shown}");
 }
+
+#[test]
+fn a_run_can_be_written_as_a_script_that_does_it_again() {
+    let script = r#"
+[[turns]]
+text = "I have it looked up."
+calls = [{ tool = "task", args = { agent = "explore", objective = "What does it say?" } }]
+
+[[turns]]
+agent = "explore"
+calls = [{ tool = "read", args = { path = "hello.txt" } }]
+
+[[turns]]
+agent = "explore"
+text = "Hello."
+
+[[turns]]
+text = "Now I write it down."
+calls = [{ tool = "write", args = { path = "said.txt", content = "It says \"hello\".\n" } }]
+
+[[turns]]
+text = "It says hello."
+"#;
+    let first = World::new().file("script.toml", script);
+    assert_eq!(run(&first, &[]).code, 0);
+    let exported = first.run(&["runs", "export", "--script"]);
+    assert_eq!(exported.code, 0, "{exported:?}");
+    let second = World::new().file("script.toml", &exported.out);
+    let said = run(&second, &[]);
+    assert_eq!((said.code, said.out.as_str()), (0, "It says hello.\n"), "{said:?}\n{}", exported.out);
+    assert_eq!(second.read("said.txt"), first.read("said.txt"));
+    assert_eq!(second.run(&["runs", "export", "--script"]).out, exported.out);
+    first.call("list", serde_json::json!({}));
+    assert_eq!(first.run(&["runs", "export", "--script"]).code, 2, "in that run no model was at work");
+}
+
+#[test]
+fn the_turns_of_one_agent_are_undone_without_those_of_another() {
+    let write =
+        |path: &str| format!("calls = [{{ tool = \"write\", args = {{ path = \"{path}\", content = \"x\" }} }}]\n");
+    let script = format!(
+        "[[turns]]\n{}[[turns]]\ncalls = [{{ tool = \"task\", args = {{ objective = \"Write.\" }} }}]\n\
+         [[turns]]\nagent = \"general\"\n{}[[turns]]\nagent = \"general\"\ntext = \"Written.\"\n\
+         [[turns]]\ntext = \"Done.\"\n",
+        write("mine.txt"),
+        write("theirs.txt")
+    );
+    let world = World::new().file("script.toml", script);
+    let said = run(&world, &["--json"]);
+    let events = events(&said);
+    let sent = events.iter().find(|event| event["kind"] == "agent.started" && event["agent"] == "general").unwrap();
+    let agent = sent["trace_id"].as_str().unwrap();
+    let run = sent["run"].as_str().unwrap();
+    let undone = world.run(&["undo", "--run", run, "--turn", "1", "--agent", agent]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    assert!(world.workspace().join("mine.txt").exists() && !world.workspace().join("theirs.txt").exists());
+}

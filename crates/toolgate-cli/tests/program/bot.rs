@@ -19,6 +19,8 @@ struct Shared {
     /// What was sent, with the path it was sent to.
     heard: Vec<(String, Value)>,
     refusals: u32,
+    /// Posts that are heard and never answered.
+    holds: u32,
 }
 
 impl Bot {
@@ -60,6 +62,16 @@ impl Bot {
     /// The next request is answered with an error.
     pub(crate) fn refuse_next(&mut self) {
         self.shared.0.lock().unwrap().refusals += 1;
+    }
+
+    /// The next post is heard, and its sender waits for an answer that never comes.
+    pub(crate) fn hold_next(&mut self) {
+        self.shared.0.lock().unwrap().holds += 1;
+    }
+
+    /// How often something was posted to a path.
+    pub(crate) fn count(&self, wanted: &str) -> usize {
+        self.shared.0.lock().unwrap().heard.iter().filter(|(path, _)| path == wanted).count()
     }
 
     /// Waits for a message of the bot that is the one in question.
@@ -135,5 +147,12 @@ fn answer(path: &str, body: Value, (lock, changed): &(Mutex<Shared>, Condvar)) -
     }
     shared.heard.push((path.to_owned(), body));
     changed.notify_all();
+    if shared.holds > 0 {
+        shared.holds -= 1;
+        drop(shared);
+        loop {
+            std::thread::park();
+        }
+    }
     ("200 OK", json!({ "ok": true, "result": { "message_id": 7 } }))
 }

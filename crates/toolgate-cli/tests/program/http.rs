@@ -8,6 +8,7 @@ mod door;
 mod leaving;
 mod limits;
 mod mcp;
+mod questions;
 mod routes;
 pub(crate) mod server;
 mod tls;

@@ -51,27 +51,27 @@ fn kill_at_every_moment(files: usize, rest: &str) {
 /// A command's changes are put in place one after the other: of every kind, guarded ones among them.
 #[test]
 fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
-    const FILES: usize = 300;
+    const FILES: usize = 150;
     let world = World::new();
     for n in 0..FILES {
         world.put(&world.workspace().join(format!("many/{n:03}.txt")), "0\n");
         world.put(&world.workspace().join(format!("goes/{n:03}.txt")), "goes\n");
     }
     let script = "for f in many/*.txt; do read v < $f; echo $((v + 1)) > $f; done
-        if [ -d goes ]; then rm -r goes; mkdir comes; for i in $(seq 300); do echo $i > comes/$i; done; git init -q new
-        else rm -r comes new; mkdir goes; for i in $(seq -f %03g 0 299); do echo goes > goes/$i.txt; done; fi";
+        if [ -d goes ]; then rm -r goes; mkdir comes; for i in $(seq 150); do echo $i > comes/$i; done; git init -q new
+        else rm -r comes new; mkdir goes; for i in $(seq -f %03g 0 149); do echo goes > goes/$i.txt; done; fi";
     world.put(&world.workspace().join("change.sh"), script);
     let changing = world.workspace().join(".toolgate/changing");
     let has_begun = || std::fs::metadata(&changing).is_ok_and(|note| note.len() > 0);
     let (mut version, mut killed) = (0, 0);
-    for attempt in 0..16u32 {
+    for attempt in 0..10u32 {
         let args = ["--json", "call", "--approve", "shell", r#"{"command":"sh change.sh"}"#];
         let mut child = world.command(PROGRAM).args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
         while !has_begun() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         // The note of what is about to change is written: from here to the end, further with every attempt.
-        std::thread::sleep(Duration::from_micros(u64::from(attempt * attempt) * 150));
+        std::thread::sleep(Duration::from_micros(u64::from(attempt * attempt) * 250));
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             killed += 1;

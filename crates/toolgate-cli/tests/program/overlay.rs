@@ -161,6 +161,21 @@ fn hard_links_and_times_stay() {
 }
 
 #[test]
+fn special_bits_and_attributes_come_back() {
+    let script =
+        "cp /bin/true tool && chmod 2755 tool && python3 -c \"import os; os.setxattr('tool', 'user.k', b'v')\"";
+    for shell in [shell, shell_straight] {
+        let world = World::new();
+        assert_eq!(world.shell(script).code, 0);
+        let reply = shell(&world, "echo x >> tool");
+        undo(&world, &reply);
+        assert_eq!(std::fs::metadata(world.workspace().join("tool")).unwrap().mode() & 0o7777, 0o2755);
+        let said = world.shell("python3 -c \"import os; print(os.getxattr('tool', 'user.k'))\"");
+        assert_eq!(said.out, "b'v'\n", "{said:?}");
+    }
+}
+
+#[test]
 fn a_change_can_be_seen_and_undone_twice() {
     let world = World::new().file("a.txt", "one\n");
     let reply = shell(&world, "sed -i s/one/1/ a.txt; echo new > b.txt");
@@ -294,9 +309,10 @@ fn of_a_command_that_works_straight_on_the_workspace_what_is_more_than_the_quota
     let world = World::new().file("a.txt", vec![b'a'; 40_000]).file("b.txt", vec![b'b'; 60_000]);
     let world = world.file("plant.sh", "echo x > .envrc");
     world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
-    let reply = shell_straight(&world, "rm a.txt b.txt; sh plant.sh");
+    let reply = shell_straight(&world, r"rm a.txt b.txt; sh plant.sh; touch $'odd\xff'");
     let notes = reply["payload"]["changes"]["notes"].to_string();
     assert!(notes.contains("1 of these can't be taken back") && notes.contains("direnv"), "{reply}");
+    assert!(notes.contains("isn't text"), "{reply}");
     let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
     assert_eq!((said.code, world.read("a.txt").len()), (0, 40_000), "{said:?}");
     assert!(said.out.contains("b.txt") && said.out.contains("quota") && !world.workspace().join("b.txt").exists());

@@ -84,3 +84,24 @@ fn who_answers_what_was_answered_already_is_told_so() {
     assert_eq!(end(call)["error"]["code"], "approval_denied", "the first answer counts");
     assert!(world.workspace().join("hello.txt").exists());
 }
+
+const ASK: &str = r#"{"question":"Which way?","choices":[{"label":"left"},{"label":"right"}],"free_text":false}"#;
+
+#[test]
+fn a_question_of_the_agents_is_answered_by_its_number() {
+    let world = World::new();
+    let script = ["wait Which way?", "wait [2] right", "wait Your answer:", "type 3", "wait one of the numbers"];
+    let script = [&script[..], &["type 2", r#"wait "answer": "right""#]].concat();
+    let said = on_a_terminal(&world, &script, &["call", "ask", ASK]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn a_question_of_the_agents_goes_away_when_somebody_else_has_answered_it() {
+    let world = World::new();
+    let elsewhere = r#"run "$toolgate" approvals answer last left"#;
+    let script =
+        ["wait Which way?", "wait Your answer:", elsewhere, "wait (no longer needed", r#"wait "answer": "left""#];
+    let said = on_a_terminal(&world, &script, &["call", "ask", ASK]);
+    assert_eq!(said.code, 0, "{said:?}");
+}

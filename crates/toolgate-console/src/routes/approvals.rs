@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Scope, schemars};
 use toolgate_journal::{Ask, DeskAnswer};
-use toolgate_runtime::{ApprovalRequest, Desk};
+use toolgate_runtime::{ApprovalRequest, Desk, OnDesk};
 
 use super::{Body, Id, on_disk, read_json};
 use crate::client::Caller;
@@ -64,8 +64,8 @@ pub(crate) enum Given {
 pub(super) async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<Json<Approvals>, Problem> {
     on_disk(move || {
         let asks = shared.desk()?.approvals.asks(shared.house.clock().now())?;
-        let approvals = asks.into_iter().filter(|ask| is_visible(&caller, ask)).map(shown);
-        Ok(Json(Approvals { approvals: approvals.collect::<Result<_, _>>()? }))
+        let approvals = asks.into_iter().filter(|ask| is_visible(&caller, ask)).filter_map(shown).collect();
+        Ok(Json(Approvals { approvals }))
     })
     .await
 }
@@ -75,7 +75,7 @@ pub(super) async fn show(
     caller: Caller,
     Id(id): Id,
 ) -> Result<Json<Approval>, Problem> {
-    on_disk(move || shared.waiting(&caller, &id).and_then(shown).map(Json)).await
+    on_disk(move || shared.approval(&caller, &id).map(Json)).await
 }
 
 pub(super) async fn answer(
@@ -86,7 +86,7 @@ pub(super) async fn answer(
 ) -> Result<StatusCode, Problem> {
     let given: Given = read_json(&body)?;
     on_disk(move || {
-        let approval = shown(shared.waiting(&caller, &id)?)?;
+        let approval = shared.approval(&caller, &id)?;
         let by = answerer(&shared, &caller)?;
         let answer = match given {
             Given::Deny { reason } => DeskAnswer::Denied { by, reason },
@@ -105,7 +105,7 @@ pub(super) async fn answer(
 }
 
 /// Who answers, for the record; or that they may not.
-fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Problem> {
+pub(super) fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Problem> {
     match caller {
         Caller::Owner => Ok(format!("{} (http)", shared.house.owner())),
         Caller::Session(client) if client.may_answer => Ok(format!("session {} (http)", client.id)),
@@ -117,21 +117,24 @@ fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Problem> {
     }
 }
 
-fn is_visible(caller: &Caller, ask: &Ask) -> bool {
+pub(super) fn is_visible(caller: &Caller, ask: &Ask) -> bool {
     match caller {
         Caller::Owner => true,
         Caller::Session(client) => ask.session == client.id && ask.run == client.run.id,
     }
 }
 
-fn shown(ask: Ask) -> Result<Approval, Problem> {
+/// An ask, if it is about an approval.
+fn shown(ask: Ask) -> Option<Approval> {
     let Ask { id, run, session, asked, expires, request } = ask;
-    let request = serde_json::from_value(request).map_err(|fault| Problem::internal(fault.to_string()))?;
-    Ok(Approval { id, run, session, asked, expires, request })
+    match serde_json::from_value(request).ok()? {
+        OnDesk::Approval(request) => Some(Approval { id, run, session, asked, expires, request }),
+        OnDesk::Question(_) => None,
+    }
 }
 
 impl Shared {
-    fn desk(&self) -> Result<&Desk, Problem> {
+    pub(super) fn desk(&self) -> Result<&Desk, Problem> {
         self.house.desk().ok_or_else(|| {
             let message = "Nothing can wait for approval here, because there is no seal's key.";
             let hint = "`toolgate doctor` says why.";
@@ -139,7 +142,11 @@ impl Shared {
         })
     }
 
-    fn waiting(&self, caller: &Caller, id: &str) -> Result<Ask, Problem> {
+    fn approval(&self, caller: &Caller, id: &str) -> Result<Approval, Problem> {
+        shown(self.waiting(caller, id)?).ok_or_else(|| Problem::not_found("such approval waiting"))
+    }
+
+    pub(super) fn waiting(&self, caller: &Caller, id: &str) -> Result<Ask, Problem> {
         let ask = self.desk()?.approvals.ask(id, self.house.clock().now())?;
         match is_visible(caller, &ask) {
             true => Ok(ask),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_contract::{ToolError, schemars};
-use toolgate_journal::{RunFilter, Store, catch_up, list_runs, read_events, tree};
+use toolgate_journal::{RunFilter, catch_up, list_runs, read_events, tree};
 
 use super::{Id, Query, on_disk};
 use crate::client::Caller;
@@ -48,7 +48,9 @@ pub(super) async fn list(
     };
     on_disk(move || {
         shared.refresh()?;
-        let runs = shared.store.runs(&RunFilter { session, limit, ..RunFilter::default() })?;
+        // A shared store knows runs of other workspaces, whose sessions may have the same names.
+        let workspace = shared.house.state().path().parent().map(|folder| folder.display().to_string());
+        let runs = shared.store.runs(&RunFilter { session, workspace, limit })?;
         Ok(Json(json!({ "runs": runs })))
     })
     .await
@@ -62,7 +64,7 @@ pub(super) async fn show(
     on_disk(move || {
         shared.may_see(&caller, &run)?;
         shared.house.finish();
-        catch_up(shared.house.state().path(), &run, &shared.store)?;
+        catch_up(shared.house.state().path(), &run, shared.store.as_ref())?;
         let row = shared.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
         Ok(Json(json!({ "run": row, "calls": shared.store.calls(&run)? })))
     })
@@ -94,7 +96,7 @@ impl Shared {
         let state = self.house.state().path();
         for run in list_runs(state)? {
             if self.store.run(&run)?.is_none_or(|row| row.ended.is_none()) {
-                catch_up(state, &run, &self.store)?;
+                catch_up(state, &run, self.store.as_ref())?;
             }
         }
         Ok(())

@@ -66,6 +66,7 @@ fn a_call_tells_what_a_person_asks_about_it() {
         status: Status::Failed(ErrorCode::NoMatch),
         duration_ms: Some(7),
         decision: Some(Decision::Ask),
+        confined: false,
         rule: Some(RuleName { rule: "ask write src/**".into(), layer: Layer::User }),
         approval: Some(Approval::Granted { scope: Scope::Run, by: None }),
         messages: vec![message("half done")],

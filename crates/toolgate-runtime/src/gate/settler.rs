@@ -57,13 +57,15 @@ impl Settler {
 
     /// What a command did straight to the workspace.
     fn tell(&self, straight: &Straight) -> Result<Settled, ToolError> {
-        let changes = straight.end()?;
+        let (changes, unspeakable) = straight.end()?;
         let workshop = self.changer.workshop()?;
         workshop.keep_small(&changes, self.changer.files.as_ref());
         let mut settled = counted(&changes);
         settled.notes.extend((!changes.is_empty()).then(|| BESIDE.to_owned()));
         settled.notes.extend(lost(workshop.beyond_quota(&changes)));
-        settled.notes.extend(self.chooser.remarks(&changes).into_iter().take(MOST_ASIDE));
+        let unreached = unspeakable.iter().map(|path| format!("Undo doesn't cover `{path}`: {NOT_TEXT}."));
+        let remarks = self.chooser.remarks(&changes).into_iter().chain(unreached);
+        settled.notes.extend(remarks.take(MOST_ASIDE));
         Ok(settled)
     }
 

@@ -78,14 +78,17 @@ impl Straight {
         snapshot.take_anew(all.iter(), self.changer.files.as_ref())
     }
 
-    /// It has ended: everything that it changed, on record.
-    pub(super) fn end(&self) -> Result<Vec<Change>, ToolError> {
-        let workshop = self.changer.workshop()?;
-        let _turn = workshop.turn(self.changer.files.as_ref(), self.changer.veil.as_ref())?;
+    /// It has ended: everything that it changed, on record; and what it made under names that aren't text, which no undo could
+    /// reach.
+    pub(super) fn end(&self) -> Result<(Vec<Change>, Vec<String>), ToolError> {
+        let (workshop, files) = (self.changer.workshop()?, self.changer.files.as_ref());
+        let _turn = workshop.turn(files, self.changer.veil.as_ref())?;
         self.catch_up(None)?;
         let Watched { snapshot, made } = std::mem::take(&mut *self.watched());
+        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).transpose()?;
         snapshot.into_iter().for_each(Snapshot::done);
-        Ok(made.into_values().filter(|change| change.before != change.after).collect())
+        let made = made.into_values().filter(|change| change.before != change.after);
+        Ok((made.collect(), unspeakable.unwrap_or_default()))
     }
 
     /// It never began.

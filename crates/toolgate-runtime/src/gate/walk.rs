@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
         let speaker = Speaker {
             recorder: Arc::clone(&session.recorder),
             sink: Arc::clone(&session.sink),
-            respondent: Arc::clone(&session.respondent),
+            respondent: session.answering(),
             redactor: Arc::clone(&gate.redactor),
             clock: Arc::clone(&gate.clock),
             origin: Arc::clone(&self.origin),

@@ -51,6 +51,7 @@ struct State {
     abandoned: bool,
     ended: bool,
     read: [u64; 2],
+    fed_at: [u64; 2],
 }
 
 /// What an entry is made of.
@@ -255,6 +256,15 @@ impl SessionProcess for Entry {
 
     fn have_read(&self, to: [u64; 2]) {
         self.state().read = to;
+    }
+
+    fn fed_at(&self) -> [u64; 2] {
+        self.state().fed_at
+    }
+
+    fn note_fed(&self) {
+        let Progress { stdout, stderr, .. } = *self.progress.borrow();
+        self.state().fed_at = [stdout, stderr];
     }
 
     fn controls(&self) -> Arc<dyn Controls> {

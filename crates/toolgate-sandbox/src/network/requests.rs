@@ -91,6 +91,9 @@ impl Requests {
         while self.waiting.starts_with(b"\r\n") {
             self.waiting.drain(..2);
         }
+        if self.waiting == b"\r" {
+            return Ok(None);
+        }
         let heard = greeting::read(&self.waiting);
         match heard {
             Greeting::Unfinished if self.waiting.len() < greeting::LONGEST => return Ok(None),
@@ -193,8 +196,8 @@ mod tests {
     fn requests_for_the_host_pass_however_they_are_cut() {
         let chunked =
             post("Transfer-Encoding: chunked", "4;x=1\r\nGET \r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n");
-        let sized = post("Content-Length: 36", EVIL);
-        assert_eq!(EVIL.len(), 36, "a body may look like a request");
+        // A body may look like a request.
+        let sized = post(&format!("Content-Length: {}", EVIL.len()), EVIL);
         let stream = format!("{GET}{sized}{GET}{chunked}{}{GET}", post("Content-Length: 0", ""));
         for piece in [1, 2, 7, 4096] {
             assert_eq!(sifted(&stream, piece), (stream.clone(), None), "pieces of {piece}");

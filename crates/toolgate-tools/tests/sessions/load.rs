@@ -68,7 +68,7 @@ async fn one(world: &World, marker: &str, number: usize) {
         let call = Call { tool_call_id: format!("call_{number}_{what}"), ..world.call(tool, args) };
         world.gate.perform(call, &session, CancellationToken::new())
     };
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let args = json!({ "command": format!("echo {number}"), "yield_ms": 600_000 });
         let reply = named("shell", "alone", args).await;
         assert_eq!(reply.payload.as_ref().unwrap()["stdout"], json!(format!("{number}\n")), "{reply:?}");

@@ -8,7 +8,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use toolgate_console::{Doors, House, Options, Passing, Server, Stay, Tls, Token};
 use toolgate_contract::{Clock, ErrorCode, ToolError};
-use toolgate_journal::{State, token_at};
+use toolgate_journal::{Inbox, State, Store, token_at};
 use toolgate_runtime::Gate;
 
 use super::limits::Carries;
@@ -65,14 +65,13 @@ impl Http {
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
-        let _door = desk.door();
         let stop = stop_on_signal()?;
         let routes = mcp.routes(Arc::clone(&desk), setting, &self.carries, stop.clone())?;
         let is_encrypted = tls.is_some();
         let options = Options { doors, limits: self.carries.limits(), tls };
-        let server = Server::new(desk, token, options)?.with_routes(routes);
+        let server = Server::new(Arc::clone(&desk) as _, token, options)?.with_routes(routes);
         announce(address, is_encrypted, setting);
-        server.serve(listener, stop).await;
+        desk.with_door(server.serve(listener, stop)).await;
         Ok(())
     }
 }
@@ -106,6 +105,14 @@ impl House for Desk {
         &self.state
     }
 
+    fn store(&self) -> Result<Arc<dyn Store>, ToolError> {
+        self.stores.store().map_err(|fault| out_of_reach("The store", fault))
+    }
+
+    fn inbox(&self) -> Result<Arc<dyn Inbox>, ToolError> {
+        self.stores.inbox().map_err(|fault| out_of_reach("The inbox", fault))
+    }
+
     fn desk(&self) -> Option<&toolgate_runtime::Desk> {
         self.approvals.as_ref()
     }
@@ -122,10 +129,7 @@ impl House for Desk {
         let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
         match self.begin(&choice) {
             Ok(stay) => Ok(Stay { session: stay.session.watched_by(Arc::new(self.passing.clone())), run: stay.run }),
-            Err(fault) => Err(match fault.downcast::<toolgate_journal::JournalError>() {
-                Ok(fault) => fault.into(),
-                Err(fault) => ToolError::new(ErrorCode::IoError, format!("The session can't begin: {fault:#}.")),
-            }),
+            Err(fault) => Err(out_of_reach("The session", fault)),
         }
     }
 
@@ -135,5 +139,12 @@ impl House for Desk {
 
     fn finish(&self) {
         self.finish();
+    }
+}
+
+fn out_of_reach(what: &str, fault: anyhow::Error) -> ToolError {
+    match fault.downcast::<toolgate_journal::JournalError>() {
+        Ok(fault) => fault.into(),
+        Err(fault) => ToolError::new(ErrorCode::IoError, format!("{what} can't be opened: {fault:#}.")),
     }
 }

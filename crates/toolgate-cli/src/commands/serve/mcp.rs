@@ -45,12 +45,14 @@ impl Mcp {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
             stop_with(&server, stop_on_signal()?);
-            let _door = host.desk.door();
-            match self.stdio {
-                true => toolgate_mcp::serve_stdio(&server).await,
-                false => loopback::serve(&server).await?,
-            }
-            anyhow::Ok(())
+            let work = async {
+                match self.stdio {
+                    true => toolgate_mcp::serve_stdio(&server).await,
+                    false => loopback::serve(&server).await?,
+                }
+                anyhow::Ok(())
+            };
+            host.desk.with_door(work).await
         });
         // A thread may still wait for input that nobody wants.
         runtime.shutdown_background();

@@ -145,6 +145,16 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_else(|fault| panic!("not JSON ({fault}): {self:?}"))
     }
 
+    /// A message of MCP: the body, or the last event of a stream, which an answer becomes when it takes long.
+    pub(crate) fn message(&self) -> Value {
+        if self.header("content-type") != Some("text/event-stream") {
+            return self.json();
+        }
+        let text = String::from_utf8(self.body.clone()).unwrap();
+        let last = text.lines().rev().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(last.unwrap_or_else(|| panic!("no message: {text}"))).unwrap()
+    }
+
     /// The code of a problem.
     pub(crate) fn code(&self) -> String {
         self.json()["error"]["code"].as_str().unwrap_or_else(|| panic!("no problem: {self:?}")).to_owned()

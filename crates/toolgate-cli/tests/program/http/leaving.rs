@@ -108,7 +108,7 @@ fn processes_outlive_their_calls_and_end_with_their_session() {
     let (_, mut other) = server.session(&json!({}));
     let refused = other.call("process", json!({ "action": "stop", "process": process }));
     assert_eq!(refused["error"]["code"], json!("not_found"), "{refused}");
-    assert!(runs("sleep 61.7193"));
+    wait_until("it runs", || runs("sleep 61.7193"));
     let id = session["id"].as_str().unwrap();
     assert_eq!(server.owner().delete(&format!("/v1/sessions/{id}")).status, 204);
     assert!(!runs("sleep 61.7193"), "gone once the server says so");
@@ -126,10 +126,11 @@ fn a_server_that_is_killed_leaves_no_process_mount_or_file() {
     for tty in [false, true] {
         let started = client.call("shell", json!({ "command": command, "background": true, "tty": tty }));
         let process = started["payload"]["process"].clone();
-        let wait = json!({ "action": "wait", "process": process, "pattern": "200000", "timeout_ms": 90_000 });
+        let wait =
+            json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 90_000 });
         assert_eq!(client.call("process", wait)["payload"]["heard"], json!("pattern"));
     }
-    assert!(runs("sleep 61.8264"));
+    wait_until("it runs", || runs("sleep 61.8264"));
     server.signal("KILL");
     server.wait();
     wait_until("everything ends", || !runs("sleep 61.8264"));

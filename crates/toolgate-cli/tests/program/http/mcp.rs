@@ -27,7 +27,7 @@ impl Stay {
         let body = json!({ "jsonrpc": "2.0", "id": 2, "method": method, "params": params });
         let answer = client.request("POST", "/mcp", &self.headers(), Some(&body));
         assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()
+        answer.message()
     }
 
     fn call(&self, client: &mut Client, tool: &str, args: Value) -> Value {
@@ -124,7 +124,7 @@ fn alone(client: &mut Client, name: &str, params: Value) -> Value {
     let tool = params["name"].as_str().unwrap().to_owned();
     let headers =
         [TAKES, ("Mcp-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool.as_str())];
-    client.request("POST", "/mcp", &headers, Some(&body)).json()
+    client.request("POST", "/mcp", &headers, Some(&body)).message()
 }
 
 #[test]

@@ -46,6 +46,8 @@ fn what_is_no_call_is_a_problem_in_the_one_shape() {
         (client.post("/v1/sessions", &json!({ "id": "../x" })), 400, "invalid_request"),
         (client.post("/v1/sessions", &json!({ "wait_seconds": 999_999 })), 400, "invalid_request"),
         (client.get("/v1/changes?run=run_none"), 404, "not_found"),
+        (client.get("/v1/inbox?limit=0"), 400, "invalid_request"),
+        (client.get("/v1/inbox/task_none"), 404, "not_found"),
     ];
     for (response, status, code) in table {
         assert_eq!((response.status, response.code().as_str()), (status, code), "{response:?}");
@@ -259,5 +261,23 @@ fn the_description_names_every_route_and_no_other() {
             let is_described = methods.get(method).is_some();
             assert_eq!(response.status != 405, is_described, "{method} {path}: {response:?}");
         }
+    }
+}
+
+#[test]
+fn the_owner_sees_the_inbox_and_nobody_else_does() {
+    let server = Server::start();
+    let added = server.world.run(&["--json", "inbox", "add", "write it down"]).json();
+    let id = added["id"].as_str().unwrap();
+    let mut owner = server.owner();
+    let tasks = owner.get("/v1/inbox").json();
+    assert_eq!((&tasks["tasks"][0]["id"], &tasks["tasks"][0]["state"]), (&json!(id), &json!("waiting")), "{tasks}");
+    assert_eq!(owner.get(&format!("/v1/inbox/{id}")).json()["task"], "write it down");
+    assert_eq!(server.world.run(&["inbox", "cancel", id]).code, 0);
+    assert_eq!(owner.get("/v1/inbox").json()["tasks"], json!([]));
+    assert_eq!(owner.get("/v1/inbox?all=true").json()["tasks"][0]["state"], "cancelled");
+    let (_, mut session) = server.session(&json!({}));
+    for path in ["/v1/inbox".to_owned(), format!("/v1/inbox/{id}")] {
+        assert_eq!(session.get(&path).status, 403, "{path}");
     }
 }

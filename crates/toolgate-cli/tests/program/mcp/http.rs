@@ -75,7 +75,9 @@ impl Got {
     fn of(answer: &str) -> Self {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Self { status, head: head.to_lowercase(), body: serde_json::from_str(body).unwrap_or_default() }
+        // An answer that takes long becomes a stream, whose last event it is.
+        let last = body.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(body);
+        Self { status, head: head.to_lowercase(), body: serde_json::from_str(last).unwrap_or_default() }
     }
 
     fn header(&self, name: &str) -> Option<String> {

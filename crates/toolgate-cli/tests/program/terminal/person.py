@@ -1,6 +1,6 @@
-# Runs a program on a terminal of its own and plays the person before it: waits for words, says lines, as told by pairs of
-# arguments. `wait WORDS` reads up to these words, `type LINE` types a line, `run COMMAND` runs a command elsewhere.
-import os, pty, select, subprocess, sys
+# Runs a program on a terminal of its own and plays the person before it: waits for words, says lines, as told by these
+# lines. `wait WORDS` reads up to these words, `type LINE` types a line, `run COMMAND` runs a command elsewhere until it works.
+import os, pty, select, subprocess, sys, time
 
 script, program = sys.argv[1].split("\n"), sys.argv[2:]
 ours, theirs = pty.openpty()
@@ -23,7 +23,8 @@ for line in script:
     if verb == "type":
         os.write(ours, words.encode() + b"\r")
     elif verb == "run":
-        subprocess.run(words, shell=True, check=True)
+        while subprocess.run(words, shell=True, stderr=subprocess.DEVNULL).returncode:
+            time.sleep(0.05)
     else:
         while words not in seen:
             piece = more()

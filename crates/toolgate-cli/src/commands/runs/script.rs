@@ -1,0 +1,74 @@
+//! `toolgate runs export --script`: what the models of a run said and called, as a script that says and calls it again.
+
+use std::collections::{HashMap, HashSet};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use toolgate_contract::{Event, Happening};
+
+/// The agent that a script needn't name.
+const FIRST: &str = "main";
+
+/// The turns of a run's agents, as `scripted:FILE` takes them. Secrets stay replaced, as they are on record.
+pub(super) fn script(events: &[Event]) -> Result<String> {
+    let mut turns = Turns::default();
+    events.iter().for_each(|event| turns.take(event));
+    anyhow::ensure!(!turns.all.is_empty(), "No model was at work in this run, so there is no script of it.");
+    let script = json!({ "turns": turns.all });
+    let script = toml::Table::try_from(&script).context("the run can't be written as a script")?;
+    Ok(toml::to_string_pretty(&script)?)
+}
+
+/// Turns in the making.
+#[derive(Default)]
+struct Turns<'a> {
+    /// Which kind of agent a trace is.
+    kinds: HashMap<&'a str, &'a str>,
+    /// Where the turn of an agent is.
+    places: HashMap<(&'a str, u64), usize>,
+    /// Calls that are in already; one that was widened begins twice.
+    calls: HashSet<&'a str>,
+    all: Vec<Value>,
+}
+
+impl<'a> Turns<'a> {
+    fn take(&mut self, event: &'a Event) {
+        let Some(trace) = event.trace_id.as_deref() else { return };
+        match (&event.happening, event.turn) {
+            (Happening::AgentStarted { agent, .. }, _) => drop(self.kinds.insert(trace, agent)),
+            (Happening::TurnStarted, Some(turn)) => {
+                self.places.insert((trace, turn), self.all.len());
+                let agent = self.kinds.get(trace).filter(|kind| **kind != FIRST);
+                self.all.push(agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent })));
+            }
+            (Happening::ModelSaid { text }, Some(turn)) => {
+                if let Some(place) = self.places.get(&(trace, turn)) {
+                    self.all[*place]["text"] = json!(text);
+                }
+            }
+            (Happening::CallStarted { tool, args, .. }, Some(turn)) => {
+                let is_new = event.tool_call_id.as_deref().is_none_or(|id| self.calls.insert(id));
+                if let (Some(place), true) = (self.places.get(&(trace, turn)), is_new) {
+                    let call = json!({ "tool": tool, "args": without_nulls(args) });
+                    match self.all[*place]["calls"].as_array_mut() {
+                        Some(calls) => calls.push(call),
+                        None => self.all[*place]["calls"] = json!([call]),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// TOML has no null; an argument that is null is one that is missing.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,149 @@
+//! Killed before and after each word to the inbox: whatever the first worker came to, the second brings the task to its
+//! end, with one answer that is kept and delivered.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use toolgate_contract::SystemClock;
+use toolgate_journal::{JournalError, NewTask, State, TaskState};
+
+use super::*;
+use crate::work::Records;
+
+/// When a worker dies: at its so manieth word to the inbox, and whether that word still arrives.
+#[derive(Debug, Clone, Copy)]
+struct Death {
+    word: i64,
+    arrives: bool,
+}
+
+/// An inbox as a worker knows it that dies while it speaks.
+struct Mortal {
+    inbox: Arc<dyn Inbox>,
+    death: Death,
+    spoken: AtomicI64,
+}
+
+impl Mortal {
+    fn say<T>(&self, word: impl FnOnce(&dyn Inbox) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        let dead = || JournalError::Store("the worker is dead".into());
+        match self.spoken.fetch_add(1, Ordering::Relaxed) {
+            number if number < self.death.word => word(self.inbox.as_ref()),
+            number if number == self.death.word && self.death.arrives => word(self.inbox.as_ref()).and(Err(dead())),
+            _ => Err(dead()),
+        }
+    }
+
+    fn has_died(&self) -> bool {
+        self.spoken.load(Ordering::Relaxed) > self.death.word
+    }
+}
+
+impl Inbox for Mortal {
+    fn add(&self, task: &NewTask) -> Result<(), JournalError> {
+        self.say(|inbox| inbox.add(task))
+    }
+    fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
+        self.say(|inbox| inbox.tasks(all, limit))
+    }
+    fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
+        self.say(|inbox| inbox.task(id))
+    }
+    fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
+        self.say(|inbox| inbox.take(lease, now))
+    }
+    fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
+        self.say(|inbox| inbox.renew(id, lease))
+    }
+    fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
+        self.say(|inbox| inbox.begin(id, lease, runs))
+    }
+    fn answer(&self, id: &str, held: &Lease, how: &str, answer: &str, now: Timestamp) -> Result<bool, JournalError> {
+        self.say(|inbox| inbox.answer(id, held, how, answer, now))
+    }
+    fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
+        self.say(|inbox| inbox.done(id, lease))
+    }
+    fn cancel(&self, id: &str) -> Result<bool, JournalError> {
+        self.say(|inbox| inbox.cancel(id))
+    }
+}
+
+/// A clock that is ahead of the others.
+struct Ahead(jiff::SignedDuration);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        SystemClock.now() + self.0
+    }
+    fn id(&self) -> uuid::Uuid {
+        SystemClock.id()
+    }
+}
+
+/// Answers with its own name.
+struct Named(&'static str);
+
+impl Worker for Named {
+    fn work<'a>(&'a self, _job: Job<'a>, _cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>> {
+        Box::pin(std::future::ready(Ok(Finished { outcome: "answered".into(), answer: self.0.into() })))
+    }
+}
+
+/// Remembers what it was brought.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Commander for Heard {
+    fn deliver<'a>(&'a self, answer: &'a Answer<'a>) -> BoxFuture<'a, Result<()>> {
+        self.0.lock().unwrap().push(answer.answer.to_owned());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// One task, as two workers come by it, of which the first dies so. False when it had nothing more to say.
+async fn two_workers(death: Death) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let state = State::open(folder.path()).unwrap();
+    let inbox: Arc<dyn Inbox> = Arc::new(state.inbox().unwrap());
+    let created = SystemClock.now();
+    let task = NewTask { id: "task".into(), task: "do it".into(), reply_to: "terminal".into(), created };
+    inbox.add(&task).unwrap();
+    let heard = Arc::new(Heard::default());
+    let commander = Arc::clone(&heard) as Arc<dyn Commander>;
+    let commander_of = |_: &Task| Ok(Arc::clone(&commander));
+    let records = Records { state: &state, store: Arc::new(state.index().unwrap()) };
+    let mortal = Arc::new(Mortal { inbox: Arc::clone(&inbox), death, spoken: AtomicI64::new(0) });
+    let supervisor = |inbox: Arc<dyn Inbox>, worker, hours| Supervisor {
+        inbox,
+        records: records.clone(),
+        worker,
+        clock: Arc::new(Ahead(jiff::SignedDuration::from_hours(hours))),
+        lease: Duration::from_secs(3600),
+    };
+    let (first, second) = (Named("first"), Named("second"));
+    let cancel = CancellationToken::new();
+    let _ = supervisor(Arc::clone(&mortal) as _, &first, 0).next(&commander_of, &cancel).await;
+    // By now the first one's lease is over.
+    let is_left = supervisor(Arc::clone(&inbox), &second, 2).next(&commander_of, &cancel).await.unwrap();
+    let task = inbox.task("task").unwrap().unwrap();
+    assert_eq!(task.state, TaskState::Done, "{death:?}");
+    let heard = heard.0.lock().unwrap().clone();
+    assert_eq!(heard.last(), task.answer.as_ref(), "{death:?}: {heard:?}");
+    let is_one = heard.iter().all(|answer| Some(answer) == task.answer.as_ref());
+    assert!(is_one && heard.len() <= 2, "{death:?}: there is one answer, at most delivered twice: {heard:?}");
+    assert!(is_left || !mortal.has_died() || death.arrives, "{death:?}: what wasn't said is said by the next");
+    mortal.has_died()
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_at_any_word_leaves_the_task_to_the_next() {
+    for arrives in [false, true] {
+        let mut word = 0;
+        while two_workers(Death { word, arrives }).await {
+            word += 1;
+        }
+        assert_eq!(word, 4, "it takes, begins, answers and is done");
+    }
+}
