@@ -1,143 +1,21 @@
 //! What a cleared tool touches the world with: exactly its declared effects, nothing ambient. The gate makes the hands
 //! for one call; a tool that reaches for something it didn't declare is refused here.
 
-use std::fs::File;
-use std::io::Read;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+mod processes;
 
-use jiff::Timestamp;
+use std::fs::File;
+use std::sync::{Arc, Mutex};
+
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::reach::Reach;
 use crate::{
-    Access, Agents, AllowedTools, Answered, ArtifactRef, Attached, Book, Border, Change, Changes, Content, Denial,
-    Edit, Effect, Enforced, ErrorCode, FileState, Guarantee, Holding, Inquiry, Landing, Located, Message, Missing,
-    Notes, Order, Person, Place, ProcessTable, Script, Seen, SessionProcess, Settled, SkillFolder, Skills, Source,
-    Step, Stream, Streams, ToolError, Visitors, WalkOptions, Walked, Web, WebRequest, WebResponse, out_of_bounds,
+    Access, Agents, AllowedTools, Answered, ArtifactRef, Artifacts, Book, Border, Change, Changes, Content, Denial,
+    Edit, Effect, Enforced, Entry, ErrorCode, FileState, Files, Guarantee, Inquiry, Located, Message, Missing, Notes,
+    Opened, Person, Place, ProcessTable, Seen, SkillFolder, Skills, Source, Step, ToolError, Veil, Visitors,
+    WalkOptions, Walked, Web, WebRequest, WebResponse,
 };
-
-/// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
-pub trait Files: Send + Sync {
-    /// Finds where the paths of a call's effects lead, or refuses what is outside every root. What a call removes it
-    /// removes by name: where that name is a link, every effect on it is on the link itself.
-    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError>;
-    /// Opens a regular file for reading.
-    fn open(&self, place: &Place) -> Result<Opened, ToolError>;
-    /// All of a file, if it has at most so many bytes, or the link that is there; none when nothing is.
-    fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
-    /// Lists a folder, sorted by name.
-    fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
-    /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
-    fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError>;
-    /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
-    /// seen of the change before that is done, or if it fails. `id` tells this change from others.
-    fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
-    /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
-    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
-    /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
-    /// what it has kept.
-    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
-    /// Gives a file another time of change.
-    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
-    /// Removes the temporary files that the change `id` of these places left behind when it was killed.
-    fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
-    /// Removes a folder and the folders in it, as far as they are empty.
-    fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError>;
-    /// A place as a caller would write it: relative in the workspace, absolute elsewhere.
-    fn shown(&self, place: &Place) -> String;
-    /// How well access stays beneath the roots on this kernel.
-    fn holding(&self) -> Holding;
-}
-
-/// What has to be done before files change.
-pub type First<'a> = dyn FnMut() -> Result<(), ToolError> + 'a;
-
-/// A regular file, open for reading, and what was known of it then.
-#[derive(Debug)]
-pub struct Opened {
-    /// The file.
-    pub file: File,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Its permission bits.
-    pub mode: u32,
-}
-
-impl Read for Opened {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        self.file.read(into)
-    }
-}
-
-/// What is at a place.
-#[derive(Debug)]
-pub struct Node {
-    /// What it is and holds.
-    pub state: FileState,
-    /// When it was last changed in any way, by the file system's clock.
-    pub changed: Timestamp,
-    /// How many names it has.
-    pub links: u64,
-    /// Which file it is, for files.
-    pub number: u64,
-    /// The file itself, open for reading, where it was hashed.
-    pub file: Option<File>,
-}
-
-/// Stored output that can be read back.
-pub trait Artifacts: Send + Sync {
-    /// Opens an artifact of this run.
-    fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError>;
-    /// Stores bytes and returns their handle.
-    fn store(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError>;
-    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished.
-    fn begin(&self, mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError>;
-}
-
-/// An artifact that is being written.
-pub trait ArtifactDraft: Send {
-    /// Adds bytes.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError>;
-    /// Reads back what was written, as much as fits, from a position on.
-    fn read_at(&mut self, into: &mut [u8], from: u64) -> Result<usize, ToolError>;
-    /// Puts the artifact in place and returns its handle.
-    fn finish(self: Box<Self>) -> Result<ArtifactRef, ToolError>;
-}
-
-/// What policy hides inside folders that a tool may otherwise look into.
-pub trait Veil: Send + Sync {
-    /// Whether this place must not be seen with this access.
-    fn hides(&self, access: Access, place: &Place) -> bool;
-}
-
-/// What kind of thing a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// A regular file.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link; it isn't followed.
-    Link,
-    /// A pipe, socket or device.
-    Other,
-}
-
-/// One thing in a folder.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
-    pub name: String,
-    /// Where it is.
-    pub place: Place,
-    /// What it is.
-    pub kind: EntryKind,
-    /// Size in bytes.
-    pub size: u64,
-}
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
 #[derive(Debug, Clone, Default)]
@@ -431,134 +309,6 @@ impl Hands {
             return Err(ToolError::new(ErrorCode::NetworkDenied, "There is no way to the network here."));
         };
         web.fetch(request, border.as_ref()).await
-    }
-
-    /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
-    /// unless it is detached.
-    pub async fn start(
-        &self,
-        command: &str,
-        workdir: &str,
-        streams: Streams,
-        landing: Landing,
-        longest: Duration,
-    ) -> Result<Attached, ToolError> {
-        let workdir = self.declared(Access::Read, workdir)?;
-        let order = Order { workdir, streams, landing, ..self.order(command).await? };
-        self.begin(order, longest).await
-    }
-
-    /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a folder of
-    /// its own, and ends with the call, or after `longest`.
-    pub async fn start_script(&self, script: Script, longest: Duration) -> Result<Attached, ToolError> {
-        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == script.skill);
-        self.need(is_it, "use that skill")?;
-        let order = self.order(&script.line()).await?;
-        let program = self.blocking(move |hands| hands.means.skills.program(&script)).await?;
-        self.begin(Order { program: Some(program), ..order }, longest).await
-    }
-
-    /// A declared command, with all that was decided about it.
-    async fn order(&self, command: &str) -> Result<Order, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
-        let (hidden, protected) =
-            self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
-        Ok(Order {
-            command: command.to_owned(),
-            program: None,
-            workdir: Place::in_workspace(""),
-            hidden,
-            protected,
-            streams: Streams::default(),
-            landing: Landing::default(),
-            writable: self.writable(),
-            unsandboxed: self.is_unsandboxed(command),
-            border: self.means.border.clone(),
-        })
-    }
-
-    async fn begin(&self, order: Order, longest: Duration) -> Result<Attached, ToolError> {
-        let process = Attached::new(self.means.processes.start(order, longest).await?);
-        self.note(|tally| {
-            let facts = process.process().facts();
-            tally.commands_run.push(facts.command.clone());
-            tally.enforced.0.extend(facts.enforced.0.clone());
-        });
-        Ok(process)
-    }
-
-    /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.
-    fn writable(&self) -> Vec<String> {
-        let beyond = self.granted.iter().filter(|located| located.real.is_none());
-        beyond.filter_map(|located| Some(located.effect.path()?.1.to_owned())).collect()
-    }
-
-    fn is_unsandboxed(&self, command: &str) -> bool {
-        let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
-        self.granted.iter().any(|located| is_it(&located.effect))
-    }
-
-    /// Whether the caller wants to wait for the end, however long that takes: nobody would come back for what goes on.
-    pub fn waits(&self) -> bool {
-        self.means.waits
-    }
-
-    /// How long a process may go on without its call.
-    pub fn longest(&self) -> Duration {
-        self.means.processes.longest()
-    }
-
-    /// The session's processes, where attending to all of them was declared.
-    pub fn processes(&self) -> Result<Vec<Arc<dyn SessionProcess>>, ToolError> {
-        self.need(
-            |effect| matches!(effect, Effect::Attend { process } if process == Effect::ALL),
-            "see all processes",
-        )?;
-        Ok(self.means.processes.all())
-    }
-
-    /// A process of the session that the call declared to attend to.
-    pub fn process(&self, id: &str) -> Result<Arc<dyn SessionProcess>, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Attend { process } if process == id), "attend to that process")?;
-        self.means.processes.find(id)
-    }
-
-    /// Writes the declared text, which may be nothing, and then keys, into a process.
-    pub async fn feed(&self, process: &dyn SessionProcess, text: &str, keys: &[u8]) -> Result<(), ToolError> {
-        let id = &process.facts().id;
-        let declared =
-            |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
-        self.need(declared, "write that into the process")?;
-        let controls = process.controls();
-        for bytes in [text.as_bytes(), keys].into_iter().filter(|bytes| !bytes.is_empty()) {
-            controls.write(bytes).await?;
-        }
-        Ok(())
-    }
-
-    /// The output of an ended process, for this field of the payload. What is too long for a reply is stored already.
-    pub fn output(&self, process: &dyn SessionProcess, stream: Stream, field: &str) -> Result<String, ToolError> {
-        let whole = process.whole(stream)?;
-        self.note(|tally| {
-            tally.redacted |= process.is_redacted();
-            tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
-        });
-        Ok(whole.text)
-    }
-
-    /// What became of an ended process' changes to the workspace.
-    pub fn settled(&self, process: &dyn SessionProcess) -> Option<Settled> {
-        let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
-        if settled.rehearsal.is_none() {
-            let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
-            self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
-        }
-        Some(settled)
-    }
-
-    /// Says that a secret was replaced in what the payload holds.
-    pub fn redacted(&self, process: &dyn SessionProcess) {
-        self.note(|tally| tally.redacted |= process.is_redacted());
     }
 
     /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.

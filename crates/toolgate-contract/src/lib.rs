@@ -6,6 +6,7 @@
 
 mod agent;
 mod apart;
+mod artifacts;
 mod blob;
 mod call;
 mod change;
@@ -14,6 +15,7 @@ mod decision;
 mod effect;
 mod error;
 mod event;
+mod files;
 mod hands;
 mod hash;
 mod network;
@@ -35,6 +37,7 @@ mod web;
 
 pub use agent::{Agents, Errand, Finish, Sent, Tokens};
 pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
+pub use artifacts::{ArtifactDraft, Artifacts};
 pub use blob::Blob;
 pub use call::Call;
 pub use change::{Change, Changes, Content, Edit, FOLDER_MODE, FileState, LINK_MODE, PIPE_MODE, Seen};
@@ -43,7 +46,8 @@ pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
-pub use hands::{ArtifactDraft, Artifacts, Entry, EntryKind, Files, First, Hands, Means, Node, Opened, Tally, Veil};
+pub use files::{Entry, EntryKind, Files, First, Node, Opened, Veil};
+pub use hands::{Hands, Means, Tally};
 pub use hash::{hex, sha256, sha256_of};
 pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};

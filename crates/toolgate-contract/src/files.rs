@@ -1,0 +1,111 @@
+//! The files of the workspace, as whoever keeps them offers them to the rest.
+
+use std::fs::File;
+use std::io::Read;
+
+use jiff::Timestamp;
+
+use crate::{
+    Access, Change, Content, Edit, Effect, FileState, Holding, Located, Place, Source, ToolError, Visitors, WalkOptions,
+};
+
+/// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
+pub trait Files: Send + Sync {
+    /// Finds where the paths of a call's effects lead, or refuses what is outside every root. What a call removes it
+    /// removes by name: where that name is a link, every effect on it is on the link itself.
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError>;
+    /// Opens a regular file for reading.
+    fn open(&self, place: &Place) -> Result<Opened, ToolError>;
+    /// All of a file, if it has at most so many bytes, or the link that is there; none when nothing is.
+    fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
+    /// Lists a folder, sorted by name.
+    fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
+    /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
+    fn walk<'v>(&self, start: &Place, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError>;
+    /// Makes all edits, or none. The gate sees to it that each is granted; `first` keeps the way back, and nothing can be
+    /// seen of the change before that is done, or if it fails. `id` tells this change from others.
+    fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
+    /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
+    fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
+    /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
+    /// what it has kept.
+    fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
+    /// Gives a file another time of change.
+    fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
+    /// Removes the temporary files that the change `id` of these places left behind when it was killed.
+    fn clear_temporary(&self, places: &[Place], id: &str) -> Result<(), ToolError>;
+    /// Removes a folder and the folders in it, as far as they are empty.
+    fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError>;
+    /// A place as a caller would write it: relative in the workspace, absolute elsewhere.
+    fn shown(&self, place: &Place) -> String;
+    /// How well access stays beneath the roots on this kernel.
+    fn holding(&self) -> Holding;
+}
+
+/// What has to be done before files change.
+pub type First<'a> = dyn FnMut() -> Result<(), ToolError> + 'a;
+
+/// A regular file, open for reading, and what was known of it then.
+#[derive(Debug)]
+pub struct Opened {
+    /// The file.
+    pub file: File,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+impl Read for Opened {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.file.read(into)
+    }
+}
+
+/// What is at a place.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is and holds.
+    pub state: FileState,
+    /// When it was last changed in any way, by the file system's clock.
+    pub changed: Timestamp,
+    /// How many names it has.
+    pub links: u64,
+    /// Which file it is, for files.
+    pub number: u64,
+    /// The file itself, open for reading, where it was hashed.
+    pub file: Option<File>,
+}
+
+/// What policy hides inside folders that a tool may otherwise look into.
+pub trait Veil: Send + Sync {
+    /// Whether this place must not be seen with this access.
+    fn hides(&self, access: Access, place: &Place) -> bool;
+}
+
+/// What kind of thing a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link; it isn't followed.
+    Link,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// One thing in a folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Size in bytes.
+    pub size: u64,
+}

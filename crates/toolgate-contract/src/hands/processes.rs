@@ -1,0 +1,140 @@
+//! Hands on processes: those that a call starts, and those that its session has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Hands;
+use crate::{
+    Access, Attached, Effect, Landing, Order, Place, Script, SessionProcess, Settled, Stream, Streams, ToolError,
+    out_of_bounds,
+};
+
+impl Hands {
+    /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
+    /// unless it is detached.
+    pub async fn start(
+        &self,
+        command: &str,
+        workdir: &str,
+        streams: Streams,
+        landing: Landing,
+        longest: Duration,
+    ) -> Result<Attached, ToolError> {
+        let workdir = self.declared(Access::Read, workdir)?;
+        let order = Order { workdir, streams, landing, ..self.order(command).await? };
+        self.begin(order, longest).await
+    }
+
+    /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a folder of
+    /// its own, and ends with the call, or after `longest`.
+    pub async fn start_script(&self, script: Script, longest: Duration) -> Result<Attached, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == script.skill);
+        self.need(is_it, "use that skill")?;
+        let order = self.order(&script.line()).await?;
+        let program = self.blocking(move |hands| hands.means.skills.program(&script)).await?;
+        self.begin(Order { program: Some(program), ..order }, longest).await
+    }
+
+    /// A declared command, with all that was decided about it.
+    async fn order(&self, command: &str) -> Result<Order, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
+        let (hidden, protected) =
+            self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
+        Ok(Order {
+            command: command.to_owned(),
+            program: None,
+            workdir: Place::in_workspace(""),
+            hidden,
+            protected,
+            streams: Streams::default(),
+            landing: Landing::default(),
+            writable: self.writable(),
+            unsandboxed: self.is_unsandboxed(command),
+            border: self.means.border.clone(),
+        })
+    }
+
+    async fn begin(&self, order: Order, longest: Duration) -> Result<Attached, ToolError> {
+        let process = Attached::new(self.means.processes.start(order, longest).await?);
+        self.note(|tally| {
+            let facts = process.process().facts();
+            tally.commands_run.push(facts.command.clone());
+            tally.enforced.0.extend(facts.enforced.0.clone());
+        });
+        Ok(process)
+    }
+
+    /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.
+    fn writable(&self) -> Vec<String> {
+        let beyond = self.granted.iter().filter(|located| located.real.is_none());
+        beyond.filter_map(|located| Some(located.effect.path()?.1.to_owned())).collect()
+    }
+
+    fn is_unsandboxed(&self, command: &str) -> bool {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Unsandboxed { command: granted } if granted == command);
+        self.granted.iter().any(|located| is_it(&located.effect))
+    }
+
+    /// Whether the caller wants to wait for the end, however long that takes: nobody would come back for what goes on.
+    pub fn waits(&self) -> bool {
+        self.means.waits
+    }
+
+    /// How long a process may go on without its call.
+    pub fn longest(&self) -> Duration {
+        self.means.processes.longest()
+    }
+
+    /// The session's processes, where attending to all of them was declared.
+    pub fn processes(&self) -> Result<Vec<Arc<dyn SessionProcess>>, ToolError> {
+        self.need(
+            |effect| matches!(effect, Effect::Attend { process } if process == Effect::ALL),
+            "see all processes",
+        )?;
+        Ok(self.means.processes.all())
+    }
+
+    /// A process of the session that the call declared to attend to.
+    pub fn process(&self, id: &str) -> Result<Arc<dyn SessionProcess>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Attend { process } if process == id), "attend to that process")?;
+        self.means.processes.find(id)
+    }
+
+    /// Writes the declared text, which may be nothing, and then keys, into a process.
+    pub async fn feed(&self, process: &dyn SessionProcess, text: &str, keys: &[u8]) -> Result<(), ToolError> {
+        let id = &process.facts().id;
+        let declared =
+            |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
+        self.need(declared, "write that into the process")?;
+        let controls = process.controls();
+        for bytes in [text.as_bytes(), keys].into_iter().filter(|bytes| !bytes.is_empty()) {
+            controls.write(bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// The output of an ended process, for this field of the payload. What is too long for a reply is stored already.
+    pub fn output(&self, process: &dyn SessionProcess, stream: Stream, field: &str) -> Result<String, ToolError> {
+        let whole = process.whole(stream)?;
+        self.note(|tally| {
+            tally.redacted |= process.is_redacted();
+            tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
+        });
+        Ok(whole.text)
+    }
+
+    /// What became of an ended process' changes to the workspace.
+    pub fn settled(&self, process: &dyn SessionProcess) -> Option<Settled> {
+        let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
+        if settled.rehearsal.is_none() {
+            let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
+            self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
+        }
+        Some(settled)
+    }
+
+    /// Says that a secret was replaced in what the payload holds.
+    pub fn redacted(&self, process: &dyn SessionProcess) {
+        self.note(|tally| tally.redacted |= process.is_redacted());
+    }
+}
