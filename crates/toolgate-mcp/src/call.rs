@@ -15,7 +15,6 @@ use crate::link::{Asked, Link};
 use crate::methods::{Asking, text};
 use crate::pending::{PATIENCE, Running};
 use crate::result::result;
-use crate::roots;
 use crate::seal::{Bound, digest};
 
 /// A client that wants to hear of progress hears at least this often.
@@ -28,9 +27,7 @@ pub(crate) async fn call(asking: &Asking<'_>) -> Result<Value, Fault> {
         Some(state) if asking.manner.is_modern() => Some(opened(asking, &guest, state)?),
         _ => None,
     };
-    if !asking.client.roots.hold(asking, &guest.session, state.as_ref()).await {
-        return Ok(input_required(asking, &guest, roots::NAME, &roots::request(), &roots::state()));
-    }
+    asking.client.roots.hold(asking, &guest.session).await;
     let waited_for = state.as_ref().and_then(|state| state.get("call")?.as_str());
     let running = match waited_for {
         Some(id) => resume(asking, &guest, id)?,

@@ -1,6 +1,6 @@
 //! The client's roots: folders that it has open. They narrow what its calls may touch inside the workspace and never
-//! widen it. They are asked for with the first call, since only then there is something to narrow: in the older era while
-//! the call waits, in the newer one as part of its first result.
+//! widen it. They are asked for with the first call, since only then there is something to narrow, and only in the era
+//! with a handshake: the newer one has given them up, and clients that still declare them don't expect a call to ask.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,9 +11,6 @@ use toolgate_contract::Place;
 use toolgate_runtime::{Bounds, Session};
 
 use crate::methods::Asking;
-
-/// The name of the question among the inputs that a result asks for.
-pub(crate) const NAME: &str = "roots";
 
 /// How long a client may take to name its roots.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,30 +23,22 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    /// Sees to it that the session is held to the client's roots before it acts. False when the client has to be asked
-    /// for them by a result, and hasn't been: `state` is what it brought back from one.
-    pub(crate) async fn hold(&self, asking: &Asking<'_>, session: &Session, state: Option<&Value>) -> bool {
-        if !asking.manner.can("roots") {
-            return true;
+    /// Sees to it that the session is held to the client's roots before it acts.
+    pub(crate) async fn hold(&self, asking: &Asking<'_>, session: &Session) {
+        if asking.manner.is_modern() || !asking.manner.can("roots") {
+            return;
         }
         let mut is_known = self.is_known.lock().await;
         if *is_known {
-            return true;
+            return;
         }
-        let answer = match asking.manner.is_modern() {
-            true if state.and_then(|state| state.get(NAME)).is_none() => return false,
-            true => asking.params.get("inputResponses").and_then(|inputs| inputs.get(NAME)).cloned(),
-            false => {
-                let answer = asking.client.ask(asking.outlet, "roots/list", json!({}));
-                tokio::time::timeout(PATIENCE, answer).await.ok().flatten().and_then(Result::ok)
-            }
-        };
+        let answer = asking.client.ask(asking.outlet, "roots/list", json!({}));
+        let answer = tokio::time::timeout(PATIENCE, answer).await.ok().flatten();
         // A client that doesn't say has no narrower wish than the workspace itself.
-        if let Some(answer) = answer {
+        if let Some(Ok(answer)) = answer {
             session.hold_to(bounds(&answer, asking.client.server.host.workspace()));
         }
         *is_known = true;
-        true
     }
 
     /// The client says that its roots are others now: they are asked for again.
@@ -58,16 +47,6 @@ impl Roots {
             *is_known = false;
         }
     }
-}
-
-/// The question, as part of a result.
-pub(crate) fn request() -> Value {
-    json!({ "method": "roots/list", "params": {} })
-}
-
-/// What the client brings back, to show that it was asked.
-pub(crate) fn state() -> Value {
-    json!({ NAME: true })
 }
 
 /// The part of the workspace that lies in the client's roots; none when that is all of it.

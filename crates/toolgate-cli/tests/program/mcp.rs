@@ -175,25 +175,6 @@ fn roots_narrow_the_workspace() {
 }
 
 #[test]
-fn without_a_handshake_roots_are_asked_for_by_the_first_result() {
-    let world = World::new().file("src/a.txt", "a\n").file("other/b.txt", "b\n");
-    let mut talk = Talk::modern(&world, json!({ "roots": {} }));
-    let read = |path: &str| json!({ "name": "read", "arguments": { "path": path } });
-    let first = talk.ask("tools/call", read("src/a.txt"));
-    assert_eq!(first["resultType"], "input_required", "{first}");
-    assert_eq!(first["inputRequests"]["roots"]["method"], "roots/list");
-    let again = with(read("src/a.txt"), "requestState", first["requestState"].clone());
-    let root = json!({ "uri": format!("file://{}/src", world.workspace().display()) });
-    let again = with(again, "inputResponses", json!({ "roots": { "roots": [root] } }));
-    assert_eq!(talk.ask("tools/call", again)["structuredContent"]["content"], "a\n");
-    let refused = talk.ask("tools/call", read("other/b.txt"));
-    assert_eq!(
-        refused["_meta"]["toolgate/error"]["code"], "path_outside_workspace",
-        "nobody is asked twice: {refused}"
-    );
-}
-
-#[test]
 fn what_a_tool_says_reaches_the_client_as_progress_and_log() {
     let world = World::new();
     let mut talk = Talk::legacy(&world, json!({}));
