@@ -25,7 +25,7 @@ impl Client {
     pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         // A test that hangs says where.
-        stream.set_read_timeout(Some(Duration::from_secs(100))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
         Self { address, stream: BufReader::new(stream), token: token.map(str::to_owned) }
     }
 
