@@ -69,16 +69,31 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
     }
 }
 
-/// Receives one message; `None` when the other end is gone.
+/// Receives one message; `None` when the other end is gone. Whatever it wanted, it doesn't any more.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+    match receive_now(socket) {
+        Err(Errno::CONNRESET) => Ok(None),
+        other => other,
+    }
+}
+
+/// The same, but what the other end said before it went is still heard. One that went with our last message unread is
+/// told of once, before what it said itself.
+pub(super) fn receive_to_the_end(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+    match receive_now(socket) {
+        Err(Errno::CONNRESET) => receive_now(socket),
+        other => other,
+    }
+}
+
+fn receive_now(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
     let mut bytes = vec![0; MOST_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let length = loop {
         let mut parts = [IoSliceMut::new(&mut bytes)];
         match rustix::net::recvmsg(socket, &mut parts, &mut beside, RecvFlags::CMSG_CLOEXEC) {
-            // An end that went away with our last message unread is told of once, before what it said itself.
-            Err(Errno::INTR | Errno::CONNRESET) => {}
+            Err(Errno::INTR) => {}
             other => break other?.bytes,
         }
     };

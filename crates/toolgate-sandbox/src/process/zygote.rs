@@ -91,7 +91,8 @@ pub(super) async fn send(
 
 /// Receives a message when there is one; `None` when the other end is gone.
 pub(super) async fn receive(socket: &AsyncFd<OwnedFd>) -> Result<Option<wire::Received>, Errno> {
-    let received =
-        socket.async_io(Interest::READABLE, |socket| wire::receive(socket.as_fd()).map_err(Into::into)).await;
+    let received = socket
+        .async_io(Interest::READABLE, |socket| wire::receive_to_the_end(socket.as_fd()).map_err(Into::into))
+        .await;
     received.map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }

@@ -35,10 +35,13 @@ fn alive(marker: &str) -> usize {
 /// Waits until nobody is alive any more; the patience is for a busy machine, not part of what is shown.
 fn all_gone(marker: &str) -> bool {
     let patience = Instant::now() + Duration::from_secs(20);
-    while alive(marker) > 0 && Instant::now() < patience {
+    // Several looks: what was asked for before it was given up may still come, and go.
+    let mut looks_without = 0;
+    while looks_without < 10 && Instant::now() < patience {
+        looks_without = if alive(marker) == 0 { looks_without + 1 } else { 0 };
         std::thread::sleep(Duration::from_millis(5));
     }
-    alive(marker) == 0
+    looks_without == 10
 }
 
 fn kill_by_marker(marker: &str) {
