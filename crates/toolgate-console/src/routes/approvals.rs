@@ -63,9 +63,7 @@ pub(crate) enum Given {
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<Json<Approvals>, Problem> {
     on_disk(move || {
-        let asks = shared.desk()?.approvals.asks(shared.house.clock().now())?;
-        let approvals = asks.into_iter().filter(|ask| is_visible(&caller, ask)).filter_map(shown).collect();
-        Ok(Json(Approvals { approvals }))
+        Ok(Json(Approvals { approvals: visible(&shared, &caller)?.into_iter().filter_map(shown).collect() }))
     })
     .await
 }
@@ -98,10 +96,22 @@ pub(super) async fn answer(
                 DeskAnswer::Granted { scope, by }
             }
         };
-        shared.desk()?.approvals.answer(&id, &answer, shared.house.clock().now())?;
-        Ok(StatusCode::NO_CONTENT)
+        give(&shared, &id, &answer)
     })
     .await
+}
+
+/// Lays an answer on the desk; the first one counts.
+pub(super) fn give(shared: &Shared, id: &str, answer: &DeskAnswer) -> Result<StatusCode, Problem> {
+    shared.desk()?.approvals.answer(id, answer, shared.house.clock().now())?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What waits on the desk, as far as this caller may see it.
+pub(super) fn visible(shared: &Shared, caller: &Caller) -> Result<Vec<Ask>, Problem> {
+    let mut asks = shared.desk()?.approvals.asks(shared.house.clock().now())?;
+    asks.retain(|ask| is_visible(caller, ask));
+    Ok(asks)
 }
 
 /// Who answers, for the record; or that they may not.
@@ -117,7 +127,7 @@ pub(super) fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Probl
     }
 }
 
-pub(super) fn is_visible(caller: &Caller, ask: &Ask) -> bool {
+fn is_visible(caller: &Caller, ask: &Ask) -> bool {
     match caller {
         Caller::Owner => true,
         Caller::Session(client) => ask.session == client.id && ask.run == client.run.id,

@@ -12,7 +12,7 @@ use toolgate_contract::schemars;
 use toolgate_journal::{Ask, DeskAnswer};
 use toolgate_runtime::{OnDesk, Question};
 
-use super::approvals::{answerer, is_visible};
+use super::approvals::{answerer, give, visible};
 use super::{Body, Id, on_disk, read_json};
 use crate::client::Caller;
 use crate::problem::Problem;
@@ -53,9 +53,7 @@ pub(crate) struct Words {
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<Json<Questions>, Problem> {
     on_disk(move || {
-        let asks = shared.desk()?.approvals.asks(shared.house.clock().now())?;
-        let questions = asks.into_iter().filter(|ask| is_visible(&caller, ask)).filter_map(open).collect();
-        Ok(Json(Questions { questions }))
+        Ok(Json(Questions { questions: visible(&shared, &caller)?.into_iter().filter_map(open).collect() }))
     })
     .await
 }
@@ -74,8 +72,7 @@ pub(super) async fn answer(
         let answered = question.inquiry.answer(&answer, &by);
         let answered = answered.ok_or_else(|| Problem::invalid("`answer` isn't among the answers to choose from."))?;
         let answer = DeskAnswer::Said { words: answered.answer, choice: answered.choice, by };
-        shared.desk()?.approvals.answer(&id, &answer, shared.house.clock().now())?;
-        Ok(StatusCode::NO_CONTENT)
+        give(&shared, &id, &answer)
     })
     .await
 }
