@@ -6,7 +6,8 @@ use std::io::Read;
 use jiff::Timestamp;
 
 use crate::{
-    Access, Change, Content, Edit, Effect, FileState, Holding, Located, Place, Source, ToolError, Visitors, WalkOptions,
+    Access, Change, Content, Denial, Edit, Effect, ErrorCode, FileState, Holding, Located, Place, Source, ToolError,
+    Visitors, WalkOptions,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -81,6 +82,11 @@ pub struct Node {
 pub trait Veil: Send + Sync {
     /// Whether this place must not be seen with this access.
     fn hides(&self, access: Access, place: &Place) -> bool;
+
+    /// What to tell of a command that opened a place which is hidden from it, and which is written like this.
+    fn denial(&self, _place: &Place, shown: &str) -> Denial {
+        Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None)
+    }
 }
 
 /// What kind of thing a folder holds.

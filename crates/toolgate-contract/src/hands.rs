@@ -331,11 +331,6 @@ impl Hands {
         self.note(|tally| tally.exit_code = Some(exit_code));
     }
 
-    /// Says what confinement kept from the call.
-    pub fn denied(&self, denials: Vec<Denial>) {
-        self.note(|tally| tally.denials.extend(denials));
-    }
-
     /// Whether somebody stopped the call; long loops ask this.
     pub fn is_cancelled(&self) -> bool {
         self.means.cancel.is_cancelled()

@@ -134,6 +134,10 @@ pub trait Controls: Send + Sync {
     fn denials(&self, _errors: &str) -> Vec<Denial> {
         Vec::new()
     }
+    /// Hidden files that it opened so far, and saw a decoy of.
+    fn opened(&self) -> Vec<Place> {
+        Vec::new()
+    }
 }
 
 /// A signal that a process can be sent.

@@ -95,6 +95,8 @@ pub enum Guarantee {
     Resources,
     /// No secret was in the environment.
     Environment,
+    /// What policy hides in the workspace couldn't be read, and it is known whether a process opened it.
+    Secrets,
 }
 
 /// How well a guarantee held.

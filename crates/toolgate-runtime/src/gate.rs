@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Rehearsals,
-    Reply, ToolError, Veil, Verdict, Web,
+    Access, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, Located, Place, Processes,
+    Rehearsals, Reply, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, State};
 use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
@@ -273,5 +273,9 @@ struct PolicyVeil(Arc<Policy>);
 impl Veil for PolicyVeil {
     fn hides(&self, access: Access, place: &Place) -> bool {
         self.0.hides(access, place)
+    }
+
+    fn denial(&self, place: &Place, shown: &str) -> Denial {
+        self.0.denial_of(place, shown)
     }
 }

@@ -15,6 +15,7 @@ use toolgate_contract::{
 };
 
 use self::waiting::{Heard, Waiting};
+use crate::ended::Denied;
 use crate::excerpt::excerpt;
 
 /// Goes on with running commands.
@@ -161,6 +162,9 @@ pub struct Output {
     /// What it changed in the workspace, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Settled>,
+    /// Hidden files that it opened, and saw decoys of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    denied: Vec<Denied>,
     /// Artifacts that hold all of its output, where that was long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<String>,
@@ -232,7 +236,9 @@ impl Tool for Process {
         hands.redacted(process);
         let (heard, matched) = heard.unzip();
         let changes = hands.settled(process);
-        Ok(Output { heard, matched: matched.flatten(), changes, ..answer(process, from, args.raw)? })
+        let denied =
+            hands.denials(process, "").iter().filter(|denial| denial.is_unnoticed()).map(Denied::from).collect();
+        Ok(Output { heard, matched: matched.flatten(), changes, denied, ..answer(process, from, args.raw)? })
     }
 }
 

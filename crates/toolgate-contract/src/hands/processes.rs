@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, Attached, Effect, Landing, Order, Place, Script, SessionProcess, Settled, Stream, Streams, ToolError,
-    out_of_bounds,
+    Access, Attached, Denial, Effect, Landing, Order, Place, Script, SessionProcess, Settled, Stream, Streams,
+    ToolError, out_of_bounds,
 };
+
+/// Hidden files that one reply tells of by name.
+const MOST_TOLD: usize = 8;
 
 impl Hands {
     /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
@@ -121,6 +124,19 @@ impl Hands {
             tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
         });
         Ok(whole.text)
+    }
+
+    /// What confinement kept from a process so far, which is noted as the call's. The errors that it wrote tell what it tried to
+    /// do with files.
+    pub fn denials(&self, process: &dyn SessionProcess, errors: &str) -> Vec<Denial> {
+        let controls = process.controls();
+        let (mut denials, opened) = (controls.denials(errors), controls.opened());
+        denials.extend(opened.iter().take(MOST_TOLD).map(|place| self.means.veil.denial(place, &self.shown(place))));
+        if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(MOST_TOLD)) {
+            last.reason.push_str(&format!(" So it was with {more} more."));
+        }
+        self.note(|tally| tally.denials.extend(denials.iter().cloned()));
+        denials
     }
 
     /// What became of an ended process' changes to the workspace.
