@@ -158,6 +158,7 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
             Guarantee::Resources => "  resources",
             Guarantee::Environment => "  environment",
             Guarantee::Secrets => "  secrets",
+            Guarantee::Undo => "  undo",
         };
         checks.push(match report.holding {
             Holding::Held => held(name, report.reason),
