@@ -13,6 +13,7 @@ mod copy;
 mod denied_files;
 mod draft;
 mod locate;
+mod look;
 mod network;
 mod node;
 pub mod process;

@@ -9,7 +9,7 @@ use toolgate_contract::{Denial, End, ErrorCode, Hands, Right, SessionProcess, Se
 /// Something that a command wanted and didn't get.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Denied {
-    /// `network_denied`, `sandbox_denied`, or why policy hides a file.
+    /// `network_denied`, `sandbox_denied` or `sensitive_path`.
     code: &'static str,
     /// What would have been needed.
     missing: String,
@@ -18,10 +18,10 @@ pub(crate) struct Denied {
     /// What to ask for in `requested_permissions`, if it is needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     request: Vec<String>,
-    /// The rule that forbids it.
+    /// By which rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
-    /// What to do where nothing can be asked for.
+    /// What to do instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<&'static str>,
 }

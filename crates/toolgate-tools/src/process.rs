@@ -10,12 +10,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec, Stopped,
-    Stream, Tool, ToolError,
+    Denial, Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec,
+    Stopped, Stream, Tool, ToolError,
 };
 
 use self::waiting::{Heard, Waiting};
-use crate::ended::Denied;
 use crate::excerpt::excerpt;
 
 /// Goes on with running commands.
@@ -164,7 +163,7 @@ pub struct Output {
     changes: Option<Settled>,
     /// Hidden files that it opened, and saw decoys of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    denied: Vec<Denied>,
+    decoys: Vec<String>,
     /// Artifacts that hold all of its output, where that was long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<String>,
@@ -236,9 +235,9 @@ impl Tool for Process {
         hands.redacted(process);
         let (heard, matched) = heard.unzip();
         let changes = hands.settled(process);
-        let denied =
-            hands.denials(process, "").iter().filter(|denial| denial.is_unnoticed()).map(Denied::from).collect();
-        Ok(Output { heard, matched: matched.flatten(), changes, denied, ..answer(process, from, args.raw)? })
+        let denials = hands.denials(process, "").into_iter().filter(Denial::is_unnoticed);
+        let decoys = denials.map(|denial| denial.reason).collect();
+        Ok(Output { heard, matched: matched.flatten(), changes, decoys, ..answer(process, from, args.raw)? })
     }
 }
 

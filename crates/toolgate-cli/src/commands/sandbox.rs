@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use toolgate_contract::{Access, Place, Veil, out_of_bounds};
+use toolgate_contract::{Access, Lookout, Place, Veil};
 use toolgate_policy::{Compiled, Policy, plain_host};
 use toolgate_runtime::PolicyBorder;
 use toolgate_sandbox::process::{
@@ -125,9 +125,9 @@ pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile
         }
     }
     let workspace = &setting.place.workspace;
-    let (hidden, protected) = out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
-    profile.secret.extend(hidden.iter().map(|place| workspace.join(&place.path)));
-    profile.protected.extend(protected.iter().map(|place| workspace.join(&place.path)));
+    let found = Lookout::default().out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
+    profile.secret.extend(found.hidden.iter().map(|place| workspace.join(&place.path)));
+    profile.protected.extend(found.protected.iter().map(|place| workspace.join(&place.path)));
     Ok(())
 }
 

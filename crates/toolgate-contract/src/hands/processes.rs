@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, Attached, Denial, Effect, Landing, Order, Place, Script, SessionProcess, Settled, Stream, Streams,
-    ToolError, out_of_bounds,
+    Access, Attached, Denial, Effect, Landing, Order, OutOfBounds, Place, Script, SessionProcess, Settled, Stream,
+    Streams, ToolError,
 };
 
 /// Hidden files that one reply tells of by name.
@@ -41,8 +41,9 @@ impl Hands {
     /// A declared command, with all that was decided about it.
     async fn order(&self, command: &str) -> Result<Order, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
-        let (hidden, protected) =
-            self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
+        let look =
+            |hands: &Self| hands.means.lookout.out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref());
+        let OutOfBounds { hidden, protected } = self.blocking(look).await?;
         Ok(Order {
             command: command.to_owned(),
             program: None,

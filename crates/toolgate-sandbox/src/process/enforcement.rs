@@ -170,8 +170,7 @@ fn network(plan: &Plan) -> Option<GuaranteeReport> {
     let reason = match (&plan.network, plan.tier) {
         (Wiring::Shared, _) => return None,
         (Wiring::Listed { .. }, _) => {
-            "a network namespace of its own, where every way out leads through the list of hosts; ports 53, 80 and 443 of \
-             all its addresses are Toolgate's doors to those"
+            "a network namespace of its own, where ports 53, 80 and 443 of every address lead through the list of hosts"
         }
         (Wiring::Off, Tier::Namespaces | Tier::Bubblewrap) => {
             "a network namespace of its own, with nothing but a loopback"
