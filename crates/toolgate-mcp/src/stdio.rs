@@ -72,6 +72,7 @@ impl Reader {
             {
                 self.runtime.spawn(job);
             }
+            self.turn.rested();
         }
         self.client.stop.cancel();
     }

@@ -1,6 +1,6 @@
 //! Whose turn it is to read. Where calls are short and follow one another, one thread reads and answers them all: to wake
 //! another for each would take longer than many an answer. One spare thread keeps an eye on it, and reads on when the
-//! first stays at work, or when more is waiting than it can see to.
+//! first stays at work, or when more is waiting and a processor has nothing to do.
 
 use std::io::{BufReader, Read};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -21,6 +21,8 @@ pub(crate) struct Turn<R> {
     /// Held by the spare; the others wait behind it.
     line: Mutex<()>,
     watch: Mutex<Watch>,
+    /// How many may be at work at once before one has been for long. The client needs a processor too.
+    side_by_side: usize,
 }
 
 /// What the reader and the spare know of each other.
@@ -29,8 +31,10 @@ struct Watch {
     spare: Option<Thread>,
     /// The spare sleeps until it is woken.
     is_asleep: bool,
-    /// There was more to read than one message.
+    /// There was more to read than one message, and a processor for it.
     is_wanted: bool,
+    /// How many have read a message and not yet seen to it.
+    at_work: usize,
     /// How many messages were read.
     read: u64,
 }
@@ -38,7 +42,8 @@ struct Watch {
 impl<R: Read> Turn<R> {
     pub(crate) fn new(input: R) -> Self {
         let input = Mutex::new(BufReader::with_capacity(64 * 1024, input));
-        Self { input, line: Mutex::default(), watch: Mutex::default() }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { input, line: Mutex::default(), watch: Mutex::default(), side_by_side: processors - 1 }
     }
 
     /// Waits until this thread is the one to read.
@@ -50,11 +55,17 @@ impl<R: Read> Turn<R> {
     pub(crate) fn noted(&self, input: &BufReader<R>) {
         let mut watch = lock(&self.watch);
         watch.read += 1;
-        watch.is_wanted = !input.buffer().is_empty();
+        watch.at_work += 1;
+        watch.is_wanted = !input.buffer().is_empty() && watch.at_work < self.side_by_side;
         if watch.is_asleep || watch.is_wanted {
             watch.is_asleep = false;
             watch.spare.iter().for_each(Thread::unpark);
         }
+    }
+
+    /// Says that the message was seen to.
+    pub(crate) fn rested(&self) {
+        lock(&self.watch).at_work -= 1;
     }
 
     fn try_take(&self) -> Option<MutexGuard<'_, BufReader<R>>> {
@@ -112,6 +123,7 @@ mod tests {
             if is_long {
                 lock(go).recv().unwrap();
             }
+            turn.rested();
         }
     }
 
