@@ -57,7 +57,7 @@ fn marked(root: BorrowedFd<'_>, path: &[u8]) -> Option<Mark> {
 }
 
 fn mark(found: &Stat) -> Mark {
-    let changed = (found.st_ctime as i64, found.st_ctime_nsec as i64);
+    let changed = (found.st_ctime, found.st_ctime_nsec as i64);
     Mark { device: found.st_dev, inode: found.st_ino, changed }
 }
 
