@@ -10,10 +10,10 @@ use std::time::Duration;
 use crate::client::lock;
 
 /// How long the one who has read may be at work before another reads.
-const PATIENCE: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Looks without a new message after which the spare sleeps until there is one.
-const LOOKS: u32 = 50;
+const LOOKS: u32 = 10;
 
 /// Input that several threads read, one at a time.
 pub(crate) struct Turn<R> {

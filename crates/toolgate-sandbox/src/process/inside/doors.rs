@@ -18,7 +18,7 @@ const WAITING: i32 = 128;
 pub(super) fn open(plan: &Plan) -> Result<Vec<OwnedFd>, Fault> {
     let Wiring::Listed { doors, .. } = &plan.network else { return Ok(Vec::new()) };
     let names = Doors::for_names();
-    claim_every_address().and_then(|()| look_connected(NAMESERVER)).during(Step::OpenDoors)?;
+    tell(&[claim_every_address(), look_connected(NAMESERVER)]).during(Step::OpenDoors)?;
     let mut opened = vec![door(names, SocketType::DGRAM).during(Step::OpenDoors)?];
     for address in std::iter::once(names).chain(doors.for_connections()) {
         let door = door(address, SocketType::STREAM).and_then(|door| {
@@ -43,42 +43,48 @@ fn door(address: SocketAddrV4, kind: SocketType) -> Result<OwnedFd, Errno> {
 /// The loopback, which is the first device of every network.
 const LOOPBACK: u32 = 1;
 
+/// Something to tell the kernel about the network: its kind, and what it says.
+type Word = (u16, Vec<u8>);
+
 /// `ip route add local 0.0.0.0/0 dev lo`.
-fn claim_every_address() -> Result<(), Errno> {
+fn claim_every_address() -> Word {
     // The route: family, bits of destination and source, service, table, origin, scope, kind, flags.
     let table = libc::RT_TABLE_LOCAL;
     let mut route = vec![libc::AF_INET as u8, 0, 0, 0, table, libc::RTPROT_BOOT, libc::RT_SCOPE_HOST, libc::RTN_LOCAL];
     route.extend([0; 4]);
     route.extend(attribute(libc::RTA_OIF, LOOPBACK.to_ne_bytes()));
-    tell(libc::RTM_NEWROUTE, &route)
+    (libc::RTM_NEWROUTE, route)
 }
 
 /// `ip address add 198.18.0.1/32 dev lo`. With no address but 127.0.0.1, resolvers take it that there is no network and ask
 /// for no name.
-fn look_connected(own: Ipv4Addr) -> Result<(), Errno> {
+fn look_connected(own: Ipv4Addr) -> Word {
     // The address: family, bits, flags, scope, device.
     let mut address = vec![libc::AF_INET as u8, 32, 0, libc::RT_SCOPE_UNIVERSE];
     address.extend(LOOPBACK.to_ne_bytes());
     address.extend(attribute(libc::IFA_LOCAL, own.octets()));
-    tell(libc::RTM_NEWADDR, &address)
+    (libc::RTM_NEWADDR, address)
 }
 
 fn attribute(kind: u16, value: [u8; 4]) -> Vec<u8> {
     [&8u16.to_ne_bytes()[..], &kind.to_ne_bytes(), &value].concat()
 }
 
-/// Tells the kernel something about the network, and waits for its word.
-fn tell(kind: u16, body: &[u8]) -> Result<(), Errno> {
+/// Tells the kernel all of it at once, and waits for its answer to each.
+fn tell(words: &[Word]) -> Result<(), Errno> {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-    // The header: length, kind, flags, number, sender.
-    let mut message = (16 + body.len() as u32).to_ne_bytes().to_vec();
-    message.extend(kind.to_ne_bytes());
-    message.extend(flags.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend(body);
+    let mut message = Vec::new();
+    for (kind, body) in words {
+        // The header: length, kind, flags, number, sender.
+        message.extend((16 + body.len() as u32).to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(body);
+    }
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     rustix::net::send(&socket, &message, SendFlags::empty())?;
-    acknowledged(&socket)
+    words.iter().try_for_each(|_| acknowledged(&socket))
 }
 
 /// The kernel answers with an error number, which is 0 if all went well.
