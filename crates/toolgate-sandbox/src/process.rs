@@ -36,7 +36,7 @@ mod command;
 mod enforcement;
 mod error;
 mod inside;
-mod kernel;
+pub(crate) mod kernel;
 mod limits;
 mod pen;
 mod plan;

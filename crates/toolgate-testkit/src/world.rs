@@ -55,7 +55,7 @@ impl World {
             Redactor::new([secret]),
             Arc::clone(&clock) as Arc<dyn Clock>,
         )
-        .with_changes(open_state(folder.path()), contents)
+        .with_changes(open_state(folder.path()), contents, None)
         .with_notes(open_state(folder.path()), RunOptions::default())
         .with_skills(vec![
             shelf(Shelf::Project, ".agents/skills", &files, folder.path()),
