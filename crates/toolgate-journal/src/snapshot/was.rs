@@ -34,9 +34,9 @@ type Time = (i64, i32);
 /// A copy of a file. Which file it is and when it was last changed tell it from what anybody else put there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Copied {
-    name: u64,
-    bytes: u64,
     number: u64,
+    bytes: u64,
+    inode: u64,
     modified: Time,
 }
 
@@ -91,19 +91,19 @@ impl Was {
 
 impl Copied {
     /// What is known of a copy that has just been made.
-    pub(super) fn new(name: u64, file: &File) -> std::io::Result<Self> {
+    pub(super) fn new(number: u64, file: &File) -> std::io::Result<Self> {
         let facts = file.metadata()?;
-        Ok(Self { name, bytes: facts.len(), number: facts.ino(), modified: written(&facts) })
+        Ok(Self { number, bytes: facts.len(), inode: facts.ino(), modified: written(&facts) })
     }
 
     /// Its name in the snapshot's folder.
     pub(super) fn name(&self) -> String {
-        self.name.to_string()
+        self.number.to_string()
     }
 
     /// The number behind its name.
     pub(super) fn number(&self) -> u64 {
-        self.name
+        self.number
     }
 
     /// How many bytes it has.
@@ -112,7 +112,7 @@ impl Copied {
     }
 
     fn is(&self, file: &File) -> bool {
-        let known = (self.bytes, self.number, self.modified);
+        let known = (self.bytes, self.inode, self.modified);
         file.metadata().is_ok_and(|facts| known == (facts.len(), facts.ino(), written(&facts)))
     }
 }
