@@ -12,6 +12,7 @@ mod beneath;
 mod copy;
 mod denied_files;
 mod draft;
+mod flush;
 mod locate;
 mod network;
 mod node;
