@@ -18,6 +18,7 @@ use crate::commands::Program;
 fn main() -> std::process::ExitCode {
     // Commands are confined by a copy of this program; if this is that copy, it goes no further.
     toolgate_sandbox::process::zygote_main_if_asked();
+    toolgate_sandbox::share_heaps();
     let program = Program::parse();
     program.color.write_global();
     match program.run() {

@@ -11,6 +11,7 @@ use toolgate_policy::{Settings, StoreConfig};
 use crate::wiring::Place;
 
 /// Where rows and tasks are kept. Nothing is opened before it is needed.
+#[derive(Clone)]
 pub(crate) struct Stores {
     workspace: PathBuf,
     config: StoreConfig,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use toolgate_console::Passing;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
-use toolgate_journal::{ApprovalDesk, Indexer, Run, RunOptions, SealKey, State, seal_key};
+use toolgate_journal::{ApprovalDesk, Indexer, JournalError, Run, RunOptions, SealKey, State, seal_key};
 use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
@@ -247,8 +247,9 @@ fn approvals(place: &Place, settings: &Settings, clock: &Arc<dyn Clock>) -> Opti
 
 /// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
 fn indexer(state: &State, stores: &Stores) -> Option<Arc<Indexer>> {
-    let store = stores.store().ok()?;
-    Indexer::start(state.path(), store).ok().map(Arc::new)
+    let stores = stores.clone();
+    let open = move || stores.store().map_err(|fault| JournalError::Store(fault.into()));
+    Indexer::start(state.path(), open).ok().map(Arc::new)
 }
 
 /// The secrets in the program's own environment and configuration.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use schemars::{
@@ -71,6 +71,10 @@ pub struct Adapter {
 
 /// A tool with its types erased: JSON in and out, schemas as data. Tools from elsewhere implement this directly.
 pub trait AnyTool: Send + Sync {
+    /// What it is called by.
+    fn name(&self) -> &str {
+        &self.declaration().name
+    }
     /// What it declares.
     fn declaration(&self) -> &Declaration;
     /// What became of its older majors.
@@ -95,8 +99,12 @@ pub trait Prepared: Send + Sync {
 
 /// Erases a tool's types.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
-    let (spec, adapters) = (T::SPEC, tool.adapters());
-    let declaration = Declaration {
+    Arc::new(Erased { adapters: tool.adapters(), tool: Arc::new(tool), declaration: OnceLock::new() })
+}
+
+fn declaration_of<T: Tool>(tool: &T) -> Declaration {
+    let spec = T::SPEC;
+    Declaration {
         name: spec.name.to_owned(),
         version: Version::parse(spec.version).expect("a tool's version is written by its author and semantic"),
         description: spec.description.to_owned(),
@@ -107,8 +115,7 @@ pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
         risk: spec.risk,
         parallel: spec.parallel,
         form: tool.form(),
-    };
-    Arc::new(Erased { tool: Arc::new(tool), declaration, adapters })
+    }
 }
 
 /// JSON Schema 2020-12 with nothing to look up elsewhere: many clients can't follow references. What is read and what is
@@ -134,13 +141,18 @@ fn closed(mut schema: Schema) -> Schema {
 
 struct Erased<T: Tool> {
     tool: Arc<T>,
-    declaration: Declaration,
+    /// Made when it is first asked for: schemas of tools that nobody calls or lists would only slow the start.
+    declaration: OnceLock<Declaration>,
     adapters: Vec<Adapter>,
 }
 
 impl<T: Tool> AnyTool for Erased<T> {
+    fn name(&self) -> &str {
+        T::SPEC.name
+    }
+
     fn declaration(&self) -> &Declaration {
-        &self.declaration
+        self.declaration.get_or_init(|| declaration_of(&*self.tool))
     }
 
     fn adapters(&self) -> &[Adapter] {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::{JournalError, Recorded, Store, list_runs, read_events};
 
@@ -16,6 +17,9 @@ const QUEUE: usize = 1024;
 /// How many appends go into one transaction. A store gains little by more, and all of them are in memory at once, decoded:
 /// a thousand took ten megabytes where calls came faster than the store took them.
 const TOGETHER: usize = 64;
+
+/// How long more lines are waited for, unless somebody waits for the store.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many events go into one transaction when a file is read back.
 const BATCH: usize = 250;
@@ -47,11 +51,15 @@ impl Behind {
 }
 
 impl Indexer {
-    /// Starts the thread for the runs of one state folder.
-    pub fn start(state_dir: &Path, store: Arc<dyn Store>) -> io::Result<Self> {
+    /// Starts the thread for the runs of one state folder. It opens the store itself, when there is something to keep.
+    pub fn start(
+        state_dir: &Path,
+        open: impl FnMut() -> Result<Arc<dyn Store>, JournalError> + Send + 'static,
+    ) -> io::Result<Self> {
         let (queue, messages) = sync_channel(QUEUE);
         let behind = Arc::<Behind>::default();
-        let worker = Worker { state_dir: state_dir.to_owned(), store, behind: Arc::clone(&behind) };
+        let mut worker =
+            Worker { state_dir: state_dir.to_owned(), open: Box::new(open), store: None, behind: Arc::clone(&behind) };
         let worker = std::thread::Builder::new().name("indexer".into()).spawn(move || worker.work(&messages))?;
         Ok(Self { queue: Some(queue), behind, worker: Some(worker) })
     }
@@ -70,13 +78,19 @@ impl Indexer {
         let stopped = || JournalError::Store("the indexer has stopped".into());
         let (answer, done) = sync_channel(1);
         self.queue.as_ref().ok_or_else(stopped)?.send(Message::Flush(answer)).map_err(|_| stopped())?;
+        self.hurry();
         done.recv().map_err(|_| stopped())?
+    }
+
+    fn hurry(&self) {
+        self.worker.iter().for_each(|worker| worker.thread().unpark());
     }
 }
 
 impl Drop for Indexer {
     fn drop(&mut self) {
         drop(self.queue.take());
+        self.hurry();
         if let Some(worker) = self.worker.take() {
             let _ = worker.join();
         }
@@ -86,15 +100,21 @@ impl Drop for Indexer {
 /// The thread's own side.
 struct Worker {
     state_dir: PathBuf,
-    store: Arc<dyn Store>,
+    open: Box<dyn FnMut() -> Result<Arc<dyn Store>, JournalError> + Send>,
+    store: Option<Arc<dyn Store>>,
     behind: Arc<Behind>,
 }
 
 impl Worker {
-    fn work(&self, messages: &Receiver<Message>) {
+    fn work(&mut self, messages: &Receiver<Message>) {
+        let mut is_caught_up = true;
         while let Ok(first) = messages.recv() {
-            // Whatever has come in meanwhile goes into the same transaction.
-            let waiting = messages.try_iter().take(TOGETHER - 1);
+            // Lines come in bursts, and a transaction for each would take a core from those who make the calls.
+            if is_caught_up {
+                std::thread::park_timeout(PAUSE);
+            }
+            let waiting: Vec<Message> = messages.try_iter().take(TOGETHER - 1).collect();
+            is_caught_up = waiting.len() < TOGETHER - 1;
             let mut lines = BTreeMap::<Arc<str>, Vec<u8>>::new();
             let mut flushes = Vec::new();
             for message in std::iter::once(first).chain(waiting) {
@@ -113,23 +133,31 @@ impl Worker {
         let _ = self.fill_gaps();
     }
 
-    fn apply(&self, run: Arc<str>, lines: &[u8]) {
+    /// The store. One that couldn't be opened is tried again with the next lines.
+    fn store(&mut self) -> Result<Arc<dyn Store>, JournalError> {
+        if self.store.is_none() {
+            self.store = Some((self.open)()?);
+        }
+        self.store.clone().ok_or_else(|| JournalError::Store("the store isn't open".into()))
+    }
+
+    fn apply(&mut self, run: Arc<str>, lines: &[u8]) {
         let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let applied = lines
             .map(Recorded::parse)
             .collect::<io::Result<Vec<_>>>()
             .map_err(JournalError::io("A line couldn't be read back"))
-            .and_then(|events| self.store.apply(&run, &events));
+            .and_then(|events| self.store()?.apply(&run, &events));
         if applied.is_err() {
             self.behind.mark(run);
         }
     }
 
     /// Reads what was missed from the files. What still can't be applied stays marked.
-    fn fill_gaps(&self) -> Result<(), JournalError> {
+    fn fill_gaps(&mut self) -> Result<(), JournalError> {
         let mut outcome = Ok(());
         for run in self.behind.take() {
-            if let Err(error) = catch_up(&self.state_dir, &run, &*self.store) {
+            if let Err(error) = self.store().and_then(|store| catch_up(&self.state_dir, &run, &*store)) {
                 self.behind.mark(run);
                 outcome = Err(error);
             }

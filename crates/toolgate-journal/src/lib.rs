@@ -65,5 +65,5 @@ pub use sqlite_inbox::SqliteInbox;
 pub use state::{Run, RunOptions, State};
 pub use store::{CallRow, RunFilter, RunRow, Store};
 pub use token::{fresh_token, token_at};
-pub use tree::{AgentNode, Approval, CallNode, Status, Tree, Turn, tree};
+pub use tree::{AgentNode, Approval, CallNode, Status, Tree, Turn, read_tree, tree};
 pub use verify::{Verification, verify};

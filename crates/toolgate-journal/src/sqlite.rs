@@ -167,6 +167,8 @@ fn open(path: &Path, check: Check) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
+    // In KiB. Rows are mostly appended, so a larger cache than this would only take memory.
+    connection.pragma_update(None, "cache_size", -256)?;
     if check == Check::Thorough {
         let answer: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if answer != "ok" {

@@ -1,12 +1,15 @@
 //! The tree of a run, rebuilt from its events: agent → turn → call (C-33). Plain data; a front end draws it.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use toolgate_contract::{
     Decision, ErrorCode, Event, Finish, Happening, Message, Risk, RuleName, RunFacts, Scope, Tokens,
 };
+
+use crate::{JournalError, read_events};
 
 /// A run, with all that was done in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -161,14 +164,23 @@ pub fn tree<'a>(events: impl IntoIterator<Item = &'a Event>) -> Tree {
     growing.finish()
 }
 
+/// Rebuilds the tree from a run's folder. Only one event is in memory at a time.
+pub fn read_tree(run_dir: &Path) -> Result<Tree, JournalError> {
+    let mut growing = Growing::default();
+    for recorded in read_events(run_dir)? {
+        growing.take(&recorded.map_err(JournalError::io("The record couldn't be read"))?.event);
+    }
+    Ok(growing.finish())
+}
+
 /// A tree in the making: agents side by side, and where to find what an event speaks of.
 #[derive(Default)]
-struct Growing<'a> {
+struct Growing {
     tree: Tree,
     agents: Vec<AgentNode>,
-    by_trace: HashMap<&'a str, usize>,
+    by_trace: HashMap<String, usize>,
     turns: HashMap<(Option<usize>, Option<u64>), usize>,
-    calls: HashMap<&'a str, Spot>,
+    calls: HashMap<String, Spot>,
 }
 
 /// Where a call is: its agent, if it has one, its turn there, and its place in the turn.
@@ -179,8 +191,8 @@ struct Spot {
     call: usize,
 }
 
-impl<'a> Growing<'a> {
-    fn take(&mut self, event: &'a Event) {
+impl Growing {
+    fn take(&mut self, event: &Event) {
         if self.tree.run.is_empty() {
             self.tree.run.clone_from(&event.run);
         }
@@ -205,13 +217,13 @@ impl<'a> Growing<'a> {
         }
     }
 
-    fn begin_agent(&mut self, event: &'a Event) {
+    fn begin_agent(&mut self, event: &Event) {
         let (Some(trace), Happening::AgentStarted { agent, model, objective, parent }) =
             (&event.trace_id, &event.happening)
         else {
             return;
         };
-        self.by_trace.insert(trace, self.agents.len());
+        self.by_trace.insert(trace.clone(), self.agents.len());
         self.agents.push(AgentNode {
             id: trace.clone(),
             agent: agent.clone(),
@@ -251,7 +263,7 @@ impl<'a> Growing<'a> {
     }
 
     /// The call that an event belongs to; it is in the turn in which it was first heard of.
-    fn call(&mut self, event: &'a Event) -> Option<&mut CallNode> {
+    fn call(&mut self, event: &Event) -> Option<&mut CallNode> {
         let id = event.tool_call_id.as_deref()?;
         let spot = match self.calls.get(id) {
             Some(spot) => *spot,
@@ -261,7 +273,7 @@ impl<'a> Growing<'a> {
                 let trace_id = event.trace_id.clone();
                 calls.push(CallNode { tool_call_id: id.into(), trace_id, ..CallNode::default() });
                 let spot = Spot { agent, turn, call: calls.len() - 1 };
-                self.calls.insert(id, spot);
+                self.calls.insert(id.to_owned(), spot);
                 spot
             }
         };

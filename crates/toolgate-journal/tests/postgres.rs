@@ -17,7 +17,7 @@ mod world;
 
 use std::sync::{Arc, Barrier};
 
-use toolgate_journal::{Inbox, Indexer, Lease, NewTask, PostgresStore, Recorded, RunOptions, Store};
+use toolgate_journal::{Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, Recorded, RunOptions, Store};
 
 use crate::cluster::Cluster;
 use crate::store_suite::{SUITE, a_run, recorded, rows};
@@ -99,11 +99,17 @@ fn it_connects_anew_when_the_server_was_gone() {
     assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
 }
 
+/// For an indexer: a store that is open already.
+fn opened(store: &Arc<PostgresStore>) -> impl FnMut() -> Result<Arc<dyn Store>, JournalError> + use<> {
+    let store = Arc::clone(store);
+    move || Ok(Arc::clone(&store) as Arc<dyn Store>)
+}
+
 #[test]
 fn calls_go_on_without_the_server_and_it_has_them_once_it_is_back() {
     let (cluster, world) = (Cluster::start(), World::new());
     let store = Arc::new(PostgresStore::connect(&cluster.database("toolgate")).unwrap());
-    let indexer = Arc::new(Indexer::start(world.state.path(), Arc::clone(&store) as Arc<dyn Store>).unwrap());
+    let indexer = Arc::new(Indexer::start(world.state.path(), opened(&store)).unwrap());
     let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..world.options.clone() };
     let run = world.state.begin_run(RUN, facts("session-1"), &options).unwrap();
     run.journal.append(&some_calls()[..2]).unwrap();

@@ -31,6 +31,7 @@ mod seal;
 mod server;
 mod stdio;
 mod tools;
+mod turn;
 mod watch;
 
 pub use conformance::tools as conformance_tools;

@@ -119,7 +119,12 @@ fn answer(mut fields: Map<String, Value>) -> Option<Message> {
 
 /// A result on its way out.
 pub(crate) fn result(id: &Id, result: &Value) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, written(result))
+}
+
+/// A value as text. By way of `Display` it would take several times as long.
+pub(crate) fn written(value: &Value) -> String {
+    serde_json::to_string(value).expect("a value has only texts for keys")
 }
 
 /// An error on its way out.

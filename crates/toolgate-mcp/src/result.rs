@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
 
 use crate::era::Manner;
+use crate::message::written;
 use crate::resources::uri_of;
 
 /// Bytes of an image that are sent along; a larger one is only named.
@@ -20,7 +21,7 @@ pub(crate) fn result(reply: &Reply, manner: &Manner, artifacts: &dyn Artifacts) 
     match (&reply.payload, &reply.error) {
         (_, Some(error)) => {
             result["isError"] = true.into();
-            content.push(text(&in_words(error)));
+            content.push(text(in_words(error)));
         }
         (Some(payload), None) => {
             let is_structured = manner.is_structured() && payload.is_object();
@@ -29,19 +30,19 @@ pub(crate) fn result(reply: &Reply, manner: &Manner, artifacts: &dyn Artifacts) 
             }
             // Older clients show only texts to their model; newer ones read what is structured, once.
             if !(is_structured && manner.is_modern()) {
-                content.push(text(&payload.to_string()));
+                content.push(text(written(payload)));
             }
         }
         (None, None) => {}
     }
     content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts)));
-    content.extend(notes(reply).iter().map(|note| text(note)));
+    content.extend(notes(reply).into_iter().map(text));
     result["content"] = content.into();
     result["_meta"] = about(reply);
     result
 }
 
-fn text(words: &str) -> Value {
+fn text(words: String) -> Value {
     json!({ "type": "text", "text": words })
 }
 

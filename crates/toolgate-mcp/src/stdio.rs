@@ -1,11 +1,11 @@
 //! MCP over standard input and output: one client, one message a line.
 //!
-//! A few threads take turns at reading. Whoever has read a line also works on it, while the next one reads; so a call
-//! that needs no waiting is answered without a change of threads, and a long one never keeps a cancellation from being
-//! read. What has to wait goes on in the runtime.
+//! A few threads take turns at reading. Whoever has read a line also works on it, and another reads on if that takes
+//! long; so a call that needs no waiting is answered without a change of threads, and a long one never keeps a
+//! cancellation from being read. What has to wait goes on in the runtime.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, Weak};
+use std::io::{BufRead, Read, Stdin, Write};
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
@@ -20,6 +20,7 @@ use crate::message::{self, Message, Request};
 use crate::methods::{self, Asking};
 use crate::outlet::{Outlet, SharedOutlet};
 use crate::server::Server;
+use crate::turn::Turn;
 
 /// Threads that take turns at reading.
 const READERS: usize = 4;
@@ -32,7 +33,7 @@ pub async fn serve_stdio(server: &Arc<Server>) {
     let outlet: SharedOutlet = Arc::new(StandardOutput { client: Arc::downgrade(&client) });
     *lock(&client.aside) = Some(Arc::clone(&outlet));
     listen::forward(&client);
-    let turn = Arc::new(Mutex::new(BufReader::with_capacity(64 * 1024, std::io::stdin())));
+    let turn = Arc::new(Turn::new(std::io::stdin()));
     for _ in 0..READERS {
         let (client, outlet, turn) = (Arc::clone(&client), Arc::clone(&outlet), Arc::clone(&turn));
         let reader = Reader { client, outlet, turn, runtime: Handle::current() };
@@ -46,7 +47,7 @@ pub async fn serve_stdio(server: &Arc<Server>) {
 struct Reader {
     client: Arc<Client>,
     outlet: SharedOutlet,
-    turn: Arc<Mutex<BufReader<std::io::Stdin>>>,
+    turn: Arc<Turn<Stdin>>,
     runtime: Handle,
 }
 
@@ -71,15 +72,17 @@ impl Reader {
             {
                 self.runtime.spawn(job);
             }
+            self.turn.rested();
         }
         self.client.stop.cancel();
     }
 
     /// Reads a message and does what has to happen in order; what may take longer is returned. None at the end.
     fn take(&self, line: &mut Vec<u8>) -> Option<Option<Job>> {
-        let mut input = lock(&self.turn);
+        let mut input = self.turn.take();
         let most = self.client.server.options.most_bytes;
-        match next_line(&mut *input, line, most) {
+        let read = next_line(&mut *input, line, most);
+        let taken = match read {
             Ok(Line::Whole) if line.trim_ascii().is_empty() => Some(None),
             Ok(Line::Whole) => Some(self.accept(line)),
             Ok(Line::TooLong) => {
@@ -88,7 +91,9 @@ impl Reader {
                 Some(None)
             }
             Ok(Line::End) | Err(_) => None,
-        }
+        };
+        self.turn.noted(&input);
+        taken
     }
 
     fn accept(&self, line: &[u8]) -> Option<Job> {

@@ -17,7 +17,7 @@ mod values;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use environment::secrets_of_environment;
 pub use stream::Stream;
@@ -31,7 +31,8 @@ pub const REDACTED: &str = "***REDACTED***";
 /// Finds secrets and replaces them. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
-    scanner: Arc<Scanner>,
+    /// Built with the first text: hundreds of rules would slow the start of a program that may never need them.
+    scanner: Arc<LazyLock<Scanner, Box<dyn FnOnce() -> Scanner + Send>>>,
     /// The names of the known secrets, never their values.
     names: Arc<[String]>,
 }
@@ -46,7 +47,9 @@ impl Redactor {
         let mut forms: Vec<String> = values.iter().flat_map(|value| forms(value)).collect();
         forms.sort_unstable();
         forms.dedup();
-        Self { scanner: Arc::new(Scanner::new(forms.iter().map(String::as_str))), names: names.into() }
+        let scanner: Box<dyn FnOnce() -> Scanner + Send> =
+            Box::new(move || Scanner::new(forms.iter().map(String::as_str)));
+        Self { scanner: Arc::new(LazyLock::new(scanner)), names: names.into() }
     }
 
     /// The text without secrets; borrowed if it had none.

@@ -1,7 +1,8 @@
-//! The tools that exist here, each under one name, with its schema compiled once (C-38).
+//! The tools that exist here, each under one name, with its schema compiled once, when it is first called (C-38).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jsonschema::{Draft, Validator};
@@ -38,8 +39,8 @@ pub struct Registry {
 
 pub(crate) struct Registered {
     tool: Arc<dyn AnyTool>,
-    schema: Value,
-    validator: Validator,
+    /// The compiled schema. Most tools are never called in one session, and compiling all would be most of a start.
+    validator: OnceLock<Result<Validator, RegistryError>>,
 }
 
 impl Registry {
@@ -52,20 +53,22 @@ impl Registry {
 
     /// Adds one tool. A tool that is refused leaves the others as they were.
     pub fn add(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryError> {
-        let Declaration { name, args_schema, .. } = tool.declaration();
-        if !is_usable(name) {
-            return Err(RegistryError::BadName(name.clone()));
+        let name = tool.name().to_owned();
+        if !is_usable(&name) {
+            return Err(RegistryError::BadName(name));
         }
-        if self.tools.contains_key(name) {
-            return Err(RegistryError::Duplicate(name.clone()));
+        match self.tools.entry(name) {
+            Entry::Occupied(taken) => Err(RegistryError::Duplicate(taken.key().clone())),
+            Entry::Vacant(free) => {
+                free.insert(Registered { tool, validator: OnceLock::new() });
+                Ok(())
+            }
         }
-        let schema = args_schema.as_value().clone();
-        let validator = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .build(&schema)
-            .map_err(|fault| RegistryError::BadSchema { tool: name.clone(), fault: fault.to_string() })?;
-        self.tools.insert(name.clone(), Registered { tool, schema, validator });
-        Ok(())
+    }
+
+    /// Compiles every schema now, and tells of one that can't be: for tools that come from elsewhere.
+    pub fn check(&self) -> Result<(), RegistryError> {
+        self.tools.values().try_for_each(|registered| registered.validator().map(drop).map_err(Clone::clone))
     }
 
     /// What every tool declares, by name.
@@ -100,8 +103,24 @@ impl Registered {
     pub(crate) fn prepare(&self, call: &Call) -> Result<Box<dyn Prepared>, ToolError> {
         self.check_permissions(call)?;
         let args = version::adapt(self.tool.as_ref(), call.version.as_ref(), self.wrapped(call.args.clone()))?;
-        validate::validate(&call.name, &self.schema, &self.validator, &args)?;
+        let validator = self.validator().map_err(|fault| ToolError::internal(fault.to_string()))?;
+        validate::validate(&call.name, self.schema(), validator, &args)?;
         self.tool.prepare(args)
+    }
+
+    fn schema(&self) -> &Value {
+        self.declaration().args_schema.as_value()
+    }
+
+    fn validator(&self) -> Result<&Validator, &RegistryError> {
+        let compiled = self.validator.get_or_init(|| {
+            let options = jsonschema::options().with_draft(Draft::Draft202012);
+            let tool = || self.tool.name().to_owned();
+            options
+                .build(self.schema())
+                .map_err(|fault| RegistryError::BadSchema { tool: tool(), fault: fault.to_string() })
+        });
+        compiled.as_ref()
     }
 
     /// A freeform tool takes its text as it is; inside it is one argument like any other.
@@ -136,4 +155,66 @@ impl Registered {
 fn is_usable(name: &str) -> bool {
     (1..=60).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use semver::Version;
+    use toolgate_contract::schemars::{Schema, json_schema};
+    use toolgate_contract::{Adapter, Risk, SystemClock};
+
+    use super::*;
+
+    /// A tool from elsewhere, with a schema of its own.
+    struct Foreign(Declaration);
+
+    impl Foreign {
+        fn named(name: &str, args_schema: Schema) -> Arc<dyn AnyTool> {
+            Arc::new(Self(Declaration {
+                name: name.into(),
+                version: Version::new(1, 0, 0),
+                description: String::new(),
+                args_schema,
+                return_schema: json_schema!({}),
+                required_permissions: Vec::new(),
+                side_effects: Vec::new(),
+                risk: Risk::Low,
+                parallel: true,
+                form: Form::Function { strict: false },
+            }))
+        }
+    }
+
+    impl AnyTool for Foreign {
+        fn declaration(&self) -> &Declaration {
+            &self.0
+        }
+
+        fn adapters(&self) -> &[Adapter] {
+            &[]
+        }
+
+        fn prepare(&self, _: Value) -> Result<Box<dyn Prepared>, ToolError> {
+            Err(ToolError::internal("never reached"))
+        }
+    }
+
+    #[test]
+    fn names_are_usable_and_unique() {
+        let any = || json_schema!({ "type": "object" });
+        let twice = Registry::of([Foreign::named("look", any()), Foreign::named("look", any())]);
+        assert_eq!(twice.err(), Some(RegistryError::Duplicate("look".into())));
+        let strange = Registry::of([Foreign::named("look at", any())]);
+        assert_eq!(strange.err(), Some(RegistryError::BadName("look at".into())));
+    }
+
+    #[test]
+    fn a_tool_whose_schema_is_none_is_told_of_and_never_called() {
+        let registry = Registry::of([Foreign::named("look", json_schema!({ "type": "nothing" }))]).unwrap();
+        let fault = registry.check().unwrap_err();
+        assert!(fault.to_string().starts_with("The schema of `look` is not a JSON Schema: "), "{fault}");
+        let call = Call::new("look", serde_json::json!({}), &SystemClock);
+        let refused = registry.find("look").unwrap().prepare(&call).err().unwrap();
+        assert_eq!((refused.code, refused.message), (ErrorCode::Internal, fault.to_string()));
+    }
 }

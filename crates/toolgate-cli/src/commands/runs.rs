@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use toolgate_contract::Event;
 use toolgate_journal::{
-    CallRow, RunFilter, RunRow, State, Store, catch_up, export, list_runs, read_events, reindex, tree,
+    CallRow, RunFilter, RunRow, State, Store, catch_up, export, list_runs, read_events, read_tree, reindex,
 };
 
 use super::Setting;
@@ -208,7 +208,7 @@ fn events_of(state: &State, run: &str) -> Result<Vec<Event>> {
 }
 
 fn draw(state: &State, run: &str, as_json: bool) -> Result<()> {
-    let tree = tree(&events_of(state, run)?);
+    let tree = read_tree(&state.run_dir(run)?)?;
     match as_json {
         true => anstream::println!("{}", serde_json::to_string(&tree)?),
         false => show_tree(&tree),

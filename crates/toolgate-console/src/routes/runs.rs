@@ -7,8 +7,8 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_contract::{ToolError, schemars};
-use toolgate_journal::{RunFilter, catch_up, list_runs, read_events, tree};
+use toolgate_contract::schemars;
+use toolgate_journal::{RunFilter, catch_up, list_runs, read_tree};
 
 use super::{Id, Query, on_disk};
 use crate::client::Caller;
@@ -79,12 +79,7 @@ pub(super) async fn draw(
 ) -> Result<Json<Value>, Problem> {
     on_disk(move || {
         shared.may_see(&caller, &run)?;
-        let unreadable = |error: std::io::Error| ToolError::io("The record can't be read", &error);
-        let mut events = Vec::new();
-        for recorded in read_events(&shared.house.state().run_dir(&run)?)? {
-            events.push(recorded.map_err(unreadable)?.event);
-        }
-        Ok(Json(json!(tree(&events))))
+        Ok(Json(json!(read_tree(&shared.house.state().run_dir(&run)?)?)))
     })
     .await
 }

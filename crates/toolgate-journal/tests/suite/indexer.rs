@@ -54,7 +54,7 @@ impl Store for Moody {
 
 /// A run whose events go into the store.
 fn begin(world: &World, store: Arc<Moody>) -> (Run, Arc<Indexer>) {
-    let indexer = Arc::new(Indexer::start(world.state.path(), store).unwrap());
+    let indexer = Arc::new(Indexer::start(world.state.path(), move || Ok(Arc::clone(&store) as _)).unwrap());
     let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..world.options.clone() };
     (world.state.begin_run(RUN, facts("session-1"), &options).unwrap(), indexer)
 }
@@ -90,6 +90,26 @@ fn a_failing_store_fails_no_call_and_catches_up_later() {
     indexer.flush().unwrap();
     assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
     assert_eq!(store.calls(RUN).unwrap().len(), 4);
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_tried_again() {
+    let world = World::new();
+    let (store, mut attempts) = (Moody::new(&world), 0);
+    let opened = Arc::clone(&store);
+    let open = move || {
+        attempts += 1;
+        match attempts {
+            1 => Err(JournalError::Store("not yet".into())),
+            _ => Ok(Arc::clone(&opened) as Arc<dyn Store>),
+        }
+    };
+    let indexer = Arc::new(Indexer::start(world.state.path(), open).unwrap());
+    let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..world.options.clone() };
+    let run = world.state.begin_run(RUN, facts("session-1"), &options).unwrap();
+    run.journal.append(&some_calls()).unwrap();
+    indexer.flush().unwrap();
+    assert_eq!(store.indexed_up_to(RUN).unwrap(), 6);
 }
 
 #[test]

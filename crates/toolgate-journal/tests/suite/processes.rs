@@ -141,7 +141,7 @@ fn a_write_that_fails_leaves_the_chain_whole() {
 
 fn index(state: &State, run: &str) {
     let store: Arc<dyn Store> = Arc::new(state.index().unwrap());
-    let indexer = Arc::new(Indexer::start(state.path(), store).unwrap());
+    let indexer = Arc::new(Indexer::start(state.path(), move || Ok(Arc::clone(&store))).unwrap());
     let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..options() };
     let kept = state.begin_run(run, facts(run), &options).unwrap();
     for number in 0..100 {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use toolgate_contract::{
     Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside,
@@ -45,7 +45,6 @@ pub(crate) struct Workshop {
 
 impl Workshop {
     pub(crate) fn new(state: State, contents: Arc<Contents>, key: Option<SealKey>) -> Self {
-        keep_freed_memory();
         Self { state, contents, key, straight: Mutex::default() }
     }
 
@@ -270,11 +269,17 @@ fn moved_on(path: &str) -> ToolError {
     )
 }
 
+/// Whether the C library would ask the kernel for this much anew each time.
+fn is_large(content: &Content) -> bool {
+    content.bytes.len() >= 128 * 1024
+}
+
 /// Lets files of some megabytes come and go in memory that the process keeps. Glibc hands memory back to the kernel when
 /// more is free than the largest piece that it has seen come and go; to get it anew, page by page, takes longer than the
-/// work on it. So it is shown one large piece, which nobody touches.
+/// work on it. So it is shown one large piece, which nobody touches. Where files are small, none is kept.
 fn keep_freed_memory() {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_FREE)));
+    static SHOWN: Once = Once::new();
+    SHOWN.call_once(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_FREE))));
 }
 
 /// Changes files for one call.
@@ -364,6 +369,9 @@ impl Changer {
         edits: &[Edit],
         id: &str,
     ) -> Result<Vec<Change>, ToolError> {
+        if edits.iter().flat_map(|edit| [&edit.before, &edit.after]).flatten().any(is_large) {
+            keep_freed_memory();
+        }
         let changes = self.keep(workshop, edits)?;
         self.record(turn, id, &changes)?;
         Ok(changes)
