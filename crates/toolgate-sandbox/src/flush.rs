@@ -6,8 +6,8 @@ use std::fs::File;
 
 use rustix::io::Errno;
 
-/// From this many on, waiting for whatever else is to be written there takes less time.
-const MANY: usize = 32;
+/// Syncing a file system waits for whatever others write there, too: from this many files on, that takes less time.
+const MANY: usize = 1_000;
 
 /// Files that have to reach the disk.
 pub(crate) struct Flush {
