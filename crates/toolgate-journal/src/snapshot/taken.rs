@@ -284,6 +284,8 @@ impl Drop for Snapshot {
         if self.is_settled {
             self.parent.discard(&self.name);
         }
+        // Not by closing it alone: a process that is just being started may still have it open too.
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
