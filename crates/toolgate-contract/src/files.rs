@@ -1,12 +1,15 @@
 //! The files of the workspace, as whoever keeps them offers them to the rest.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use jiff::Timestamp;
 
 use crate::{
-    Access, Change, Content, Edit, Effect, FileState, Holding, Located, Place, Source, ToolError, Visitors, WalkOptions,
+    Access, Change, Content, Denial, Edit, Effect, ErrorCode, FileState, Holding, Located, Place, Source, ToolError,
+    Visitors, WalkOptions,
 };
 
 /// Files beneath the workspace's roots. The implementation opens in one step and follows no link.
@@ -18,6 +21,13 @@ pub trait Files: Send + Sync {
     fn open(&self, place: &Place) -> Result<Opened, ToolError>;
     /// All of a file, if it has at most so many bytes, or the link that is there; none when nothing is.
     fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
+    /// Tells the name and kind of everything in a folder of the workspace, unless that still has this mark.
+    fn look(
+        &self,
+        folder: &Path,
+        known: Option<&Mark>,
+        each: &mut dyn FnMut(&OsStr, EntryKind),
+    ) -> Result<Looked, ToolError>;
     /// Lists a folder, sorted by name.
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
     /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
@@ -88,6 +98,33 @@ pub struct Node {
 pub trait Veil: Send + Sync {
     /// Whether this place must not be seen with this access.
     fn hides(&self, access: Access, place: &Place) -> bool;
+
+    /// What to tell of a command that opened a place which is hidden from it, and which is written like this.
+    fn denial(&self, _place: &Place, shown: &str) -> Denial {
+        Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None)
+    }
+}
+
+/// A folder as it was when it was looked into. As long as it has the same mark, it holds the same names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The file system that it is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// When it was last changed, in seconds and nanoseconds. Nobody can set this.
+    pub changed: (i64, i64),
+}
+
+/// What came of looking into a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looked {
+    /// It has the mark that it had, so it wasn't looked into.
+    AsBefore,
+    /// Everything in it was told. It has this mark; none if that says nothing.
+    Anew(Option<Mark>),
+    /// It isn't there any more, isn't a folder, or may not be looked into.
+    Nothing,
 }
 
 /// What kind of thing a folder holds.

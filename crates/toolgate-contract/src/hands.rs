@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::reach::Reach;
 use crate::{
     Access, Agents, AllowedTools, Answered, ArtifactRef, Artifacts, Book, Border, Change, Changes, Content, Denial,
-    Edit, Effect, Enforced, Entry, ErrorCode, FileState, Files, Guarantee, Inquiry, Located, Message, Missing, Notes,
-    Opened, Person, Place, ProcessTable, Seen, SkillFolder, Skills, Source, Step, ToolError, Veil, Visitors,
+    Edit, Effect, Enforced, Entry, ErrorCode, FileState, Files, Guarantee, Inquiry, Located, Lookout, Message, Missing,
+    Notes, Opened, Person, Place, ProcessTable, Seen, SkillFolder, Skills, Source, Step, ToolError, Veil, Visitors,
     WalkOptions, Walked, Web, WebRequest, WebResponse,
 };
 
@@ -57,6 +57,8 @@ pub struct Means {
     pub skills: Arc<dyn Skills>,
     /// What policy hides.
     pub veil: Arc<dyn Veil>,
+    /// Where that is.
+    pub lookout: Arc<Lookout>,
     /// The session's processes.
     pub processes: Arc<dyn ProcessTable>,
     /// What is on the web; none where nothing can be fetched.
@@ -329,11 +331,6 @@ impl Hands {
     /// Says with which code a command ended.
     pub fn ended(&self, exit_code: i64) {
         self.note(|tally| tally.exit_code = Some(exit_code));
-    }
-
-    /// Says what confinement kept from the call.
-    pub fn denied(&self, denials: Vec<Denial>) {
-        self.note(|tally| tally.denials.extend(denials));
     }
 
     /// Whether somebody stopped the call; long loops ask this.

@@ -18,6 +18,7 @@ mod event;
 mod files;
 mod hands;
 mod hash;
+mod lookout;
 mod network;
 mod notes;
 mod person;
@@ -46,15 +47,16 @@ pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
-pub use files::{Entry, EntryKind, Files, First, Node, Opened, Veil};
+pub use files::{Entry, EntryKind, Files, First, Looked, Mark, Node, Opened, Veil};
 pub use hands::{Hands, Means, Tally};
 pub use hash::{hex, sha256, sha256_of};
+pub use lookout::{Lookout, OutOfBounds};
 pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
 pub use place::{Located, Place};
 pub use process::{
-    Controls, Landing, Order, Output, Process, Processes, Program, Signal, Stream, Streams, TerminalSize, out_of_bounds,
+    Controls, Landing, Order, Output, Process, Processes, Program, Signal, Stream, Streams, TerminalSize,
 };
 pub use process_table::{
     Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,

@@ -22,7 +22,7 @@ pub trait Border: Debug + Send + Sync {
 /// Something that confinement kept from a call, and what would have been needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Denial {
-    /// `network_denied` or `sandbox_denied`.
+    /// `network_denied`, `sandbox_denied`, or why policy hides a file.
     pub code: ErrorCode,
     /// What would have been needed, no more than that.
     pub missing: Vec<Effect>,
@@ -38,6 +38,17 @@ impl Denial {
     pub fn of_host(host: &str, port: u16, reason: impl Into<String>, rule: Option<RuleName>) -> Self {
         let missing = vec![Effect::Connect { host: host.to_owned(), port }];
         Self { code: ErrorCode::NetworkDenied, missing, reason: reason.into(), rule }
+    }
+
+    /// A hidden file that a command opened.
+    pub fn of_decoy(path: &str, code: ErrorCode, why: &str, rule: Option<RuleName>) -> Self {
+        let reason = format!("`{path}` wasn't read, the command saw a decoy of it: {why}");
+        Self { code, missing: vec![Effect::read(path)], reason, rule }
+    }
+
+    /// Whether the call may not have noticed: what sees a decoy goes on with that.
+    pub fn is_unnoticed(&self) -> bool {
+        self.missing.iter().any(|effect| matches!(effect, Effect::Read { .. }))
     }
 
     /// What was missing, in words.

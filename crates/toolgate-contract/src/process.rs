@@ -2,15 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Access, Apart, Border, BoxFuture, Denial, Enforced, EntryKind, Files, Place, Settled, Step, ToolError, Veil,
-    Visitor, WalkOptions, Walked,
-};
+use crate::{Apart, Border, BoxFuture, Denial, Enforced, Place, Settled, ToolError};
 
 /// A command to start.
 #[derive(Debug, Clone)]
@@ -134,6 +131,10 @@ pub trait Controls: Send + Sync {
     fn denials(&self, _errors: &str) -> Vec<Denial> {
         Vec::new()
     }
+    /// Hidden files that it opened so far, and saw a decoy of.
+    fn opened(&self) -> Vec<Place> {
+        Vec::new()
+    }
 }
 
 /// A signal that a process can be sent.
@@ -177,39 +178,4 @@ pub enum Output {
     Out(Vec<u8>),
     /// On its standard error.
     Err(Vec<u8>),
-}
-
-/// Of some folders policy guards the name and not all that is in them: `.git` stays where it is, and git works in it.
-fn is_guarded_whole(veil: &dyn Veil, walked: &Walked<'_>) -> bool {
-    let within = Place { root: walked.place.root, path: format!("{}/anything", walked.place.path) };
-    walked.kind != EntryKind::Folder || veil.hides(Access::Write, &within)
-}
-
-/// What in the workspace policy hides from everybody, and what it lets nobody change: a command must not get at these
-/// either.
-pub fn out_of_bounds(files: &dyn Files, veil: &dyn Veil) -> Result<(Vec<Place>, Vec<Place>), ToolError> {
-    let (hidden, protected) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    let push = |list: &Mutex<Vec<Place>>, place: &Place| {
-        list.lock().unwrap_or_else(PoisonError::into_inner).push(place.clone());
-        Step::Past
-    };
-    let visitors = || -> Visitor<'_> {
-        Box::new(|walked: &Walked<'_>| {
-            if veil.hides(Access::Read, walked.place) {
-                push(&hidden, walked.place)
-            } else if veil.hides(Access::Write, walked.place) && is_guarded_whole(veil, walked) {
-                push(&protected, walked.place)
-            } else {
-                Step::On
-            }
-        })
-    };
-    let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
-    files.walk(&Place::in_workspace(""), &everything, &visitors)?;
-    let sorted = |list: Mutex<Vec<Place>>| {
-        let mut list = list.into_inner().unwrap_or_else(PoisonError::into_inner);
-        list.sort();
-        list
-    };
-    Ok((sorted(hidden), sorted(protected)))
 }

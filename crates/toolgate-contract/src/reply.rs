@@ -95,6 +95,11 @@ pub enum Guarantee {
     Resources,
     /// No secret was in the environment.
     Environment,
+    /// What policy hides in the workspace couldn't be read, and it is known whether a process opened it.
+    Secrets,
+    /// What a process changes in the workspace can be taken back: held where its changes are kept apart until it has ended,
+    /// partly where a snapshot was taken before, whose size is bounded.
+    Undo,
 }
 
 /// How well a guarantee held.

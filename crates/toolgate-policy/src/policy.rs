@@ -1,12 +1,12 @@
 //! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
 
-use toolgate_contract::{Access, Decision, Declaration, Layer, Permission, Place, RuleName};
+use toolgate_contract::{Access, Decision, Declaration, Denial, ErrorCode, Layer, Permission, Place, RuleName};
 
 use crate::ceiling::Ceiling;
 use crate::commands::Ground;
 use crate::config::{RootAccess, Unknown};
 use crate::error::Fault;
-use crate::guards::{GUARDS, Guard, guard_over};
+use crate::guards::{GUARDS, Guard, Hit, guard_over};
 use crate::opinion::Topic;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 use crate::preset::Preset;
@@ -158,6 +158,20 @@ impl Policy {
         guard_over(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
     }
 
+    /// What to tell of a command that opened this place, written like this, though it is hidden: the rule, and why.
+    pub fn denial_of(&self, place: &Place, shown: &str) -> Denial {
+        let guard = guard_over(Access::Read, place, &self.excepts).map(|hit| (hit, GUARDS.guard(hit)));
+        let rule = || self.denied[Access::Read as usize].matches(&place.path).first().map(|index| &self.rules[*index]);
+        match (guard, rule()) {
+            (Some((hit, guard)), _) => Denial::of_decoy(shown, guard.code, &guard.reason, Some(hit_name(hit))),
+            (None, Some(rule)) => {
+                Denial::of_decoy(shown, ErrorCode::PolicyDenied, &rule.reason, Some(rule.name.clone()))
+            }
+            // Another name leads there, and it is that one which is hidden.
+            (None, None) => Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None),
+        }
+    }
+
     /// Whether it makes sense to show a tool to a model: false when every call of it would be refused.
     pub fn offers(&self, tool: &Declaration, ceilings: &[Ceiling]) -> bool {
         let mut opinions = Vec::new();
@@ -230,6 +244,12 @@ impl Policy {
         });
         guards.chain(commands).chain(written).collect()
     }
+}
+
+/// The name of the guard's one pattern that matched.
+pub(crate) fn hit_name(hit: Hit) -> RuleName {
+    let rule = format!("deny path {}{}", GUARDS.pattern(hit), GUARDS.guard(hit).access);
+    RuleName { rule, layer: Layer::Builtin }
 }
 
 fn guard_name(guard: &Guard) -> RuleName {

@@ -9,7 +9,7 @@ use crate::config::Unknown;
 use crate::guards::GUARDS;
 use crate::judge::Question;
 use crate::opinion::{Opinion, Topic, Voice};
-use crate::policy::Policy;
+use crate::policy::{Policy, hit_name};
 
 const NOTHING: Opinion = Opinion {
     decision: Decision::Allow,
@@ -120,8 +120,7 @@ impl Policy {
             }
             Voice::Guard(hit) => {
                 let guard = GUARDS.guard(hit);
-                let rule = format!("deny path {}{}", GUARDS.pattern(hit), guard.access);
-                (name(rule), guard.reason.clone(), guard.code)
+                (hit_name(hit), guard.reason.clone(), guard.code)
             }
             Voice::Host(_) | Voice::Reserved(_) => self.words_on_host(opinion),
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Differ, Effect, Files, Located, Place, Processes, Rehearsals,
-    Reply, ToolError, Veil, Verdict, Web,
+    Access, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, Located, Lookout, Place,
+    Processes, Rehearsals, Reply, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, SealKey, State};
 use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
@@ -51,6 +51,7 @@ pub struct Gate {
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     veil: Arc<dyn Veil>,
+    lookout: Arc<Lookout>,
     chooser: Arc<Chooser>,
     rulebook: Option<Arc<dyn Rulebook>>,
     replay: Replay,
@@ -96,6 +97,7 @@ impl Gate {
             redactor: Arc::new(redactor),
             clock,
             veil,
+            lookout: Arc::default(),
             chooser,
             rulebook: None,
             replay: Replay::default(),
@@ -274,5 +276,9 @@ struct PolicyVeil(Arc<Policy>);
 impl Veil for PolicyVeil {
     fn hides(&self, access: Access, place: &Place) -> bool {
         self.0.hides(access, place)
+    }
+
+    fn denial(&self, place: &Place, shown: &str) -> Denial {
+        self.0.denial_of(place, shown)
     }
 }

@@ -15,6 +15,7 @@ mod draft;
 mod flush;
 mod heaps;
 mod locate;
+mod look;
 mod network;
 mod node;
 pub mod process;

@@ -33,6 +33,7 @@
 
 mod cage;
 mod command;
+mod decoys;
 mod enforcement;
 mod error;
 mod inside;
@@ -53,6 +54,7 @@ mod wire;
 mod zygote;
 
 pub use command::{Command, Streams, TerminalSize};
+pub(crate) use decoys::Decoys;
 pub use enforcement::{Enforcement, GuaranteeReport, Tier};
 pub use error::SandboxError;
 pub use inside::zygote::zygote_main_if_asked;

@@ -9,7 +9,7 @@ use toolgate_contract::{
     BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Program, Streams, ToolError,
 };
 
-use self::started::Started;
+use self::started::{Held, Started};
 use crate::apart::{self, Layers};
 use crate::process::{self, Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
 
@@ -70,7 +70,7 @@ impl Confined {
     async fn run(&self, order: Order) -> Result<Box<dyn Process>, ToolError> {
         let sandbox = self.sandbox.get_or_try_init(|| self.make()).await?;
         let mut profile = self.profile.clone();
-        profile.masked.extend(order.hidden.iter().filter_map(|place| self.path(place)));
+        profile.secret.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
         let mut command = match &order.program {
             None => Command::new("/bin/bash").argument("-c").argument(order.command),
@@ -104,7 +104,8 @@ impl Confined {
         }
         let landing = landing(order.landing, &order.writable)?;
         let (running, layers) = self.launch(sandbox, &profile, &command, landing).await?;
-        Ok(Box::new(Started::new(running, Some((profile, workdir)), layers)?))
+        let held = Held { profile, workdir, hidden: order.hidden, roots: self.roots.clone() };
+        Ok(Box::new(Started::new(running, Some(held), layers)?))
     }
 
     /// A program that no shell starts: it sees the folder that it belongs to, and the one that it starts in is its own. From

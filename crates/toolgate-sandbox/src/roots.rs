@@ -1,7 +1,7 @@
 //! The folders that tools may touch, each held open. Every access starts from a root's descriptor.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{
     Access, Change, Content, Edit, Effect, Entry, EntryKind, ErrorCode, Files, First, Holding, LINK_MODE, Located,
-    Node, Opened, Place, Source, ToolError, Visitors, WalkOptions,
+    Looked, Mark, Node, Opened, Place, Source, ToolError, Visitors, WalkOptions,
 };
 
 use crate::apply::{new_name, old_name};
@@ -195,6 +195,17 @@ impl Files for Roots {
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
+    }
+
+    fn look(
+        &self,
+        folder: &Path,
+        known: Option<&Mark>,
+        each: &mut dyn FnMut(&OsStr, EntryKind),
+    ) -> Result<Looked, ToolError> {
+        let path = folder.as_os_str().as_bytes();
+        let looked = crate::look::look(self.way, self.roots[0].folder.as_fd(), path, known, each);
+        looked.map_err(|error| refusal(&Place::in_workspace(readable(path)), error))
     }
 
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError> {

@@ -29,7 +29,7 @@ const MOST_THREADS: usize = 8;
 /// Things that one thread visits in a row; the rest of a large folder is for the others.
 const PORTION: usize = 64;
 /// Room for the names of a folder; more are read in several goes.
-const NAMES: usize = 32 * 1024;
+pub(crate) const NAMES: usize = 32 * 1024;
 
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS));
@@ -233,28 +233,38 @@ impl<'a> Worker<'a> {
     fn read(&mut self, folder: &Spot) -> Result<Vec<(Vec<u8>, EntryKind)>, Errno> {
         let fd = self.walk.ground.open(folder.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
-        let mut names = RawDir::new(&fd, &mut self.names);
-        while let Some(entry) = names.next() {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::RegularFile => EntryKind::File,
-                FileType::Directory => EntryKind::Folder,
-                FileType::Symlink => EntryKind::Link,
-                FileType::Unknown => match rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => kind_of(&stat),
-                    Err(_) => continue,
-                },
-                _ => EntryKind::Other,
-            };
-            entries.push((name.to_bytes().to_vec(), kind));
-        }
+        each_entry(&fd, &mut self.names, |name, kind| entries.push((name.to_vec(), kind)))?;
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(entries)
     }
+}
+
+/// Tells the name and kind of everything in an open folder.
+pub(crate) fn each_entry(
+    folder: &OwnedFd,
+    room: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(&[u8], EntryKind),
+) -> Result<(), Errno> {
+    let mut names = RawDir::new(folder, room);
+    while let Some(entry) = names.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Link,
+            FileType::Unknown => match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => kind_of(&stat),
+                Err(_) => continue,
+            },
+            _ => EntryKind::Other,
+        };
+        each(name.to_bytes(), kind);
+    }
+    Ok(())
 }
 
 /// What one thread leaves to others, in portions.

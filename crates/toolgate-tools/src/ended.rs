@@ -9,7 +9,7 @@ use toolgate_contract::{Denial, End, ErrorCode, Hands, Right, SessionProcess, Se
 /// Something that a command wanted and didn't get.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Denied {
-    /// `network_denied` or `sandbox_denied`.
+    /// `network_denied`, `sandbox_denied` or `sensitive_path`.
     code: &'static str,
     /// What would have been needed.
     missing: String,
@@ -18,13 +18,21 @@ pub(crate) struct Denied {
     /// What to ask for in `requested_permissions`, if it is needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     request: Vec<String>,
+    /// By which rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    /// What to do instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<&'static str>,
 }
 
 impl From<&Denial> for Denied {
     fn from(denial: &Denial) -> Self {
-        let request = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
+        let request: Vec<String> = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
+        let rule = denial.rule.as_ref().map(|name| format!("{} ({})", name.rule, name.layer));
+        let next = request.is_empty().then(|| denial.code.next_step());
         let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
-        Self { code: denial.code.as_str(), missing, reason, request }
+        Self { code: denial.code.as_str(), missing, reason, request, rule, next }
     }
 }
 
@@ -40,7 +48,7 @@ pub(crate) struct Ended {
     pub(crate) exit_code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What confinement kept from it, if it failed.
+    /// What confinement kept from it, if it failed or can't have noticed.
     pub(crate) denied: Vec<Denied>,
     pub(crate) duration_ms: u64,
     pub(crate) stopped: Option<Stopped>,
@@ -54,9 +62,9 @@ impl Ended {
         hands.ended(i64::from(exit_code));
         let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
         let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
-        let denials = process.controls().denials(if process.facts().terminal { &stdout } else { &stderr });
-        let denied = denials.iter().filter(|_| exit_code != 0).map(Denied::from).collect();
-        hands.denied(denials);
+        let denials = hands.denials(process, if process.facts().terminal { &stdout } else { &stderr });
+        let is_told = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
+        let denied = denials.iter().filter(is_told).map(Denied::from).collect();
         Ok(Self {
             exit_code,
             stdout,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec, Stopped,
-    Stream, Tool, ToolError,
+    Denial, Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec,
+    Stopped, Stream, Tool, ToolError,
 };
 
 use self::waiting::{Heard, Waiting};
@@ -161,6 +161,9 @@ pub struct Output {
     /// What it changed in the workspace, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Settled>,
+    /// Hidden files that it opened, and saw decoys of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decoys: Vec<String>,
     /// Artifacts that hold all of its output, where that was long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<String>,
@@ -232,7 +235,9 @@ impl Tool for Process {
         hands.redacted(process);
         let (heard, matched) = heard.unzip();
         let changes = hands.settled(process);
-        Ok(Output { heard, matched: matched.flatten(), changes, ..answer(process, from, args.raw)? })
+        let denials = hands.denials(process, "").into_iter().filter(Denial::is_unnoticed);
+        let decoys = denials.map(|denial| denial.reason).collect();
+        Ok(Output { heard, matched: matched.flatten(), changes, decoys, ..answer(process, from, args.raw)? })
     }
 }
 

@@ -119,7 +119,7 @@ pub struct Output {
     /// What it changed in the workspace; of a rehearsal, what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Settled>,
-    /// What confinement kept from it, if it failed: perhaps that is why.
+    /// What confinement kept from it, if it failed: perhaps that is why. Also hidden files that it opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<Denied>,
 }

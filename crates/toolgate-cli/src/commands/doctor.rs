@@ -1,14 +1,18 @@
 //! `toolgate doctor`: does what Toolgate promises hold here, and if not, what to do about it.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_contract::{Guarantee, Holding};
 use toolgate_journal::RunFilter;
 use toolgate_policy::Compiled;
-use toolgate_sandbox::process::{Options, Profile, Sandbox, Tier};
+use toolgate_runtime::PolicyBorder;
+use toolgate_sandbox::process::{Listed, Network, Options, Profile, Sandbox, Tier};
 use toolgate_sandbox::{OpenWay, Roots, try_list};
 
+use super::sandbox::hide;
 use super::{Setting, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
@@ -46,7 +50,7 @@ impl Doctor {
             Ok(compiled) => {
                 checks.push(store(setting, &compiled));
                 checks.extend(policy(setting, &compiled)?);
-                checks.extend(commands(setting, &compiled)?);
+                checks.extend(commands(setting, compiled)?);
             }
             Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
         }
@@ -128,10 +132,18 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
 }
 
 /// How well commands are confined: found out by confining one.
-fn commands(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
-    let profile = profile(&setting.place, &compiled.settings.roots);
-    let enforcement =
-        block_on(async { Sandbox::new(Options { warm: 0, ..Options::default() }).await?.prepare(&profile).await })?;
+fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
+    let mut profile = profile(&setting.place, &compiled.settings.roots);
+    hide(setting, &compiled, &mut profile)?;
+    let border = PolicyBorder::new(Arc::new(compiled.policy), Vec::new());
+    let enforcement = block_on(async {
+        let sandbox = Sandbox::new(Options { warm: 0, ..Options::default() }).await?;
+        // As every command has it, where it can be had.
+        if sandbox.tier() == Tier::Namespaces {
+            profile.network = Network::Listed(Listed(Arc::new(border)));
+        }
+        sandbox.prepare(&profile).await
+    })?;
     let enforcement = match enforcement {
         Ok(enforcement) => enforcement,
         Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
@@ -145,6 +157,8 @@ fn commands(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
             Guarantee::Syscalls => "  system calls",
             Guarantee::Resources => "  resources",
             Guarantee::Environment => "  environment",
+            Guarantee::Secrets => "  secrets",
+            Guarantee::Undo => "  undo",
         };
         checks.push(match report.holding {
             Holding::Held => held(name, report.reason),

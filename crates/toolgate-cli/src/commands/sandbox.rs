@@ -4,11 +4,12 @@ pub(super) mod changes;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use toolgate_contract::{Access, Place, Veil, out_of_bounds};
+use toolgate_contract::{Access, Lookout, Place, Veil};
 use toolgate_policy::{Compiled, Policy, plain_host};
 use toolgate_runtime::PolicyBorder;
 use toolgate_sandbox::process::{
@@ -62,7 +63,8 @@ impl Sandbox {
         let mut profile = profile(&setting.place, &compiled.settings.roots);
         hide(setting, &compiled, &mut profile)?;
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
-        let border = PolicyBorder::new(Arc::new(compiled.policy), cleared.collect());
+        let policy = Arc::new(compiled.policy);
+        let border = PolicyBorder::new(Arc::clone(&policy), cleared.collect());
         let listed = Network::Listed(Listed(Arc::new(border)));
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
@@ -86,7 +88,7 @@ impl Sandbox {
             };
             pass_on(&mut running).await?;
             let ended = running.wait().await?;
-            running.denials().iter().for_each(|denial| anstream::eprintln!("{}", paint(DIM, &denial.reason)));
+            tell_denials(&running, &policy, &place.workspace);
             let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?;
             anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
@@ -115,7 +117,7 @@ fn with_port(text: &str) -> (String, Option<u16>) {
 }
 
 /// Takes from the command what policy takes from every tool.
-fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<()> {
+pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<()> {
     struct ByPolicy<'a>(&'a Policy);
     impl Veil for ByPolicy<'_> {
         fn hides(&self, access: Access, place: &Place) -> bool {
@@ -123,9 +125,9 @@ fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result
         }
     }
     let workspace = &setting.place.workspace;
-    let (hidden, protected) = out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
-    profile.masked.extend(hidden.iter().map(|place| workspace.join(&place.path)));
-    profile.protected.extend(protected.iter().map(|place| workspace.join(&place.path)));
+    let found = Lookout::default().out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
+    profile.secret.extend(found.hidden.iter().map(|place| workspace.join(&place.path)));
+    profile.protected.extend(found.protected.iter().map(|place| workspace.join(&place.path)));
     Ok(())
 }
 
@@ -151,6 +153,18 @@ async fn copy(mut from: impl tokio::io::AsyncRead + Unpin, mut to: impl Write) -
                 to.flush()?;
             }
         }
+    }
+}
+
+/// What was kept from the command, a line each.
+fn tell_denials(running: &Running, policy: &Policy, workspace: &Path) {
+    let opened = running.opened();
+    let decoy = |path: &PathBuf| {
+        let shown = path.strip_prefix(workspace).unwrap_or(path).display().to_string();
+        policy.denial_of(&Place::in_workspace(&shown), &shown)
+    };
+    for denial in running.denials().into_iter().chain(opened.iter().map(decoy)) {
+        anstream::eprintln!("{}", paint(DIM, &denial.reason));
     }
 }
 

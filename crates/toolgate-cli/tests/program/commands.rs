@@ -25,17 +25,59 @@ fn a_command_gives_its_output_its_code_and_what_held() {
 
 #[test]
 fn a_command_changes_the_workspace_and_nothing_that_is_guarded() {
-    let world = World::new().file(".env", "TOKEN=correct-horse").file("toolgate.toml", "# mine\n");
+    let world = World::new().file("toolgate.toml", "# mine\n");
     let reply = shell(&world, "mkdir -p out && echo new > out/a.txt && cat out/a.txt && pwd");
     assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
     assert_eq!(std::fs::read_to_string(world.workspace().join("out/a.txt")).unwrap(), "new\n");
     // Python opens what no table could read out of its code, and the kernel refuses.
-    for (file, mode) in [(".env", "r"), ("toolgate.toml", "a"), ("/etc/hostname", "a"), ("../outside.txt", "w")] {
+    for (file, mode) in [("toolgate.toml", "a"), ("/etc/hostname", "a"), ("../outside.txt", "w")] {
         let reply = shell(&world, &format!("python3 -c \"open('{}' '{}', '{mode}').read()\"", &file[..2], &file[2..]));
         assert_ne!(reply["payload"]["exit_code"], json!(0), "{file}: {reply}");
     }
     assert_eq!(std::fs::read_to_string(world.workspace().join("toolgate.toml")).unwrap(), "# mine\n");
-    assert!(!reply.to_string().contains("correct-horse"));
+}
+
+/// A way to open a file that no table could read out of the command.
+fn unread(file: &str) -> String {
+    format!("python3 -c \"print(open('{}' '{}').read())\"", &file[..2], &file[2..])
+}
+
+#[test]
+fn a_hidden_file_that_a_command_opens_is_a_decoy_and_the_reply_and_the_record_say_so() {
+    let rule = "[[rules]]\ndecision = 'deny'\npath = 'drafts/*.md'\nreason = 'Drafts are private.'\n";
+    let world = World::new().file(".env", "TOKEN=correct-horse").file("drafts/a.md", "correct-horse");
+    world.put(&world.user_config(), rule);
+    for (args, code) in [
+        (json!({ "command": unread(".env") }), 0),
+        (json!({ "command": unread(".env"), "stdin": true }), 0),
+        (json!({ "command": format!("{}; exit 3", unread(".env")) }), 3),
+    ] {
+        let reply = world.call("shell", args);
+        let (payload, said) = (&reply["payload"], reply.to_string());
+        assert_eq!(payload["exit_code"], json!(code), "{reply}");
+        assert!(payload["stdout"].as_str().unwrap().contains("decoy") && !said.contains("correct-horse"), "{reply}");
+        let denied = json!({
+            "code": "sensitive_path",
+            "missing": "read .env",
+            "reason": "`.env` wasn't read, the command saw a decoy of it: Environment files hold passwords and tokens.",
+            "rule": "deny path .env (builtin)",
+            "next": "Work without this file; it is never opened for tools.",
+        });
+        assert_eq!(payload["denied"], json!([denied]), "{reply}");
+        assert_eq!(reply["enforced"]["secrets"], json!("held"), "{reply}");
+        let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
+        assert!(events.contains(r#""denials":[{"code":"sensitive_path""#), "{events}");
+        assert!(!events.contains("tool_call.widened"), "nobody can grant it: {events}");
+    }
+    let reply = shell(&world, &unread("drafts/a.md"));
+    let denied = &reply["payload"]["denied"][0];
+    assert_eq!(
+        (&denied["code"], &denied["rule"]),
+        (&json!("policy_denied"), &json!("deny path drafts/*.md (user)")),
+        "{reply}"
+    );
+    let reply = shell(&world, "ls -la && test -f .env");
+    assert_eq!((&reply["payload"]["exit_code"], &reply["payload"]["denied"]), (&json!(0), &json!(null)), "{reply}");
 }
 
 #[test]
@@ -105,15 +147,15 @@ fn git_works_inside_and_its_hooks_are_safe() {
 #[test]
 fn a_person_can_run_a_command_in_the_same_sandbox() {
     let world = World::new().file(".env", "TOKEN=correct-horse");
-    let said = world.run(&["sandbox", "--verbose", "--", "sh", "-c", "cat .env; echo out; exit 7"]);
+    let said = world.run(&["sandbox", "--verbose", "--", "sh", "-c", ". ./.env; echo out$TOKEN; exit 7"]);
     assert_eq!((said.code, said.out.as_str()), (7, "out\n"), "{said:?}");
-    assert!(said.err.contains("Permission denied") && said.err.contains("confined by"), "{said:?}");
+    assert!(said.err.contains("`.env` wasn't read") && said.err.contains("confined by"), "{said:?}");
 }
 
 #[test]
 fn doctor_tells_how_commands_are_confined() {
-    let said = World::new().run(&["doctor"]);
-    for words in ["confined by", "process tree", "system calls", "network"] {
+    let said = World::new().file(".env", "x").run(&["doctor"]);
+    for words in ["confined by", "process tree", "system calls", "network", "ports 53, 80 and 443", "decoys stand in"] {
         assert!(said.out.contains(words), "{words}: {said:?}");
     }
 }

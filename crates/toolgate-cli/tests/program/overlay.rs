@@ -334,3 +334,16 @@ fn what_is_more_than_the_quota_is_said() {
     let notes = reply["payload"]["changes"]["notes"].to_string();
     assert!(notes.contains("1 of these can't be taken back"), "{reply}");
 }
+
+#[test]
+fn each_reply_says_whether_what_a_command_changes_can_be_taken_back() {
+    let says = |config: &str, args: Value| {
+        let world = World::new();
+        world.put(&world.user_config(), config);
+        world.call("shell", args)["enforced"]["undo"].clone()
+    };
+    assert_eq!(says("", json!({ "command": "true" })), json!("held"));
+    assert_eq!(says("", json!({ "command": "true", "rehearse": true })), json!("held"));
+    assert_eq!(says("", json!({ "command": "true", "stdin": true })), json!("partly"));
+    assert_eq!(says("commands.overlay = 'off'", json!({ "command": "true" })), json!("partly"));
+}

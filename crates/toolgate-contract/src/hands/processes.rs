@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, Attached, Effect, Landing, Order, Place, Script, SessionProcess, Settled, Stream, Streams, ToolError,
-    out_of_bounds,
+    Access, Attached, Denial, Effect, Landing, Order, OutOfBounds, Place, Script, SessionProcess, Settled, Stream,
+    Streams, ToolError,
 };
+
+/// Hidden files that one reply tells of by name.
+const MOST_TOLD: usize = 8;
 
 impl Hands {
     /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
@@ -38,8 +41,9 @@ impl Hands {
     /// A declared command, with all that was decided about it.
     async fn order(&self, command: &str) -> Result<Order, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
-        let (hidden, protected) =
-            self.blocking(|hands| out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref())).await?;
+        let look =
+            |hands: &Self| hands.means.lookout.out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref());
+        let OutOfBounds { hidden, protected } = self.blocking(look).await?;
         Ok(Order {
             command: command.to_owned(),
             program: None,
@@ -121,6 +125,19 @@ impl Hands {
             tally.stored.extend(whole.missing.map(|missing| (field.to_owned(), missing)));
         });
         Ok(whole.text)
+    }
+
+    /// What confinement kept from a process so far, which is noted as the call's. The errors that it wrote tell what it tried to
+    /// do with files.
+    pub fn denials(&self, process: &dyn SessionProcess, errors: &str) -> Vec<Denial> {
+        let controls = process.controls();
+        let (mut denials, opened) = (controls.denials(errors), controls.opened());
+        denials.extend(opened.iter().take(MOST_TOLD).map(|place| self.means.veil.denial(place, &self.shown(place))));
+        if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(MOST_TOLD)) {
+            last.reason.push_str(&format!(" So it was with {more} more."));
+        }
+        self.note(|tally| tally.denials.extend(denials.iter().cloned()));
+        denials
     }
 
     /// What became of an ended process' changes to the workspace.

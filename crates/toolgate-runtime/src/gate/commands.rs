@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use toolgate_contract::{
-    BoxFuture, Controls, Enforced, ErrorCode, Landing, Order, Output, Process, Processes, Settled, ToolError,
+    BoxFuture, Controls, Enforced, ErrorCode, Guarantee, Holding, Landing, Order, Output, Process, Processes, Settled,
+    ToolError,
 };
 
 use super::settler::Settler;
@@ -59,8 +60,13 @@ impl Commands {
         landing: Landing,
         straight: Option<Arc<Straight>>,
     ) -> Box<dyn Process> {
+        let undo = match (landing, &straight) {
+            (Landing::AtItsEnd | Landing::WhenCommitted, _) => Holding::Held,
+            (Landing::AtOnce, Some(_)) => Holding::Partly,
+            (Landing::AtOnce, None) => Holding::NotHeld,
+        };
         let settler = Arc::clone(&self.settler);
-        Box::new(Settling { process, settler, landing, straight, ended: None, settled: None })
+        Box::new(Settling { process, settler, landing, straight, undo, ended: None, settled: None })
     }
 }
 
@@ -76,6 +82,8 @@ struct Settling {
     settler: Arc<Settler>,
     landing: Landing,
     straight: Option<Arc<Straight>>,
+    /// Whether its changes can be taken back.
+    undo: Holding,
     ended: Option<i32>,
     settled: Option<Settled>,
 }
@@ -114,7 +122,9 @@ impl Process for Settling {
     }
 
     fn enforced(&self) -> Enforced {
-        self.process.enforced()
+        let mut enforced = self.process.enforced();
+        enforced.0.insert(Guarantee::Undo, self.undo);
+        enforced
     }
 
     fn settled(&mut self) -> Option<Settled> {

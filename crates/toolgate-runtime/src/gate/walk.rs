@@ -312,6 +312,7 @@ impl<'a> Walk<'a> {
             notes: Arc::new(self.writer()),
             skills: Arc::new(self.librarian()),
             veil: Arc::clone(&gate.veil),
+            lookout: Arc::clone(&gate.lookout),
             processes: Arc::new(self.runner(gate.processes.as_ref().map(commands))),
             web: gate.web.clone(),
             border: self.border(),

@@ -24,6 +24,8 @@ pub(super) struct Cage {
     findings: Option<Findings>,
     /// The sockets of its network that are answered here.
     doors: Vec<OwnedFd>,
+    /// Tells which of its decoys are opened.
+    watch: Option<OwnedFd>,
     status: Option<i32>,
     gone: bool,
 }
@@ -44,8 +46,8 @@ impl Cage {
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
-        let (first_process, findings, doors, status) = (None, None, Vec::new(), None);
-        Ok(Self { tier, memory_limited, socket, first_process, findings, doors, status, gone: false })
+        let (first_process, findings, doors, watch, status) = (None, None, Vec::new(), None, None);
+        Ok(Self { tier, memory_limited, socket, first_process, findings, doors, watch, status, gone: false })
     }
 
     /// Waits until it is confined and could take an order.
@@ -84,8 +86,9 @@ impl Cage {
         match wire::understand(&received.bytes).doing("Understanding a sandbox")? {
             Word::Born => self.first_process = received.descriptors.into_iter().next(),
             Word::Ready(findings) => {
-                self.findings = Some(Findings { memory_limited_together: self.memory_limited, ..findings });
                 self.doors = received.descriptors;
+                self.watch = if findings.watched { self.doors.pop() } else { None };
+                self.findings = Some(Findings { memory_limited_together: self.memory_limited, ..findings });
             }
             Word::Refused(fault) => return Err(SandboxError::Step(fault)),
             Word::Started => return Ok(Some(received.descriptors)),
@@ -117,6 +120,11 @@ impl Cage {
     /// The sockets of its network that are answered here, once.
     pub(super) fn take_doors(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.doors)
+    }
+
+    /// What tells which of its decoys are opened, once.
+    pub(super) fn take_watch(&mut self) -> Option<OwnedFd> {
+        self.watch.take()
     }
 
     /// What was found out about the walls.

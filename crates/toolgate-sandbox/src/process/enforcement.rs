@@ -40,6 +40,8 @@ pub(super) struct Findings {
     pub(super) own_proc: bool,
     /// Whether the number of processes is limited.
     pub(super) processes_limited: bool,
+    /// Whether decoys stand in for secrets, and are watched.
+    pub(super) watched: bool,
     /// Whether the memory of all sandboxes together is limited. The host knows that.
     pub(super) memory_limited_together: bool,
 }
@@ -87,6 +89,7 @@ impl Enforcement {
             report(Guarantee::Environment, Holding::Held, "the environment is the profile's; nothing is inherited"),
         ];
         guarantees.extend(network(plan));
+        guarantees.extend(secrets(plan, findings));
         Self { tier: plan.tier, guarantees }
     }
 }
@@ -167,7 +170,7 @@ fn network(plan: &Plan) -> Option<GuaranteeReport> {
     let reason = match (&plan.network, plan.tier) {
         (Wiring::Shared, _) => return None,
         (Wiring::Listed { .. }, _) => {
-            "a network namespace of its own, where every way out leads through the list of hosts"
+            "a network namespace of its own, where ports 53, 80 and 443 of every address lead through the list of hosts"
         }
         (Wiring::Off, Tier::Namespaces | Tier::Bubblewrap) => {
             "a network namespace of its own, with nothing but a loopback"
@@ -175,4 +178,17 @@ fn network(plan: &Plan) -> Option<GuaranteeReport> {
         (Wiring::Off, Tier::Landlock | Tier::Open) => "no sockets can be made at all",
     };
     Some(report(Guarantee::Network, Holding::Held, reason))
+}
+
+fn secrets(plan: &Plan, findings: &Findings) -> Option<GuaranteeReport> {
+    let (holding, reason) = match (plan.tier, findings.watched) {
+        _ if plan.secret.is_empty() => return None,
+        (Tier::Namespaces, true) => (Holding::Held, "decoys stand in for them, and it is known which are opened"),
+        (Tier::Namespaces, false) => {
+            (Holding::Partly, "they can't be opened, but who tries isn't known, as the kernel gives no more watches")
+        }
+        (Tier::Bubblewrap, _) => (Holding::Partly, "they can't be opened, but who tries isn't known"),
+        (Tier::Landlock | Tier::Open, _) => (Holding::NotHeld, "without mounts they can't be hidden in the workspace"),
+    };
+    Some(report(Guarantee::Secrets, holding, reason))
 }

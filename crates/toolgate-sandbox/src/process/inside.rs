@@ -3,6 +3,7 @@
 
 pub(super) mod bubblewrap;
 mod capabilities;
+mod decoys;
 mod devices;
 mod doors;
 mod files;

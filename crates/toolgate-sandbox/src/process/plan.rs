@@ -35,6 +35,8 @@ pub(super) struct Plan {
     pub(super) protected: Vec<Place>,
     /// What can't be seen.
     pub(super) masked: Vec<Place>,
+    /// Files in whose place a decoy is seen, where that can be had; otherwise they can't be seen either.
+    pub(super) secret: Vec<Place>,
     /// Where the command's changes go, in place of what is writable.
     pub(super) overlays: Vec<Overlay>,
     /// The network.

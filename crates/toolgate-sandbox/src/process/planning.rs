@@ -31,7 +31,10 @@ const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
     let writable = required(profile.writable.iter().chain(&profile.own))?;
     let shown = shown(profile);
-    let (mut covered, mut masked) = hidden_places(profile, &writable, &shown);
+    let (folders, secret): (Vec<Place>, Vec<Place>) =
+        profile.secret.iter().filter_map(|path| find(path)).partition(|place| place.folder);
+    let hidden = profile.masked.iter().filter_map(|path| find(path)).chain(folders);
+    let (mut covered, mut masked) = hidden_places(profile, hidden, &writable, &shown);
     let lies_in_a_root = |cover: &mut Cover| !cover.writable && writable.iter().any(|root| is_within(cover, root));
     let hollow: Vec<Cover> = covered.extract_if(.., lies_in_a_root).collect();
     let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
@@ -50,6 +53,7 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
         pinned: in_order(pinned),
         protected: in_order(protected),
         masked: in_order(masked),
+        secret: in_order(secret),
         overlays,
         network: wiring(&profile.network),
         unix_sockets: profile.unix_sockets,
@@ -71,6 +75,7 @@ pub(super) fn plan_open(profile: &Profile) -> Plan {
         pinned: Vec::new(),
         protected: Vec::new(),
         masked: Vec::new(),
+        secret: Vec::new(),
         overlays: Vec::new(),
         network: Wiring::Shared,
         unix_sockets: profile.unix_sockets,
@@ -98,7 +103,12 @@ fn shown(profile: &Profile) -> Vec<Place> {
 
 /// The folders to cover and the places to mask. A masked folder that holds something granted is covered instead, so that
 /// what was granted can be put back on top.
-fn hidden_places(profile: &Profile, writable: &[Place], shown: &[Place]) -> (Vec<Cover>, Vec<Place>) {
+fn hidden_places(
+    profile: &Profile,
+    hidden: impl Iterator<Item = Place>,
+    writable: &[Place],
+    shown: &[Place],
+) -> (Vec<Cover>, Vec<Place>) {
     let private = PRIVATE_FOLDERS.iter().filter_map(|path| find(Path::new(path)));
     let mut covered: Vec<Cover> = private.map(|place| cover(place, true, true)).collect();
     if let Some(home) = profile.home.as_ref().and_then(|home| find(&home.path)) {
@@ -106,7 +116,7 @@ fn hidden_places(profile: &Profile, writable: &[Place], shown: &[Place]) -> (Vec
         covered.push(cover(home, true, false));
     }
     let mut masked = Vec::new();
-    for place in profile.masked.iter().filter_map(|path| find(path)) {
+    for place in hidden {
         let holds = |path: &CString| is_inside(path, &place.path) && *path != place.path;
         let granted = writable.iter().chain(shown).map(|place| &place.path);
         if covered.iter().any(|cover| cover.path == place.path) {
@@ -227,6 +237,6 @@ fn in_order<T: Ord>(mut places: Vec<T>) -> Vec<T> {
     places
 }
 
-fn path_of(place: &Place) -> PathBuf {
+pub(super) fn path_of(place: &Place) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(place.path.to_bytes()))
 }

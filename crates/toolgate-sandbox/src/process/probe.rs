@@ -56,6 +56,7 @@ fn plain_profile() -> Profile {
         shown: Vec::new(),
         home: None,
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
+        secret: Vec::new(),
         protected: Vec::new(),
         network: Network::Off,
         unix_sockets: UnixSockets::None,

@@ -25,6 +25,9 @@ pub struct Profile {
     pub home: Option<Home>,
     /// Sensitive places, hidden wherever they lie. Those that don't exist are passed over.
     pub masked: Vec<PathBuf>,
+    /// Sensitive files that a program may open without meaning any harm, such as `.env`: it sees a decoy in place of each, and
+    /// it is known which were opened. Where that can't be had they are masked, and so are folders.
+    pub secret: Vec<PathBuf>,
     /// Places inside what is writable that stay as they are, such as `.git/hooks`. Those that don't exist are passed
     /// over: a placeholder would be a change of its own.
     pub protected: Vec<PathBuf>,
@@ -136,6 +139,7 @@ impl Profile {
             shown: Vec::new(),
             home: home.map(|path| Home { path: path.to_owned(), shown }),
             masked: masked.collect(),
+            secret: Vec::new(),
             protected: vec![git.join("hooks"), git.join("config")],
             network: Network::Off,
             unix_sockets: UnixSockets::Private,

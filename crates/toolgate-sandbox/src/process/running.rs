@@ -1,6 +1,8 @@
 //! A command that runs confined: its streams, its end, and the ways to end it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::process::Signal;
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -10,6 +12,7 @@ use toolgate_contract::Denial;
 
 use super::cage::Cage;
 use super::command::TerminalSize;
+use super::decoys::Decoys;
 use super::enforcement::Enforcement;
 use super::error::{Doing, SandboxError};
 use super::kernel::signals;
@@ -32,6 +35,7 @@ pub struct Running {
     pub(super) process: OwnedFd,
     /// Its way out, which ends with it.
     pub(super) relay: Option<Relay>,
+    pub(super) decoys: Arc<Decoys>,
     pub(super) ended: Option<Ended>,
 }
 
@@ -78,6 +82,16 @@ impl Running {
         self.relay.as_ref().map(|relay| relay.notes().clone()).unwrap_or_default()
     }
 
+    /// Hidden files that it opened so far, and saw a decoy of.
+    pub fn opened(&self) -> Vec<PathBuf> {
+        self.decoys.opened()
+    }
+
+    /// The same, for whoever asks when this is gone.
+    pub(crate) fn decoys(&self) -> Arc<Decoys> {
+        Arc::clone(&self.decoys)
+    }
+
     /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.
     pub async fn wait(&mut self) -> Result<Ended, SandboxError> {
         if let Some(ended) = self.ended {
@@ -85,6 +99,7 @@ impl Running {
         }
         let ended = Ended::from_status(self.cage.ended().await?);
         self.ended = Some(ended);
+        self.decoys.close();
         Ok(ended)
     }
 

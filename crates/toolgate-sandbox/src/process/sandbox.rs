@@ -10,6 +10,7 @@ use tokio::net::unix::pipe;
 
 use super::cage::{Cage, PAUSE_BEFORE_THE_NEXT, is_gone};
 use super::command::{Command, Streams};
+use super::decoys::Decoys;
 use super::enforcement::{Enforcement, Findings, Tier};
 use super::error::{Doing, SandboxError};
 use super::limits::most_of_the_memory;
@@ -198,9 +199,10 @@ impl Sandbox {
         let terminal = launched.terminal.map(Terminal::new).transpose()?;
         let enforcement = Enforcement::of(plan, &cage.findings());
         let relay = self.relay(profile, &mut cage)?;
+        let decoys = Arc::new(Decoys::new(cage.take_watch(), &plan.secret));
         let HostStreams { stdin, stdout, stderr } = host;
         let process = launched.process;
-        Ok(Running { stdin, stdout, stderr, terminal, enforcement, cage, process, relay, ended: None })
+        Ok(Running { stdin, stdout, stderr, terminal, enforcement, cage, process, relay, decoys, ended: None })
     }
 
     /// Answers at the sandbox's doors. Whoever knocks before this is done waits for it.

@@ -38,6 +38,8 @@ pub enum Step {
     MountProc,
     /// Sensitive places are covered.
     Mask,
+    /// Decoys stand in for secrets, and are watched.
+    PlaceDecoys,
     /// Protected places are read-only, and their parents can't be moved away.
     Protect,
     /// Changes are kept apart.
@@ -93,6 +95,7 @@ impl Step {
             Self::AttachRoot => "attaching a root",
             Self::MountProc => "mounting /proc",
             Self::Mask => "masking a sensitive place",
+            Self::PlaceDecoys => "placing a decoy",
             Self::Protect => "protecting a place",
             Self::MountOverlay => "mounting the overlay",
             Self::ChangeRoot => "changing the root",
@@ -133,9 +136,11 @@ pub struct Fault {
 impl Fault {
     /// Whether something that was there when the sandbox was planned has gone or changed since. Nothing was run.
     pub(super) fn is_about_what_was_there(&self) -> bool {
-        let places =
-            matches!(self.step, Step::OpenRoot | Step::AttachRoot | Step::Mask | Step::Protect | Step::RestrictFiles);
-        places && [Errno::NOENT, Errno::STALE].map(Errno::raw_os_error).contains(&self.errno)
+        let about_places = matches!(
+            self.step,
+            Step::OpenRoot | Step::AttachRoot | Step::Mask | Step::PlaceDecoys | Step::Protect | Step::RestrictFiles
+        );
+        about_places && [Errno::NOENT, Errno::STALE].map(Errno::raw_os_error).contains(&self.errno)
     }
 }
 

@@ -26,7 +26,8 @@ use super::step::Fault;
 pub(super) enum Word {
     /// The first process exists; its descriptor comes along.
     Born,
-    /// It is confined, and waits for an order; its network's doors come along, if it has any.
+    /// It is confined, and waits for an order; its network's doors and the watch over its decoys come along, if it has
+    /// any.
     Ready(Findings),
     /// It couldn't go on. Nothing was run.
     Refused(Fault),

@@ -1,19 +1,19 @@
 //! A confined command as tools see it: what it writes, and what can be done to it meanwhile.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use toolgate_contract::{
-    Apart, BoxFuture, Controls, Denial, Enforced, ErrorCode, Output, Process, Signal, TerminalSize, ToolError,
+    Apart, BoxFuture, Controls, Denial, Enforced, ErrorCode, Output, Place, Process, Signal, TerminalSize, ToolError,
 };
 
 use crate::apart::Layers;
 use crate::denied_files::denied_files;
 use crate::network::Notes;
-use crate::process::{self, Profile, Running, SandboxError, Signaller, Terminal};
+use crate::process::{self, Decoys, Profile, Running, SandboxError, Signaller, Terminal};
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -31,16 +31,12 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// A command that runs; the profile that holds it and the folder that it was started in, unless nothing holds it; and
-    /// what it changes, where that is kept apart.
-    pub(super) fn new(
-        mut running: Running,
-        held: Option<(Profile, PathBuf)>,
-        layers: Option<Layers>,
-    ) -> Result<Self, SandboxError> {
+    /// A command that runs; what holds it, unless nothing does; and what it changes, where that is kept apart.
+    pub(super) fn new(mut running: Running, held: Option<Held>, layers: Option<Layers>) -> Result<Self, SandboxError> {
         let controls = Reins {
             held,
             notes: running.notes(),
+            decoys: running.decoys(),
             process: running.signaller()?,
             input: Mutex::new(running.stdin.take()),
             terminal: running.terminal.take(),
@@ -104,10 +100,33 @@ impl Process for Started {
     }
 }
 
+/// What a command is held to.
+pub(super) struct Held {
+    pub(super) profile: Profile,
+    /// Where it was started.
+    pub(super) workdir: PathBuf,
+    /// What policy hides from it, and the folders that this is in.
+    pub(super) hidden: Vec<Place>,
+    pub(super) roots: Vec<PathBuf>,
+}
+
+impl Held {
+    /// The hidden place that is really there; by its own name if it has one, since a link may lead there too.
+    fn place(&self, path: &Path) -> Option<Place> {
+        let is = |place: &&Place, found: &dyn Fn(PathBuf) -> Option<PathBuf>| {
+            let named = self.roots.get(place.root).map(|root| root.join(&place.path));
+            named.and_then(found).is_some_and(|found| found == path)
+        };
+        let named = self.hidden.iter().find(|place| is(place, &Some));
+        named.or_else(|| self.hidden.iter().find(|place| is(place, &|path| path.canonicalize().ok()))).cloned()
+    }
+}
+
 /// The host's hold on a command.
 struct Reins {
-    held: Option<(Profile, PathBuf)>,
+    held: Option<Held>,
     notes: Notes,
+    decoys: Arc<Decoys>,
     process: Signaller,
     input: Mutex<Option<pipe::Sender>>,
     terminal: Option<Terminal>,
@@ -162,9 +181,14 @@ impl Controls for Reins {
 
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = self.notes.all();
-        let files = self.held.as_ref().map(|(profile, workdir)| denied_files(errors, profile, workdir));
+        let files = self.held.as_ref().map(|held| denied_files(errors, &held.profile, &held.workdir));
         denials.extend(files.into_iter().flatten());
         denials
+    }
+
+    fn opened(&self) -> Vec<Place> {
+        let opened = self.decoys.opened();
+        opened.iter().filter_map(|path| self.held.as_ref()?.place(path)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Attacks by a process that runs confined.
 
 mod calls;
+mod decoys;
 mod environment;
 mod files;
 mod git;

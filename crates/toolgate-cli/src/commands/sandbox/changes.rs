@@ -47,7 +47,8 @@ pub(in crate::commands) fn print(
         anstream::eprintln!("{}", json!({ "rehearsal": handle, "paths": paths, "diff": diff }));
         return Ok(());
     }
-    anstream::eprintln!("{}", paint(BOLD, format!("It would change {} paths; nothing has changed.", changes.len())));
+    let paths = if changes.len() == 1 { "path" } else { "paths" };
+    anstream::eprintln!("{}", paint(BOLD, format!("It would change {} {paths}; nothing has changed.", changes.len())));
     let mut room = if shown == Shown::Whole { usize::MAX } else { MOST_LINES };
     for (number, change) in changes.iter().enumerate() {
         if room == 0 {

@@ -207,3 +207,25 @@ fn a_hundred_clients_with_a_hundred_calls_each() {
         assert_eq!(server.world.read(&format!("out/{number}.txt")), "90\n");
     }
 }
+
+#[test]
+fn what_a_command_of_an_mcp_client_writes_is_heard_over_http() {
+    let server = Server::start();
+    let mut client = server.owner();
+    let stay = begin_on(&mut client);
+    stay.call(&mut client, "list", json!({}));
+    let runs = client.get("/v1/runs").json();
+    let run = runs["runs"].as_array().unwrap().iter().find(|run| run["front_end"] == "mcp").unwrap()["id"].clone();
+    let mut listener = server.owner();
+    let path = format!("/v1/runs/{}/events", run.as_str().unwrap());
+    listener.send("GET", &path, &[("Accept", "text/event-stream")], None);
+    assert_eq!(listener.receive_head().unwrap().status, 200);
+    let params = json!({ "name": "shell", "arguments": { "command": "echo half way there; sleep 61.9183" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params });
+    client.send("POST", "/mcp", &stay.headers(), Some(&call));
+    let mut seen = String::new();
+    while !seen.contains("half way there\\n") {
+        seen += &String::from_utf8(listener.chunk().expect("the stream goes on")).unwrap();
+    }
+    assert!(seen.contains("event: process.output\ndata: "), "{seen}");
+}

@@ -52,7 +52,10 @@ impl Walk<'_> {
             }
             Err(_) => Vec::new(),
         };
-        let is_new = |effect: &Effect| self.is_started && !self.granted().iter().any(|known| known.effect == *effect);
+        // What no call can ask for, such as a hidden file, must not keep it from what it can.
+        let can_be_asked = |effect: &Effect| self.is_started && Right::of(effect).is_some();
+        let is_new =
+            |effect: &Effect| can_be_asked(effect) && !self.granted().iter().any(|known| known.effect == *effect);
         let mut missing: Vec<Effect> = Vec::new();
         for effect in found.into_iter().filter(is_new) {
             if !missing.contains(&effect) {

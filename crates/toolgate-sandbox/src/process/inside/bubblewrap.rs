@@ -80,7 +80,8 @@ fn arguments(plan: &Plan, program: &CStr) -> Vec<CString> {
     plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
     // Something may have gone meanwhile, and what isn't there can't be covered.
-    plan.masked.iter().filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
+    let masked = plan.masked.iter().chain(&plan.secret);
+    masked.filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
     let inner = c_string(format!("/run/{INNER_NAME}"));
     line.pair("--ro-bind", program, &inner);
     line.words("--chdir / --");

@@ -13,10 +13,11 @@ use super::super::plan::{Order, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
 use super::identity::Identity;
+use super::mounts::View;
 use super::zygote::{INNER_PLAN, INNER_SOCKET};
 use super::{capabilities, doors, files, filter, identity, limits, mounts, order, tree};
 
-/// What was found out, and the doors of the network.
+/// What was found out; and the doors of the network, with the watch over decoys last if there is one.
 type Confined = (Findings, Vec<OwnedFd>);
 
 /// Runs one command in a sandbox built by `plan`. The number is what this process ends with.
@@ -43,8 +44,8 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Confined, 
     if plan.network != Wiring::Shared {
         loopback::raise().during(Step::RaiseLoopback)?;
     }
-    let doors = doors::open(plan)?;
-    let own_proc = mounts::build(plan)?;
+    let mut handed = doors::open(plan)?;
+    let View { own_proc, watch } = mounts::build(plan)?;
     let processes_limited = limits::limit_processes(plan, own_proc)?;
     mounts::seal(plan, own_proc)?;
     limits::limit_resources(&plan.limits, plan.tier)?;
@@ -55,7 +56,9 @@ fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Confined, 
     no_new_privileges()?;
     let landlock = files::restrict(plan)?;
     filter::install(plan)?;
-    Ok((Findings { landlock, own_proc, processes_limited, ..Findings::default() }, doors))
+    let watched = watch.is_some();
+    handed.extend(watch);
+    Ok((Findings { landlock, own_proc, processes_limited, watched, ..Findings::default() }, handed))
 }
 
 /// The namespaces and mounts are there already; what is left needs no capability.
@@ -114,11 +117,11 @@ fn no_new_privileges() -> Result<(), Fault> {
 }
 
 /// Waits for an order, carries it out, and tells how it ended.
-fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, (findings, doors): Confined) -> Result<i32, Fault> {
+fn serve(one: &OneThread, plan: &Plan, socket: &OwnedFd, (findings, handed): Confined) -> Result<i32, Fault> {
     // If the host is gone, so is the reason to be here; the next line finds out.
-    let _ = wire::say(socket.as_fd(), &Word::Ready(findings), &wire::borrow(&doors));
-    // From here on they are the host's alone: nobody inside can answer at them.
-    drop(doors);
+    let _ = wire::say(socket.as_fd(), &Word::Ready(findings), &wire::borrow(&handed));
+    // From here on they are the host's alone: nobody inside can answer at the doors.
+    drop(handed);
     let Some(received) = wire::receive(socket.as_fd()).during(Step::ReadOrder)? else { return Ok(0) };
     let mut handed = received.descriptors.into_iter();
     let order: Order = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(Step::ReadOrder)?;

@@ -15,7 +15,7 @@ use rustix::mount::{
 use super::super::kernel::mount_attributes::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
 use super::super::plan::{Cover, Place, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
-use super::{devices, overlay};
+use super::{decoys, devices, overlay};
 use crate::network::NAMESERVER;
 
 /// Where covers of sensitive places come from: an empty file and an empty folder that nobody may open.
@@ -24,8 +24,16 @@ const MASKS: [&CStr; 2] = [c"/dev/.masked-file", c"/dev/.masked-folder"];
 /// Where the list of nameservers comes from.
 const NAMESERVERS: &CStr = c"/dev/.nameservers";
 
-/// Builds the whole view. Says whether `/proc` is the sandbox's own.
-pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
+/// What the view has that not every machine gives.
+pub(super) struct View {
+    /// Whether `/proc` is the sandbox's own.
+    pub(super) own_proc: bool,
+    /// Tells which decoys are opened; none if there are none.
+    pub(super) watch: Option<OwnedFd>,
+}
+
+/// Builds the whole view.
+pub(super) fn build(plan: &Plan) -> Result<View, Fault> {
     let root = open_no_links(c"/").during(Step::DetachMounts)?;
     mount_attributes::make_private(root.as_fd()).during(Step::DetachMounts)?;
     // Copies are taken while everything is still to be seen and can still be written.
@@ -59,7 +67,11 @@ pub(super) fn build(plan: &Plan) -> Result<bool, Fault> {
     name_nameserver(plan)?;
     protect(plan)?;
     mask(&plan.masked)?;
-    Ok(proc.is_some())
+    let watch = decoys::place(&plan.secret)?;
+    if watch.is_none() {
+        mask(&plan.secret)?;
+    }
+    Ok(View { own_proc: proc.is_some(), watch })
 }
 
 /// Puts a list of nameservers of our own over the machine's. Without one, programs ask their own loopback, and where that

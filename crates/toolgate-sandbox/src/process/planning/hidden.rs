@@ -10,7 +10,7 @@ pub(super) fn without_mounts(mut plan: Plan) -> Plan {
     let as_path = |path: &std::ffi::CString| PathBuf::from(path.to_string_lossy().into_owned());
     let covers = plan.covered.iter().chain(&plan.hollow);
     let mut hidden: Vec<PathBuf> = covers.map(|cover| as_path(&cover.path)).collect();
-    hidden.extend(plan.masked.iter().map(path_of));
+    hidden.extend(plan.masked.iter().chain(&plan.secret).map(path_of));
     hidden.push("/dev".into());
     let starts = match &plan.only {
         None => vec![PathBuf::from("/")],

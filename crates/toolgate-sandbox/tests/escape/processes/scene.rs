@@ -66,6 +66,11 @@ fn run_again_as_ordinary_user(module: &str, name: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user:\n{text}");
 }
 
+/// Whether no other test runs in this process.
+pub(crate) fn is_alone() -> bool {
+    std::env::var_os("NEXTEST").is_some() || std::env::var_os(SECOND_RUN).is_some()
+}
+
 pub(crate) fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
@@ -131,7 +136,7 @@ impl Scene {
         let home = self.path("home");
         let mut profile = Profile::for_workspace(&self.workspace(), None);
         profile.home = Some(Home { path: home.clone(), shown: vec![".gitconfig".into()] });
-        profile.masked.push(self.workspace().join(".env"));
+        profile.secret.push(self.workspace().join(".env"));
         profile.limits = Limits { processes: Some(301), ..Limits::default() };
         profile.with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
     }

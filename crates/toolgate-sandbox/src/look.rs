@@ -1,0 +1,66 @@
+//! Looking into a folder, unless it is known to hold the same names as before.
+
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+use toolgate_contract::{EntryKind, Looked, Mark};
+
+use crate::beneath::{self, OpenWay};
+use crate::walk::{NAMES, each_entry};
+
+/// File systems that give a folder the time of this machine's clock whenever something is added, removed or renamed in it:
+/// ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS and bcachefs. Others may be written to from elsewhere.
+const KEEPS_TIME: [u32; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0x2fc1_2fc1, 0xca45_1a4e];
+
+/// A folder that was changed less than this many seconds ago has no mark: another change could have the same time. No file
+/// system that keeps time counts in larger steps.
+const SETTLED_AFTER: i64 = 3;
+
+/// Tells the name and kind of everything in the folder at `path`, unless it still has this mark.
+pub(crate) fn look(
+    way: OpenWay,
+    root: BorrowedFd<'_>,
+    path: &[u8],
+    known: Option<&Mark>,
+    each: &mut dyn FnMut(&OsStr, EntryKind),
+) -> Result<Looked, Errno> {
+    if known.is_some() && known == marked(root, path).as_ref() {
+        return Ok(Looked::AsBefore);
+    }
+    let folder = match beneath::open(way, root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
+        // Gone or swapped since its parent was looked into; or what no command of this user can look into either.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if !path.is_empty() => {
+            return Ok(Looked::Nothing);
+        }
+        other => other?,
+    };
+    // Before it is read: what is changed from here on gives it a later time than its mark.
+    let now = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
+    let mark = mark(&rustix::fs::fstat(&folder)?);
+    let is_reliable = mark.changed.0 < now - SETTLED_AFTER && keeps_time(&folder);
+    let mut room = vec![MaybeUninit::uninit(); NAMES];
+    each_entry(&folder, &mut room, |name, kind| each(OsStr::from_bytes(name), kind))?;
+    Ok(Looked::Anew(is_reliable.then_some(mark)))
+}
+
+/// The mark of the folder at a path. A link on the way, put there this very moment, could only lead to one with another mark.
+fn marked(root: BorrowedFd<'_>, path: &[u8]) -> Option<Mark> {
+    let path = if path.is_empty() { b"." } else { path };
+    let found = rustix::fs::statat(root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    FileType::from_raw_mode(found.st_mode).is_dir().then(|| mark(&found))
+}
+
+fn mark(found: &Stat) -> Mark {
+    let changed = (found.st_ctime, found.st_ctime_nsec as i64);
+    Mark { device: found.st_dev, inode: found.st_ino, changed }
+}
+
+fn keeps_time(folder: &OwnedFd) -> bool {
+    rustix::fs::fstatfs(folder).is_ok_and(|system| KEEPS_TIME.contains(&(system.f_type as u32)))
+}
