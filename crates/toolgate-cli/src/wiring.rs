@@ -144,7 +144,7 @@ impl Desk {
     pub(crate) fn open_with(place: &Place, tools: Vec<Arc<dyn AnyTool>>, more: Vec<(String, String)>) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
-            anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
+            warn(warning);
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let facts = RunFacts {
@@ -174,7 +174,7 @@ impl Desk {
         let redactor = Redactor::new(secrets);
         let fetched = toolgate_web::Limits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
-            .with_changes(place.state()?, contents)
+            .with_changes(place.state()?, contents, place.seal_key())
             .with_differ(differ)
             .with_rehearsals(Arc::new(kept))?
             .with_notes(place.state()?, options.clone())
@@ -183,7 +183,7 @@ impl Desk {
             .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
             .with_web(Arc::new(WebClient::new(fetched)?))
             .with_replay(place.replay());
-        gate.mend(&options)?;
+        gate.mend(&options)?.iter().for_each(|warning| warn(warning));
         let (passing, doors) = (Passing::default(), place.sources.doors());
         Ok(Self { gate: Arc::new(gate), clock, facts, state, stores, options, approvals, passing, doors })
     }
@@ -212,9 +212,7 @@ impl Desk {
             // Without a key nobody can tell our grants from those that came with a repository: none count.
             None => (Vec::new(), vec!["There is no seal's key, so earlier approvals don't count.".to_owned()]),
         };
-        for warning in warnings {
-            anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&warning));
-        }
+        warnings.iter().for_each(|warning| warn(warning));
         let artifacts = Arc::clone(&run.artifacts);
         let mut session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
         session.desk.clone_from(&self.approvals);
@@ -345,6 +343,10 @@ pub(crate) fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
         roots.add(std::path::Path::new(&root.path), access)?;
     }
     Ok(roots)
+}
+
+fn warn(warning: &str) {
+    anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
 }
 
 fn durability(settings: &Settings) -> toolgate_journal::Durability {

@@ -1,6 +1,7 @@
 //! Changes that a command made on a layer of its own. The workspace doesn't have them yet: they are looked at, judged and
 //! recorded first, like any other change, and then put in place, or let go.
 
+use std::fs::File;
 use std::os::fd::BorrowedFd;
 
 use schemars::JsonSchema;
@@ -35,8 +36,13 @@ pub trait Rehearsals: Send + Sync {
 
 /// Where the new side of changes comes from.
 pub trait Source: Send + Sync {
-    /// Puts a change's new file or link under a name in a folder, in one step, in the place of what is there. What has to
-    /// be written out first gets the temporary name meanwhile.
+    /// Writes a change's new file or link out under a temporary name, where it has to be written out first. Returns the file
+    /// that has to reach the disk before it is put in place.
+    fn write_out(&self, _change: &Change, _folder: BorrowedFd<'_>, _temporary: &str) -> std::io::Result<Option<File>> {
+        Ok(None)
+    }
+    /// Puts a change's new file or link under a name in a folder, in one step, in the place of what is there. What was
+    /// written out has the temporary name until then.
     fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()>;
     /// The last touch for a folder that was made, when everything in it is in place.
     fn finish(&self, _change: &Change, _folder: BorrowedFd<'_>, _name: &str) {}

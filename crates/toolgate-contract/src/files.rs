@@ -37,6 +37,9 @@ pub trait Files: Send + Sync {
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError>;
     /// What is at a place, its bytes hashed unless that isn't wanted; none when nothing is.
     fn node(&self, place: &Place, hashed: bool) -> Result<Option<Node>, ToolError>;
+    /// Whether somebody has it open for writing, and so could change it through memory without giving it another time of
+    /// change. Also where that can't be known.
+    fn has_writers(&self, opened: &Opened) -> bool;
     /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
     /// what it has kept.
     fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
@@ -79,10 +82,14 @@ pub struct Node {
     pub state: FileState,
     /// When it was last changed in any way, by the file system's clock.
     pub changed: Timestamp,
+    /// When its content was last changed; anybody can set this.
+    pub modified: Timestamp,
     /// How many names it has.
     pub links: u64,
     /// Which file it is, for files.
     pub number: u64,
+    /// The file system that it lies on.
+    pub device: u64,
     /// The file itself, open for reading, where it was hashed.
     pub file: Option<File>,
 }

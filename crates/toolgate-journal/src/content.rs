@@ -101,8 +101,8 @@ impl Contents {
         draft.place(&self.folder, hash, self.durability)
     }
 
-    /// Writes the content of a state out under a name in another folder, with its permissions, and brings it to the disk.
-    fn write_out(&self, state: &FileState, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+    /// Writes the content of a state out under a name in another folder, for its owner alone as yet.
+    fn write_file(&self, state: &FileState, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<File> {
         let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer kept");
         let mut stored = self.folder.existing(&state.sha256).ok().flatten().ok_or_else(gone)?;
         if sha256_of(&stored)?.0 != state.sha256 {
@@ -112,8 +112,7 @@ impl Contents {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         std::io::copy(&mut stored, &mut file)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(state.permissions()))?;
-        file.sync_all()
+        Ok(file)
     }
 
     fn count(&self, added: u64) -> Result<(), JournalError> {
@@ -156,28 +155,25 @@ impl Contents {
 }
 
 impl Source for Contents {
+    fn write_out(&self, change: &Change, folder: BorrowedFd<'_>, temporary: &str) -> std::io::Result<Option<File>> {
+        let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
+        if !state.is_link() {
+            return self.write_file(state, folder, temporary).map(Some);
+        }
+        let target = self.get(&state.sha256).map_err(std::io::Error::other)?.ok_or(ErrorKind::NotFound)?;
+        rustix::fs::symlinkat(&*target, folder, temporary)?;
+        Ok(None)
+    }
+
     fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
         let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
-        let written = match state.is_link() {
-            false => self.write_out(state, folder, temporary),
-            true => match self.get(&state.sha256).map_err(std::io::Error::other)? {
-                Some(target) => Ok(rustix::fs::symlinkat(&*target, folder, temporary)?),
-                None => Err(ErrorKind::NotFound.into()),
-            },
-        };
-        let placed = written.and_then(|()| {
-            like_the_one_before(folder, name, temporary);
-            // Who gives a file away takes its special bits from it.
-            if !state.is_link() {
-                let permissions = Mode::from_raw_mode(state.permissions());
-                rustix::fs::chmodat(folder, temporary, permissions, AtFlags::empty())?;
-            }
-            Ok(rustix::fs::renameat(folder, temporary, folder, name)?)
-        });
-        if placed.is_err() {
-            let _ = rustix::fs::unlinkat(folder, temporary, AtFlags::empty());
+        like_the_one_before(folder, name, temporary);
+        // Who gives a file away takes its special bits from it.
+        if !state.is_link() {
+            let permissions = Mode::from_raw_mode(state.permissions());
+            rustix::fs::chmodat(folder, temporary, permissions, AtFlags::empty())?;
         }
-        placed
+        Ok(rustix::fs::renameat(folder, temporary, folder, name)?)
     }
 }
 

@@ -59,7 +59,7 @@ pub use postgres::PostgresStore;
 pub use quarantine::{Held, Quarantine, Room};
 pub use reading::{Events, Recorded, list_runs, read_events};
 pub use seal::{SealKey, seal_key};
-pub use snapshot::{Scope, Snapshot, Snapshots};
+pub use snapshot::{Abandoned, Scope, Snapshot, Snapshots};
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;
 pub use state::{Run, RunOptions, State};

@@ -160,9 +160,9 @@ impl State {
         Ok(Quarantine::new(self.folder.make("quarantine")?))
     }
 
-    /// What the workspace was when commands began that work straight on it.
-    pub fn snapshots(&self) -> Result<Snapshots, JournalError> {
-        Ok(Snapshots::new(self.folder.make("snapshots")?))
+    /// What the workspace was when commands began that work straight on it; the key shows which were taken here.
+    pub fn snapshots(&self, key: Option<SealKey>) -> Result<Snapshots, JournalError> {
+        Ok(Snapshots::new(self.folder.make("snapshots")?, key))
     }
 
     /// Where commands' changes are kept apart while they run.

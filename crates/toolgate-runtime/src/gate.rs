@@ -19,7 +19,7 @@ use toolgate_contract::{
     Access, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, Located, Lookout, Place,
     Processes, Rehearsals, Reply, ToolError, Veil, Verdict, Web,
 };
-use toolgate_journal::{Contents, RunOptions, State};
+use toolgate_journal::{Contents, RunOptions, SealKey, State};
 use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
 
 pub use self::border::PolicyBorder;
@@ -120,10 +120,11 @@ impl Gate {
         self
     }
 
-    /// Lets tools change files: each change goes through this workspace's record, so that it can be taken back.
+    /// Lets tools change files: each change goes through this workspace's record, so that it can be taken back. The key seals
+    /// what commands begin with that work straight on the workspace.
     #[must_use]
-    pub fn with_changes(mut self, state: State, contents: Arc<Contents>) -> Self {
-        self.workshop = Some(Arc::new(Workshop::new(state, contents)));
+    pub fn with_changes(mut self, state: State, contents: Arc<Contents>, key: Option<SealKey>) -> Self {
+        self.workshop = Some(Arc::new(Workshop::new(state, contents, key)));
         self
     }
 
@@ -175,11 +176,11 @@ impl Gate {
     }
 
     /// Puts back what a process that was killed left half changed, and on record what commands changed that died with it. A
-    /// front end calls this once, before its first call.
-    pub fn mend(&self, options: &RunOptions) -> Result<(), ToolError> {
+    /// front end calls this once, before its first call, and shows the warnings.
+    pub fn mend(&self, options: &RunOptions) -> Result<Vec<String>, ToolError> {
         match &self.workshop {
             Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref(), options),
-            None => Ok(()),
+            None => Ok(Vec::new()),
         }
     }
 

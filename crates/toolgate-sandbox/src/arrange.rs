@@ -1,6 +1,6 @@
 //! Putting many files, links, folders and pipes in place, one after the other. First goes what has to make room, deepest
-//! first; then comes what is new, outermost first; folders get their permissions last, so that one which nobody may write
-//! to can still be filled. Everything starts at a root's descriptor and follows no link.
+//! first; then what is new is written out, outermost first, and takes its place when all of it is on the disk; folders get
+//! their permissions last, so that one which nobody may write to can still be filled. Everything starts at a root's descriptor and follows no link.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -10,6 +10,7 @@ use toolgate_contract::{Change, FileState, PIPE_MODE, Place, Source};
 
 use crate::apply::{Failure, new_name};
 use crate::beneath::{self, OpenWay};
+use crate::flush::Flush;
 
 /// Puts the new side of every change in place. `roots` gives each change's root.
 pub(crate) fn arrange(
@@ -19,13 +20,19 @@ pub(crate) fn arrange(
     source: &dyn Source,
     id: &str,
 ) -> Result<(), Failure> {
-    let mut arranger = Arranger { way, roots, changes, source, id, parent: None, loosened: Vec::new() };
+    let flush =
+        Flush::of(changes.iter().filter(|change| change.after.as_ref().is_some_and(FileState::is_file)).count());
+    let mut arranger = Arranger { way, roots, changes, source, id, flush, parent: None, loosened: Vec::new() };
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by(|one, other| changes[*one].place.cmp(&changes[*other].place));
     let failed = |index| move |error| Failure { index, error };
     for &index in order.iter().rev().filter(|index| makes_room(&changes[**index])) {
         arranger.remove(index).map_err(failed(index))?;
     }
+    for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
+        arranger.write_out(index).map_err(failed(index))?;
+    }
+    arranger.flush.finish().map_err(failed(0))?;
     for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
         arranger.place(index).map_err(failed(index))?;
     }
@@ -42,12 +49,18 @@ fn makes_room(change: &Change) -> bool {
     change.before.is_some() && (change.after.is_none() || is_folder(&change.before) != is_folder(&change.after))
 }
 
+/// Whether only its permissions change.
+fn has_same_content(change: &Change) -> bool {
+    change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(before, after)| before.is(after))
+}
+
 struct Arranger<'a> {
     way: OpenWay,
     roots: &'a [BorrowedFd<'a>],
     changes: &'a [Change],
     source: &'a dyn Source,
     id: &'a str,
+    flush: Flush,
     /// The folder that was used last: its neighbours come next.
     parent: Option<(Place, OwnedFd)>,
     /// Folders that had to be opened for writing meanwhile, and the permissions they had.
@@ -66,16 +79,31 @@ impl Arranger<'_> {
         }
     }
 
+    /// Makes what takes nobody's place: folders, and files beside where they belong.
+    fn write_out(&mut self, index: usize) -> Result<(), Errno> {
+        let change = &self.changes[index];
+        let Some(after) = &change.after else { return Ok(()) };
+        let (source, temporary, mut written) = (self.source, new_name(self.id, index), None);
+        self.in_parent(index, |parent, name| match () {
+            () if has_same_content(change) && !after.is_link() => Ok(()),
+            // Nobody else may see what is in it before it has its own permissions.
+            () if after.is_folder() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
+            () if after.kind() == PIPE_MODE => Ok(()),
+            () => {
+                written = source.write_out(change, parent, &temporary).map_err(|error| errno(&error))?;
+                Ok(())
+            }
+        })?;
+        written.map_or(Ok(()), |file| self.flush.add(file))
+    }
+
     fn place(&mut self, index: usize) -> Result<(), Errno> {
         let change = &self.changes[index];
         let Some(after) = &change.after else { return Ok(()) };
-        let has_same_content = change.before.as_ref().is_some_and(|before| before.is(after));
         let (source, temporary) = (self.source, new_name(self.id, index));
         self.in_parent(index, |parent, name| match () {
-            () if after.is_folder() && has_same_content => Ok(()),
-            // Nobody else may see what is in it before it has its own permissions.
-            () if after.is_folder() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
-            () if has_same_content && !after.is_link() => set_mode(parent, name, after.permissions()),
+            () if after.is_folder() => Ok(()),
+            () if has_same_content(change) && !after.is_link() => set_mode(parent, name, after.permissions()),
             () if after.kind() == PIPE_MODE => make_pipe(parent, name, &temporary, after.permissions()),
             () => source.put(change, parent, name, &temporary).map_err(|error| errno(&error)),
         })

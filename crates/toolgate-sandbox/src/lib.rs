@@ -12,6 +12,7 @@ mod beneath;
 mod copy;
 mod denied_files;
 mod draft;
+mod flush;
 mod heaps;
 mod locate;
 mod look;

@@ -26,8 +26,10 @@ pub(crate) fn look(folder: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<O
     Ok(Some(Node {
         state: FileState { sha256, bytes: size_of(&found), mode: mode_of(&found) },
         changed: changed(&found),
+        modified: Timestamp::new(found.st_mtime, found.st_mtime_nsec as i32).unwrap_or(Timestamp::MAX),
         links: found.st_nlink as u64,
         number: found.st_ino,
+        device: found.st_dev,
         file,
     }))
 }

@@ -37,7 +37,7 @@ mod decoys;
 mod enforcement;
 mod error;
 mod inside;
-mod kernel;
+pub(crate) mod kernel;
 mod limits;
 mod pen;
 mod plan;

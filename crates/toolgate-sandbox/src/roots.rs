@@ -235,6 +235,10 @@ impl Files for Roots {
         }
     }
 
+    fn has_writers(&self, opened: &Opened) -> bool {
+        crate::process::kernel::lease::has_writers(&opened.file)
+    }
+
     fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError> {
         let folder = |change: &Change| self.root(&change.place).map(|root| root.folder.as_fd());
         let folders = changes.iter().map(folder).collect::<Result<Vec<_>, _>>()?;

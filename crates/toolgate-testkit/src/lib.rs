@@ -13,5 +13,6 @@ pub use approver::{FirstChoice, Never, ScriptedApprover};
 pub use clock::FrozenClock;
 pub use measure::{median, resident};
 pub use recorder::FailingRecorder;
+pub use toolgate_sandbox::process::Tier;
 pub use tools::{Big, Fails, Liar, Panics, Runs, Secrets, Sleeps, Undeclared, Writes};
 pub use world::{Watched, World};

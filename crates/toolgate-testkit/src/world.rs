@@ -12,7 +12,7 @@ use toolgate_journal::{Durability, Run, RunOptions, State, read_events};
 use toolgate_policy::{Config, LayerInput, compile};
 use toolgate_runtime::redact::Redactor;
 use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, SkillShelf, Undo};
-use toolgate_sandbox::process::{Options, Profile, zygote_before_main};
+use toolgate_sandbox::process::{Options, Profile, Tier, zygote_before_main};
 use toolgate_sandbox::{Confined, Roots};
 
 use crate::FrozenClock;
@@ -55,7 +55,7 @@ impl World {
             Redactor::new([secret]),
             Arc::clone(&clock) as Arc<dyn Clock>,
         )
-        .with_changes(open_state(folder.path()), contents)
+        .with_changes(open_state(folder.path()), contents, None)
         .with_notes(open_state(folder.path()), RunOptions::default())
         .with_skills(vec![
             shelf(Shelf::Project, ".agents/skills", &files, folder.path()),
@@ -76,11 +76,21 @@ impl World {
 
     /// The same world, with a sandbox that holds what has to be confined.
     #[must_use]
-    pub fn confined(mut self) -> Self {
+    pub fn confined(self) -> Self {
+        self.confined_with(Options::default())
+    }
+
+    /// The same, held by these means and no stronger ones.
+    #[must_use]
+    pub fn confined_by(self, tier: Tier) -> Self {
+        self.confined_with(Options { tier: Some(tier), ..Options::default() })
+    }
+
+    fn confined_with(mut self, options: Options) -> Self {
         zygote_before_main();
         let profile = Profile::for_workspace(self.folder.path(), None);
-        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], Options::default())
-            .with_layers(self.state.layers_dir());
+        let confined =
+            Confined::new(profile, vec![self.folder.path().to_owned()], options).with_layers(self.state.layers_dir());
         let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
         self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self

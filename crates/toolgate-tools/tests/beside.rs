@@ -3,9 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
 
 use serde_json::{Value, json};
-use toolgate_contract::Happening;
+use toolgate_contract::{ErrorCode, Happening};
 use toolgate_runtime::Session;
-use toolgate_testkit::World;
+use toolgate_testkit::{Tier, World};
 
 fn world() -> World {
     let rules = "preset = 'full'";
@@ -94,5 +94,49 @@ async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
             assert_eq!((read(&world, "a.txt").as_deref(), world.path().join("new").exists()), (Some("one\n"), false));
         }
         assert_eq!(left_behind(&world), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_keeps_changes_apart_they_are_undone_all_the_same() {
+    if !std::path::Path::new("/usr/bin/bwrap").exists() {
+        eprintln!("bwrap isn't tried, since it isn't installed");
+        return;
+    }
+    let world = World::new(toolgate_tools::all(), "preset = 'full'").confined_by(Tier::Bubblewrap);
+    world.file("a.txt", "one\n").file("gone/deep.txt", "x").file("same.txt", "old");
+    let session = world.session();
+    let command = "echo two > a.txt; rm -r gone; printf new > same.txt; mkdir made; ln -s ../a.txt made/link";
+    for more in [json!({}), json!({ "stdin": true }), json!({ "tty": true }), json!({ "background": true })] {
+        let mut args = json!({ "command": command });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (id, mut answer) = call(&world, &session, "shell", args).await;
+        while answer["running"] == json!(true) {
+            let wait = json!({ "action": "wait", "process": answer["process"], "timeout_ms": 300_000 });
+            answer = call(&world, &session, "process", wait).await.1;
+        }
+        let notes = answer["changes"]["notes"].to_string();
+        assert!(notes.contains("straight on the workspace"), "{more}: {answer}");
+        assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "gone/deep.txt")), (Some("two\n"), None));
+        let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
+        assert_eq!(undone["refused"], json!([]), "{more}: {undone}");
+        let texts = ["a.txt", "gone/deep.txt", "same.txt"].map(|path| read(&world, path).unwrap());
+        assert_eq!((texts, world.path().join("made").exists()), (["one\n", "x", "old"].map(Into::into), false));
+    }
+    session.end().await;
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_commands_cant_be_held_none_begins_and_no_snapshot_stays() {
+    let world = World::new(toolgate_tools::all(), "preset = 'full'").confined_by(Tier::Landlock);
+    world.file("a.txt", "one\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "stdin": true }), json!({ "background": true })] {
+        let mut args = json!({ "command": "echo two > a.txt" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = world.perform_in(&session, "shell", args).await;
+        assert_eq!(reply.error.unwrap().code, ErrorCode::SandboxUnavailable, "{more}");
+        assert_eq!((read(&world, "a.txt").as_deref(), left_behind(&world)), (Some("one\n"), 0), "{more}");
     }
 }

@@ -53,6 +53,14 @@ pub(crate) struct Call {
     justification: Option<String>,
 }
 
+/// A call that was made.
+pub(super) struct Performed {
+    pub(super) reply: Reply,
+    /// The run that it is recorded in.
+    pub(super) run: String,
+    sink: Arc<TerminalSink>,
+}
+
 impl Call {
     /// A call that the person has approved by asking for it.
     pub(super) fn approved(tool: &str, args: String) -> Self {
@@ -80,6 +88,13 @@ impl Call {
 
     /// The same, with tools that only this call needs.
     pub(super) fn run_with(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
+        let Performed { reply, sink, .. } = self.perform(setting, tools)?;
+        print(&reply, setting, &sink)?;
+        Ok(Exit::of_reply(&reply))
+    }
+
+    /// Makes the call, and leaves it to somebody else to show what came of it.
+    pub(super) fn perform(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Performed> {
         let args = strict_json::parse(&self.arguments()?)?;
         let desk = Desk::open_with(&setting.place, tools, Vec::new())?;
         let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: CLI };
@@ -108,8 +123,7 @@ impl Call {
         })?;
         stay.run.end().context("the end of the run couldn't be recorded")?;
         desk.finish();
-        print(&reply, setting, &sink)?;
-        Ok(Exit::of_reply(&reply))
+        Ok(Performed { reply, run: stay.run.id.clone(), sink })
     }
 
     fn approver(&self, setting: &Setting) -> Arc<dyn Approver> {

@@ -55,6 +55,25 @@ impl Changes {
         Ok(())
     }
 
+    /// Names what one call changed, with numbers, up to so many files.
+    pub(super) fn name_those_of(call: &str, run: &str, state: &State, most: usize) -> Result<()> {
+        let (contents, show) = (state.contents(Durability::Os)?, Self { run: None, stat: true });
+        let mut changes = Vec::new();
+        for recorded in read_events(&state.run_dir(run)?)? {
+            let event = recorded?.event;
+            if let (Happening::FilesChanging { changes: more }, Some(by)) = (event.happening, event.tool_call_id)
+                && by == call
+            {
+                changes.extend(more);
+            }
+        }
+        changes.iter().take(most).try_for_each(|change| show.show_change(change, &contents))?;
+        if changes.len() > most {
+            anstream::println!("  {}", paint(DIM, format!("… and {} more", changes.len() - most)));
+        }
+        Ok(())
+    }
+
     fn show_change(&self, change: &Change, contents: &Contents) -> Result<()> {
         let sides = (Version::of(&change.before, contents)?, Version::of(&change.after, contents)?);
         let note = match sides {

@@ -15,6 +15,7 @@ mod journal;
 mod notebook;
 mod processes;
 mod seal;
+mod snapshots;
 mod sqlite;
 mod state;
 mod store_suite;

@@ -9,7 +9,10 @@ use toolgate_contract::{
     Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside,
     Opened, Place, Seen, Source, ToolError, Veil,
 };
-use toolgate_journal::{ChangeNote, Changing, Contents, Held, RunOptions, Scope, Snapshot, Snapshots, State};
+use toolgate_journal::{
+    Abandoned, ChangeNote, Changing, Contents, Held, JournalError, RunOptions, Scope, SealKey, Snapshot, Snapshots,
+    State,
+};
 
 use super::settler::Choice;
 use super::speaker::Origin;
@@ -34,36 +37,59 @@ const KEPT_FREE: usize = 8 * 1024 * 1024;
 pub(crate) struct Workshop {
     state: State,
     contents: Arc<Contents>,
+    /// Seals snapshots.
+    key: Option<SealKey>,
     /// Commands that work straight on the workspace now.
     straight: Mutex<Vec<Weak<Straight>>>,
 }
 
 impl Workshop {
-    pub(crate) fn new(state: State, contents: Arc<Contents>) -> Self {
-        Self { state, contents, straight: Mutex::default() }
+    pub(crate) fn new(state: State, contents: Arc<Contents>, key: Option<SealKey>) -> Self {
+        Self { state, contents, key, straight: Mutex::default() }
     }
 
     /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
-    pub(super) fn mend(&self, files: &dyn Files, veil: &dyn Veil, options: &RunOptions) -> Result<(), ToolError> {
+    /// Says what of that couldn't be believed.
+    pub(super) fn mend(
+        &self,
+        files: &dyn Files,
+        veil: &dyn Veil,
+        options: &RunOptions,
+    ) -> Result<Vec<String>, ToolError> {
         let _turn = self.turn(files, veil)?;
-        for snapshot in self.snapshots()?.abandoned()? {
-            // One that leads to no run of ours says nothing; it came from elsewhere.
-            let _ = self.settle_abandoned(snapshot, files, options);
+        let snapshots = self.snapshots()?;
+        let Abandoned { snapshots: abandoned, mut warnings } = snapshots.abandoned()?;
+        for snapshot in abandoned {
+            let call = snapshot.scope().call.clone();
+            // If it can be put on record later, the snapshot is still there.
+            if let Err(error) = self.settle_abandoned(snapshot, files, options) {
+                warnings
+                    .push(format!("What the call {call} changed isn't on record, so undo doesn't cover it. {error}"));
+            }
         }
-        Ok(())
+        snapshots.clear()?;
+        Ok(warnings)
     }
 
     fn settle_abandoned(&self, mut one: Snapshot, files: &dyn Files, options: &RunOptions) -> Result<(), ToolError> {
         let Scope { run, call, .. } = one.scope().clone();
-        let changes = if run.is_empty() { Vec::new() } else { one.changes(files, None)? };
+        let changes = one.changes(files, None)?;
         if !changes.is_empty() {
-            let opened = self.state.open_run(&run, options)?;
-            one.hand_over(&changes, &self.contents, files)?;
-            let (time, happening) = (options.clock.now(), Happening::FilesChanging { changes });
+            let opened = match self.state.open_run(&run, options) {
+                Err(error @ (JournalError::NoSuchRun { .. } | JournalError::Damaged { .. })) => {
+                    // Nobody will ever be able to; all that it is good for is to be begun from.
+                    one.rest();
+                    return Err(error.into());
+                }
+                opened => opened?,
+            };
+            one.hand_over(&changes, &self.contents)?;
+            let (time, happening) = (options.clock.now(), Happening::FilesChanging { changes: changes.clone() });
             let event = Event { time, run, turn: None, trace_id: None, tool_call_id: Some(call), happening };
             opened.journal.append(&[event])?;
+            one.go_on(&changes, &self.contents, files)?;
         }
-        one.done();
+        one.rest();
         Ok(())
     }
 
@@ -76,7 +102,7 @@ impl Workshop {
 
     /// Where snapshots lie.
     pub(super) fn snapshots(&self) -> Result<Snapshots, ToolError> {
-        Ok(self.state.snapshots()?)
+        Ok(self.state.snapshots(self.key.clone())?)
     }
 
     /// The bytes behind undo.

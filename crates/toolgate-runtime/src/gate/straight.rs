@@ -52,9 +52,11 @@ impl Straight {
         if changes.is_empty() {
             return Ok(());
         }
-        snapshot.hand_over(&changes, changer.workshop()?.contents(), files)?;
+        let contents = changer.workshop()?.contents();
+        snapshot.hand_over(&changes, contents)?;
         let happening = Happening::FilesChanging { changes: changes.clone() };
         changer.recorder.record(&[changer.origin.event(changer.clock.now(), happening)])?;
+        snapshot.go_on(&changes, contents, files)?;
         for change in changes {
             changer.versions.wrote(&changer.session, &changer.origin.tool_call_id, &change);
             match made.get_mut(&change.place) {
@@ -85,15 +87,15 @@ impl Straight {
         let _turn = workshop.turn(files, self.changer.veil.as_ref())?;
         self.catch_up(None)?;
         let Watched { snapshot, made } = std::mem::take(&mut *self.watched());
-        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).transpose()?;
-        snapshot.into_iter().for_each(Snapshot::done);
+        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files));
+        snapshot.into_iter().for_each(Snapshot::rest);
         let made = made.into_values().filter(|change| change.before != change.after);
         Ok((made.collect(), unspeakable.unwrap_or_default()))
     }
 
     /// It never began.
     pub(super) fn let_go(&self) {
-        self.watched().snapshot.take().into_iter().for_each(Snapshot::done);
+        self.watched().snapshot.take().into_iter().for_each(Snapshot::rest);
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {

@@ -8,6 +8,7 @@ pub(super) mod clone;
 pub(super) mod descriptors;
 pub(super) mod execute;
 pub(super) mod filter;
+pub(crate) mod lease;
 pub(super) mod loopback;
 pub(super) mod mount_attributes;
 pub(super) mod signals;
