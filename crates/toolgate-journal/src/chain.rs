@@ -65,6 +65,11 @@ impl Tip {
     }
 }
 
+/// What the line with this number begins with.
+pub(crate) fn opening(seq: u64) -> Vec<u8> {
+    [OPENING, seq.to_string().as_bytes(), b","].concat()
+}
+
 /// What ties a line to its neighbours.
 struct Link {
     seq: u64,

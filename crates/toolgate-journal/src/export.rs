@@ -47,7 +47,9 @@ pub fn export(state: &State, run: &str, key: Option<&SealKey>, contents: bool) -
 /// Where the chain ends, by the lines themselves and by the head, and whether it is whole.
 fn chain(folder: &Path, recorded: &[Recorded], key: Option<&SealKey>) -> Result<Value, JournalError> {
     let verification = match verify(folder, key)? {
-        Verification::Ok { events, sealed } => json!({ "ok": true, "events": events, "sealed": sealed }),
+        Verification::Ok { events, sealed, unfinished } => {
+            json!({ "ok": true, "events": events, "sealed": sealed, "unfinished": unfinished })
+        }
         Verification::Bad { line, fault } => json!({ "ok": false, "line": line, "fault": fault.to_string() }),
     };
     let head: Option<Value> = text(&Folder::at(folder)?, head::NAME)?.and_then(|text| serde_json::from_str(&text).ok());

@@ -1,8 +1,9 @@
 //! Tells whether a journal is what was written, and if not, which line shows it first (C-31).
 
+use std::io::BufRead;
 use std::path::Path;
 
-use crate::chain::{Span, Tip, walk};
+use crate::chain::{Span, Tip, opening, walk};
 use crate::folder::{Folder, Lock};
 use crate::head::Head;
 use crate::journal::NAME;
@@ -18,6 +19,9 @@ pub enum Verification {
         events: u64,
         /// Whether a seal vouches for it. Without one, a person with access to the files could have rewritten them all.
         sealed: bool,
+        /// Whether a further line was begun and never finished, by a program that was killed while writing it. Nobody was told
+        /// that it is on record.
+        unfinished: bool,
     },
     /// Something is wrong.
     Bad {
@@ -57,8 +61,23 @@ pub fn verify(run_dir: &Path, key: Option<&SealKey>) -> Result<Verification, Jou
     let seal = key.map(|key| LineSeal { run: &run, key });
     let walked = walk(Span::new(&events, 0, size), Tip::START, head.as_ref().ok(), seal)
         .map_err(|error| folder.error("couldn't be read", NAME, error))?;
+    let sound = |unfinished| Verification::Ok { events: walked.tip.seq, sealed: key.is_some(), unfinished };
     Ok(match (walked.fault, head) {
+        (Some(Fault::Torn { line }), Ok(head))
+            if head.seq == walked.tip.seq && is_begun(Span::new(&events, walked.tip.size, size), line)? =>
+        {
+            sound(true)
+        }
         (Some(fault), _) | (None, Err(fault)) => fault.into(),
-        (None, Ok(_)) => Verification::Ok { events: walked.tip.seq, sealed: key.is_some() },
+        (None, Ok(_)) => sound(false),
     })
+}
+
+/// Whether this is the beginning of the line with that number, and nothing else.
+fn is_begun(mut rest: impl BufRead, line: u64) -> Result<bool, JournalError> {
+    let mut text = Vec::new();
+    rest.read_until(b'\n', &mut text).map_err(JournalError::io("The end of the journal couldn't be read"))?;
+    let opening = opening(line);
+    let begun = opening.len().min(text.len());
+    Ok(text.last() != Some(&b'\n') && text[..begun] == opening[..begun])
 }

@@ -48,16 +48,18 @@ impl Audit {
 
 fn print(run: &str, found: &Verification, as_json: bool) {
     match found {
-        Verification::Ok { events, sealed } if as_json => {
-            anstream::println!("{}", json!({ "run": run, "ok": true, "events": events, "sealed": sealed }));
+        Verification::Ok { events, sealed, unfinished } if as_json => {
+            let about = json!({ "run": run, "ok": true, "events": events, "sealed": sealed, "unfinished": unfinished });
+            anstream::println!("{about}");
         }
         Verification::Bad { line, fault } if as_json => {
             let words = fault.to_string();
             anstream::println!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
         }
-        Verification::Ok { events, sealed } => {
+        Verification::Ok { events, sealed, unfinished } => {
             let seal = if *sealed { "sealed" } else { "not sealed" };
-            anstream::println!("{} {run}: {events} events, chain whole, {seal}", paint(GREEN, "✓"));
+            let rest = if *unfinished { "; killed while it wrote the next, which isn't on record" } else { "" };
+            anstream::println!("{} {run}: {events} events, chain whole, {seal}{rest}", paint(GREEN, "✓"));
         }
         Verification::Bad { fault, .. } => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
     }

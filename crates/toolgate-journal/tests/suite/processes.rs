@@ -71,7 +71,10 @@ fn processes_on_one_run_do_not_corrupt_each_other() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    assert_eq!(verify(run.path(), Some(&key())).unwrap(), Verification::Ok { events: 1201, sealed: true });
+    assert_eq!(
+        verify(run.path(), Some(&key())).unwrap(),
+        Verification::Ok { events: 1201, sealed: true, unfinished: false }
+    );
     let calls: Vec<_> =
         read_events(run.path()).unwrap().filter_map(|event| event.unwrap().event.tool_call_id).collect();
     for who in ["one", "two"] {
@@ -103,7 +106,7 @@ fn a_process_killed_while_it_appends_leaves_a_journal_that_verifies_once_opened(
         child.wait().unwrap();
         let run = world.reopen();
         match verify(run.path(), Some(&key())).unwrap() {
-            Verification::Ok { events, sealed: true } if events >= kept + 2 * round as u64 => kept = events,
+            Verification::Ok { events, sealed: true, .. } if events >= kept + 2 * round as u64 => kept = events,
             other => panic!("after {round} appends: {other:?}; {kept} events were there before"),
         }
     }
@@ -119,7 +122,7 @@ fn append_until_full(state: &State) {
         assert!(matches!(append(), Err(JournalError::Io { .. })));
         assert_eq!(run.journal.last(), before);
         let found = verify(run.path(), Some(&key())).unwrap();
-        assert_eq!(found, Verification::Ok { events: before, sealed: true });
+        assert_eq!(found, Verification::Ok { events: before, sealed: true, unfinished: false });
     }
     println!("{MARK}{}", run.journal.last());
 }
@@ -136,7 +139,10 @@ fn a_write_that_fails_leaves_the_chain_whole() {
     assert!(kept > 3, "some appends went well before: {kept}");
     let run = world.reopen();
     assert_eq!(run.journal.append(&[started(1, "y")]).unwrap(), kept + 1, "nothing had to be set aside");
-    assert_eq!(verify(run.path(), Some(&key())).unwrap(), Verification::Ok { events: kept + 1, sealed: true });
+    assert_eq!(
+        verify(run.path(), Some(&key())).unwrap(),
+        Verification::Ok { events: kept + 1, sealed: true, unfinished: false }
+    );
 }
 
 fn index(state: &State, run: &str) {
@@ -187,7 +193,7 @@ fn processes_that_come_for_the_key_at_once_get_the_same_one() {
     let key = seal_key(&world.workspace.path().join("keys/seal")).unwrap();
     for run in runs {
         let run = world.state.run_dir(&run).unwrap();
-        assert_eq!(verify(&run, Some(&key)).unwrap(), Verification::Ok { events: 1, sealed: true });
+        assert_eq!(verify(&run, Some(&key)).unwrap(), Verification::Ok { events: 1, sealed: true, unfinished: false });
     }
     let left: Vec<_> = std::fs::read_dir(world.workspace.path().join("keys")).unwrap().collect();
     assert_eq!(left.len(), 1, "no draft stays behind");

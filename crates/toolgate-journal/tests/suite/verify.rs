@@ -69,7 +69,7 @@ fn found_at(verification: Verification) -> Option<u64> {
 #[test]
 fn an_untouched_journal_is_fine_and_says_whether_a_seal_was_checked() {
     let (desk, key) = (Desk::new(), key());
-    let ok = |sealed| Verification::Ok { events: 6, sealed };
+    let ok = |sealed| Verification::Ok { events: 6, sealed, unfinished: false };
     assert_eq!(desk.check(&SEALED.events, &SEALED.head, Some(&key)), ok(true));
     assert_eq!(desk.check(&SEALED.events, &SEALED.head, None), ok(false));
     assert_eq!(desk.check(&UNSEALED.events, &UNSEALED.head, None), ok(false));
@@ -174,7 +174,7 @@ fn a_chain_rewritten_from_the_start_is_caught_by_the_seal() {
         (fs::read(world.file("events.jsonl")).unwrap(), fs::read(world.file("events.head")).unwrap())
     };
     let (events, head) = other(None);
-    assert_eq!(desk.check(&events, &head, None), Verification::Ok { events: 2, sealed: false });
+    assert_eq!(desk.check(&events, &head, None), Verification::Ok { events: 2, sealed: false, unfinished: false });
     assert_eq!(desk.check(&events, &head, Some(&key)), Fault::SealMissing.into());
     assert_eq!(desk.check(&events, &SEALED.head, Some(&key)), Fault::CutOff { line: 3, expected: 6 }.into());
     let (events, head) = other(Some(SealKey::from([1; 32])));
