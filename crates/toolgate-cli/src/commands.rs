@@ -9,8 +9,10 @@ mod commit;
 mod completions;
 mod demo;
 mod doctor;
+mod help;
 mod inbox;
 mod init;
+mod placed;
 mod policy;
 mod quarantine;
 mod replay;
@@ -26,7 +28,7 @@ mod work;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
@@ -128,6 +130,13 @@ pub(crate) struct Setting {
 }
 
 impl Program {
+    /// What was typed. Help that was asked for is printed, and so is what is wrong with it; the program ends with either.
+    pub(crate) fn typed() -> Self {
+        let is_asked = std::env::args_os().any(|word| word == "--help" || word == "help");
+        let command = if is_asked { help::flowing(Self::command()) } else { Self::command() };
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Exit> {
         let setting = || -> Result<Setting> {

@@ -11,15 +11,13 @@ mod trust;
 mod wiring;
 mod work;
 
-use clap::Parser;
-
 use crate::commands::Program;
 
 fn main() -> std::process::ExitCode {
     // Commands are confined by a copy of this program; if this is that copy, it goes no further.
     toolgate_sandbox::process::zygote_main_if_asked();
     toolgate_sandbox::share_heaps();
-    let program = Program::parse();
+    let program = Program::typed();
     program.color.write_global();
     match program.run() {
         Ok(code) => code.into(),

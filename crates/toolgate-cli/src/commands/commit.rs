@@ -6,15 +6,20 @@ use serde_json::json;
 use toolgate_contract::Apart;
 use toolgate_sandbox::Layers;
 
+use super::Setting;
+use super::call::{self, Performed};
+use super::placed::Wording;
 use super::sandbox::changes::{Shown, print};
-use super::{Setting, call};
 use crate::exit::Exit;
 use crate::wiring::folders;
+
+const WORDING: Wording = Wording { done: "Put in place:", left: "Kept aside:", left_in: "kept_aside" };
 
 /// Put the changes of a rehearsed command in place: exactly those that it showed, all or none.
 ///
 /// It is a call like any other: judged, recorded, and undoable. Where a file has changed since the rehearsal, nothing is
-/// put in place. A rehearsal can be committed once, within a day.
+/// put in place. A rehearsal can be committed once, within a day. It prints each file with the lines that came and went;
+/// `--json` prints the reply.
 ///
 /// Examples:
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md
@@ -51,6 +56,12 @@ impl Commit {
         let owner = layers.owner().map(str::to_owned);
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();
-        call::Call::approved("commit", args).in_run(owner).run(setting)
+        let Performed { reply, run, .. } =
+            call::Call::approved("commit", args).in_run(owner).perform(setting, Vec::new())?;
+        match setting.json {
+            true => anstream::println!("{}", serde_json::to_string(&reply)?),
+            false => WORDING.show(&reply, &run, &place.state()?)?,
+        }
+        Ok(Exit::of_reply(&reply))
     }
 }

@@ -3,17 +3,13 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_contract::Reply;
-use toolgate_journal::State;
 
 use super::call::{self, Performed};
-use super::changes::Changes;
+use super::placed::Wording;
 use super::{Setting, runs};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, YELLOW, complain_of, paint, plain};
 
-/// Files that are named at the most.
-const MOST: usize = 200;
+const WORDING: Wording = Wording { done: "Taken back:", left: "Left alone:", left_in: "refused" };
 
 /// Take back the file changes of a call, a turn or a run.
 ///
@@ -54,35 +50,8 @@ impl Undo {
             call::Call::approved("undo", Value::Object(args).to_string()).perform(setting, Vec::new())?;
         match setting.json {
             true => anstream::println!("{}", serde_json::to_string(&reply)?),
-            false => show(&reply, &run, &setting.place.state()?)?,
+            false => WORDING.show(&reply, &run, &setting.place.state()?)?,
         }
         Ok(Exit::of_reply(&reply))
     }
-}
-
-/// What was taken back, with numbers, and what was left alone, with the reasons.
-fn show(reply: &Reply, run: &str, state: &State) -> Result<()> {
-    if reply.ok {
-        anstream::println!("{}", paint(BOLD, "Taken back:"));
-        Changes::name_those_of(&reply.tool_call_id, run, state, MOST)?;
-    }
-    let answer = reply.payload.as_ref().or(reply.error.as_ref().and_then(|error| error.details.as_ref()));
-    let refused = answer.and_then(|answer| answer["refused"].as_array()).map_or(&[][..], Vec::as_slice);
-    if !refused.is_empty() {
-        anstream::println!("{}", paint(YELLOW.bold(), "Left alone:"));
-    }
-    for one in refused.iter().take(MOST) {
-        let [path, reason] = ["path", "reason"].map(|field| plain(one[field].as_str().unwrap_or_default()));
-        anstream::println!("  {path} {}", paint(DIM, format!("({reason})")));
-    }
-    if refused.len() > MOST {
-        anstream::println!("  {}", paint(DIM, format!("… and {} more", refused.len() - MOST)));
-    }
-    match &reply.error {
-        Some(error) => complain_of(error),
-        None => {
-            anstream::eprintln!("{}", paint(DIM, format!("`toolgate undo {}` takes this back.", reply.tool_call_id)))
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,35 @@
+//! Help texts that fit the terminal. They are written as comments of our own width, with examples whose lines are meant as
+//! they stand; so a paragraph is made one line, which is then broken where the terminal ends.
+
+use clap::Command;
+
+/// Lets the texts of a command and all beneath it flow.
+pub(super) fn flowing(command: Command) -> Command {
+    let about = command.get_long_about().map(|text| flow(&text.to_string()));
+    let command = match about {
+        Some(text) => command.long_about(text),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+/// Joins the lines of each paragraph. One that has a line of examples in it stays as it is.
+fn flow(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| match paragraph.lines().any(|line| line.starts_with(' ')) {
+        true => paragraph.to_owned(),
+        false => paragraph.lines().collect::<Vec<_>>().join(" "),
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_flow_and_examples_stay() {
+        let text = "One.\n\nA paragraph\nof two lines.\n\nExamples:\n  toolgate a\n  toolgate b";
+        let flowing = "One.\n\nA paragraph of two lines.\n\nExamples:\n  toolgate a\n  toolgate b";
+        assert_eq!(flow(text), flowing);
+    }
+}
