@@ -16,7 +16,7 @@ use crate::commands::Program;
 fn main() -> std::process::ExitCode {
     // Commands are confined by a copy of this program; if this is that copy, it goes no further.
     toolgate_sandbox::process::zygote_main_if_asked();
-    toolgate_sandbox::share_heaps();
+    toolgate_sandbox::process::share_heaps();
     let program = Program::typed();
     program.color.write_global();
     match program.run() {

@@ -60,6 +60,7 @@ pub use error::SandboxError;
 pub use inside::zygote::zygote_main_if_asked;
 #[cfg(feature = "before-main")]
 pub use kernel::before_main::zygote_before_main;
+pub use kernel::heaps::share_heaps;
 pub use limits::Limits;
 pub use profile::{Home, Listed, Network, Profile, Readable, UnixSockets};
 pub use rehearsal::Rehearsal;

@@ -9,12 +9,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolgate_agent::model::{Script, Scripted};
 use toolgate_agent::{Agent, Controls};
-use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Scope};
-use toolgate_journal::{read_events, tree};
+use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Reply, Scope};
+use toolgate_journal::read_tree;
 use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Session};
 
-use super::block_on;
 use super::call::cancel_on_interrupt;
+use super::{block_on, undo};
 use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
 use crate::terminal::{
@@ -62,8 +62,7 @@ impl Demo {
         let finish = work(&desk, stay.session, &stay.run.id)?;
         stay.run.end()?;
         say("$ toolgate runs tree");
-        let events: Result<Vec<_>, _> = read_events(stay.run.path())?.map(|line| line.map(|line| line.event)).collect();
-        show_tree(&tree(&events?));
+        show_tree(&read_tree(stay.run.path())?);
         desk.finish();
         take_back(&place, &stay.run.id)?;
         self.leave(folder);
@@ -116,21 +115,20 @@ fn take_back(place: &Place, run: &str) -> Result<()> {
     let desk = Desk::open(place)?;
     let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
     say("$ toolgate undo --run last");
-    call(&desk, &stay.session, "undo", json!({ "run": run }))?;
+    let undone = call(&desk, &stay.session, "undo", json!({ "run": run }))?;
+    undo::WORDING.show(&undone, &stay.run.id, &desk.state)?;
     say("$ sh test.sh, as it was before");
-    call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
+    show_reply(&call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?, false);
     stay.run.end()?;
     desk.finish();
     Ok(())
 }
 
-/// Makes a call of its own and shows what it brings. Whoever watches the demo has agreed to that.
-fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<()> {
+/// Makes a call of its own. Whoever watches the demo has agreed to that.
+fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<Reply> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
     let call = Call::new(tool, args, desk.clock.as_ref());
-    let reply = block_on(desk.gate.perform(call, &session, CancellationToken::new()))?;
-    show_reply(&reply, false);
-    Ok(())
+    block_on(desk.gate.perform(call, &session, CancellationToken::new()))
 }
 
 /// Stands in for the person where there is none.

@@ -9,7 +9,8 @@ use super::placed::Wording;
 use super::{Setting, runs};
 use crate::exit::Exit;
 
-const WORDING: Wording = Wording { done: "Taken back:", left: "Left alone:", left_in: "refused" };
+/// How an undo is shown.
+pub(super) const WORDING: Wording = Wording { done: "Taken back:", left: "Left alone:", left_in: "refused" };
 
 /// Take back the file changes of a call, a turn or a run.
 ///

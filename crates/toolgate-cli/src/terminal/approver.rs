@@ -1,4 +1,4 @@
-//! Asking in the terminal: what the call would do, what each answer would grant, and one key to answer.
+//! Asking in the terminal: what the call would do, what each answer would grant, and one letter to answer.
 
 use std::io::IsTerminal;
 
@@ -56,7 +56,7 @@ pub(crate) fn ask_here(request: &ApprovalRequest, by: String) -> Answer {
 fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> Answer {
     show_request(request);
     loop {
-        anstream::eprint!("{} ", paint(BOLD, "Your answer:"));
+        anstream::eprint!("{} {} ", paint(BOLD, "Your answer:"), paint(DIM, "(a letter, then Enter)"));
         let Some(line) = read_line(withdrawn) else { return Answer::Nobody };
         match read_answer(line.trim(), request) {
             Some(Choice::Yes(scope)) => return Answer::Granted { scope, by },

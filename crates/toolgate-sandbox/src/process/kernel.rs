@@ -8,9 +8,11 @@ pub(super) mod clone;
 pub(super) mod descriptors;
 pub(super) mod execute;
 pub(super) mod filter;
+pub(super) mod heaps;
 pub(crate) mod lease;
 pub(super) mod loopback;
 pub(super) mod mount_attributes;
+pub(super) mod network;
 pub(super) mod signals;
 pub(super) mod watch;
 

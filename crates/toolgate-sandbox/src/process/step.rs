@@ -18,6 +18,8 @@ pub enum Step {
     CloseDescriptors,
     /// The same user and group inside as outside.
     MapIdentity,
+    /// A network of its own.
+    MakeNetwork,
     /// A loopback of its own.
     RaiseLoopback,
     /// Doors in its network that are answered outside.
@@ -85,6 +87,7 @@ impl Step {
             Self::LeaveSession => "starting a session",
             Self::CloseDescriptors => "closing inherited descriptors",
             Self::MapIdentity => "mapping the user and group",
+            Self::MakeNetwork => "making a network",
             Self::RaiseLoopback => "raising the loopback",
             Self::OpenDoors => "opening the network's doors",
             Self::DetachMounts => "detaching the mounts from the host's",

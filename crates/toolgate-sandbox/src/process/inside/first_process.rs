@@ -8,7 +8,7 @@ use rustix::process::{DumpableBehavior, Signal};
 
 use super::super::enforcement::{Findings, Tier};
 use super::super::kernel::clone::OneThread;
-use super::super::kernel::{clone, descriptors, loopback, signals};
+use super::super::kernel::{clone, descriptors, loopback, network, signals};
 use super::super::plan::{Order, Plan, Wiring};
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
@@ -24,7 +24,7 @@ type Confined = (Findings, Vec<OwnedFd>);
 pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: OwnedFd) -> Result<i32, Fault> {
     signals::remember_children();
     let confined = match plan.tier {
-        Tier::Namespaces => confine_with_namespaces(plan, identity),
+        Tier::Namespaces => confine_with_namespaces(one, plan, identity),
         Tier::Bubblewrap => confine_inside_bubblewrap(plan),
         Tier::Landlock => prepare_without_namespaces(),
         Tier::Open => prepare_without_walls(),
@@ -37,15 +37,21 @@ pub(super) fn run(one: &OneThread, plan: &Plan, identity: Identity, socket: Owne
 }
 
 /// All steps, in order. Each name says what it does; each error says which step it was.
-fn confine_with_namespaces(plan: &Plan, identity: Identity) -> Result<Confined, Fault> {
+fn confine_with_namespaces(one: &OneThread, plan: &Plan, identity: Identity) -> Result<Confined, Fault> {
     die_with_parent()?;
     rustix::process::setsid().during(Step::LeaveSession)?;
     identity::map(identity)?;
-    if plan.network != Wiring::Shared {
+    // It is made while the mounts are. Nobody but us is here before we are in it.
+    let network = match plan.network {
+        Wiring::Shared => None,
+        Wiring::Off | Wiring::Listed { .. } => Some(network::begin(one).during(Step::MakeNetwork)?),
+    };
+    let View { own_proc, watch } = mounts::build(plan)?;
+    if let Some(network) = network {
+        network.enter().during(Step::MakeNetwork)?;
         loopback::raise().during(Step::RaiseLoopback)?;
     }
     let mut handed = doors::open(plan)?;
-    let View { own_proc, watch } = mounts::build(plan)?;
     let processes_limited = limits::limit_processes(plan, own_proc)?;
     mounts::seal(plan, own_proc)?;
     limits::limit_resources(&plan.limits, plan.tier)?;

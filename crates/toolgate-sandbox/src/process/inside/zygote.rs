@@ -15,7 +15,7 @@ use super::super::enforcement::Tier;
 use super::super::kernel::clone::{self, OneThread, Side};
 use super::super::kernel::{descriptors, signals};
 use super::super::pen;
-use super::super::plan::{Plan, Wiring};
+use super::super::plan::Plan;
 use super::super::step::{During, Fault, Step};
 use super::super::wire::{self, Word};
 use super::identity::Identity;
@@ -111,10 +111,9 @@ fn make_sandbox(one: &OneThread, plan: Plan, end: OwnedFd) {
 }
 
 fn namespaces(plan: &Plan) -> i32 {
-    match (plan.tier, &plan.network) {
-        (Tier::Namespaces, Wiring::Off | Wiring::Listed { .. }) => clone::ALL_NAMESPACES,
-        (Tier::Namespaces, Wiring::Shared) => clone::ALL_NAMESPACES & !libc::CLONE_NEWNET,
-        (Tier::Bubblewrap | Tier::Landlock | Tier::Open, _) => 0,
+    match plan.tier {
+        Tier::Namespaces => clone::NAMESPACES,
+        Tier::Bubblewrap | Tier::Landlock | Tier::Open => 0,
     }
 }
 

@@ -28,11 +28,10 @@ pub(crate) enum Side {
     Child,
 }
 
-/// Every namespace there is, apart from time's.
-pub(crate) const ALL_NAMESPACES: i32 = libc::CLONE_NEWUSER
+/// Every namespace there is, apart from time's, and from the network's, which is made meanwhile.
+pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;

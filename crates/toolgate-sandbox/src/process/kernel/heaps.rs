@@ -5,7 +5,6 @@
 const HEAPS: i32 = 2;
 
 /// Lets all threads share a few heaps. To be called before there is a second thread.
-#[allow(unsafe_code, reason = "a setting of the C library")]
 pub fn share_heaps() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a number that the C library reads when it makes a heap.
