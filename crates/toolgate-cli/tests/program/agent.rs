@@ -214,7 +214,8 @@ fn the_demo_shows_what_it_promises() {
         "Nobody is here, so the demo says yes",
         "✓ delete slug.sh.orig",
         "agent main ✓",
-        "\"undone\"",
+        "Taken back:",
+        "takes this back",
     ] {
         assert!(shown.contains(words), "{words} isn't in:\n{shown}");
     }
