@@ -209,6 +209,11 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_of_ours_has_a_schema_that_can_be_compiled() {
+        Registry::of(toolgate_tools::all()).unwrap().check().unwrap();
+    }
+
+    #[test]
     fn a_tool_whose_schema_is_none_is_told_of_and_never_called() {
         let registry = Registry::of([Foreign::named("look", json_schema!({ "type": "nothing" }))]).unwrap();
         let fault = registry.check().unwrap_err();

@@ -7,7 +7,7 @@ use toolgate_contract::Apart;
 use toolgate_sandbox::Layers;
 
 use super::Setting;
-use super::call::{self, Performed};
+use super::call::Call;
 use super::placed::Wording;
 use super::sandbox::changes::{Shown, print};
 use crate::exit::Exit;
@@ -56,12 +56,7 @@ impl Commit {
         let owner = layers.owner().map(str::to_owned);
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();
-        let Performed { reply, run, .. } =
-            call::Call::approved("commit", args).in_run(owner).perform(setting, Vec::new())?;
-        match setting.json {
-            true => anstream::println!("{}", serde_json::to_string(&reply)?),
-            false => WORDING.show(&reply, &run, &place.state()?)?,
-        }
-        Ok(Exit::of_reply(&reply))
+        let call = Call::approved("commit", args).in_run(owner);
+        WORDING.tell(&call.perform(setting, Vec::new())?, setting)
     }
 }

@@ -5,7 +5,10 @@ use anyhow::Result;
 use toolgate_contract::Reply;
 use toolgate_journal::State;
 
+use super::Setting;
+use super::call::Performed;
 use super::changes::Changes;
+use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, complain_of, paint, plain};
 
 /// Files that are named at the most.
@@ -22,7 +25,17 @@ pub(super) struct Wording {
 }
 
 impl Wording {
-    /// Shows what a call has done.
+    /// Tells what a call has done, to a person or to a program.
+    pub(super) fn tell(&self, performed: &Performed, setting: &Setting) -> Result<Exit> {
+        let Performed { reply, run, .. } = performed;
+        match setting.json {
+            true => anstream::println!("{}", serde_json::to_string(reply)?),
+            false => self.show(reply, run, &setting.place.state()?)?,
+        }
+        Ok(Exit::of_reply(reply))
+    }
+
+    /// Shows a person what a call has done.
     pub(super) fn show(&self, reply: &Reply, run: &str, state: &State) -> Result<()> {
         if reply.ok {
             anstream::println!("{}", paint(BOLD, self.done));

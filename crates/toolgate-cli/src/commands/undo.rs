@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::call::{self, Performed};
+use super::call::Call;
 use super::placed::Wording;
 use super::{Setting, runs};
 use crate::exit::Exit;
@@ -47,12 +47,7 @@ impl Undo {
         let args: serde_json::Map<String, Value> =
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
         // Whoever types this has decided already.
-        let Performed { reply, run, .. } =
-            call::Call::approved("undo", Value::Object(args).to_string()).perform(setting, Vec::new())?;
-        match setting.json {
-            true => anstream::println!("{}", serde_json::to_string(&reply)?),
-            false => WORDING.show(&reply, &run, &setting.place.state()?)?,
-        }
-        Ok(Exit::of_reply(&reply))
+        let call = Call::approved("undo", Value::Object(args).to_string());
+        WORDING.tell(&call.perform(setting, Vec::new())?, setting)
     }
 }
