@@ -10,10 +10,12 @@ use anyhow::{Context, Result};
 use toolgate_console::Passing;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
 use toolgate_journal::{ApprovalDesk, Indexer, JournalError, Run, RunOptions, SealKey, State, seal_key};
-use toolgate_policy::{Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings};
+use toolgate_policy::{
+    Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings, WeakestSandbox,
+};
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
-use toolgate_sandbox::process::{Options, Profile};
+use toolgate_sandbox::process::{Options, Profile, Tier};
 use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
 use toolgate_tools::text::Diffs;
 use toolgate_web::WebClient;
@@ -165,6 +167,7 @@ impl Desk {
         let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
         let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
         let compiled_roots = compiled.settings.roots.clone();
+        let confined = confined(place, &compiled.settings).with_layers(state.layers_dir());
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo = Undo::tool(state.path(), Arc::clone(&contents), place.seal_key());
@@ -180,7 +183,7 @@ impl Desk {
             .with_notes(place.state()?, options.clone())
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
-            .with_processes(Arc::new(confined(place, &compiled_roots).with_layers(state.layers_dir())))
+            .with_processes(Arc::new(confined))
             .with_web(Arc::new(WebClient::new(fetched)?))
             .with_replay(place.replay());
         gate.mend(&options)?.iter().for_each(|warning| warn(warning));
@@ -264,8 +267,18 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 }
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
-fn confined(place: &Place, roots: &[ConfiguredRoot]) -> Confined {
-    Confined::new(profile(place, roots), folders(place, roots), Options { warm: 0, ..Options::default() })
+fn confined(place: &Place, settings: &Settings) -> Confined {
+    let (profile, folders) = (profile(place, &settings.roots), folders(place, &settings.roots));
+    Confined::new(profile, folders, Options { warm: 0, ..Options::default() }).at_least(weakest(settings))
+}
+
+/// The weakest sandbox that commands may run in.
+pub(crate) fn weakest(settings: &Settings) -> Tier {
+    match settings.weakest_sandbox {
+        WeakestSandbox::Landlock => Tier::Landlock,
+        WeakestSandbox::Bubblewrap => Tier::Bubblewrap,
+        WeakestSandbox::Namespaces => Tier::Namespaces,
+    }
 }
 
 /// The folders that places are in; the workspace comes first.
@@ -345,7 +358,7 @@ pub(crate) fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
     Ok(roots)
 }
 
-fn warn(warning: &str) {
+pub(crate) fn warn(warning: &str) {
     anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
 }
 

@@ -15,8 +15,6 @@ pub trait Apart: Source {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError>;
     /// The new side of a place, if it has at most so many bytes; none for what is gone or neither file nor link.
     fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
-    /// Moves the new side of a place to a folder of the state's, under the name that is given there.
-    fn set_aside(&self, place: &Place, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
     /// Gives files that were only touched the time that the command gave them.
     fn touch(&self, files: &dyn Files);
     /// Leaves everything where it is when this is dropped, so that it can be opened again by the name that is given back.

@@ -103,6 +103,15 @@ pub struct Change {
     pub after: Option<FileState>,
 }
 
+impl Change {
+    /// The change that takes this one back.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let Self { path, place, before, after } = self.clone();
+        Self { path, place, before: after, after: before }
+    }
+}
+
 /// A content that the session knows a place to have had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {

@@ -90,6 +90,8 @@ impl Default for TerminalSize {
 pub trait Processes: Send + Sync {
     /// Starts one.
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>>;
+    /// Whether confined commands are kept from what nobody may change. Where they aren't, it has to be put back after them.
+    fn protects(&self) -> BoxFuture<'_, Result<bool, ToolError>>;
 }
 
 /// A command that runs. Dropping it kills everything that it has started.

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{Clock, Event, Happening};
 
@@ -217,9 +217,14 @@ impl Journal {
     }
 
     /// Asked before every append, so by seeking: that is the quickest, and lines are appended wherever it leaves off.
+    /// How long it is. A file without a name is a record that nobody will ever read.
     fn size(&self) -> Result<u64, JournalError> {
-        rustix::fs::seek(&self.events, SeekFrom::End(0))
-            .map_err(|errno| self.folder.error("couldn't be looked at", NAME, errno.into()))
+        let found = rustix::fs::fstat(&self.events)
+            .map_err(|errno| self.folder.error("couldn't be looked at", NAME, errno.into()))?;
+        match found.st_nlink {
+            0 => Err(self.folder.error("was removed", NAME, io::ErrorKind::NotFound.into())),
+            _ => Ok(found.st_size as u64),
+        }
     }
 
     fn damaged(&self, fault: Fault) -> JournalError {

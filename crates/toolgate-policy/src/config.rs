@@ -172,6 +172,22 @@ pub struct Commands {
     pub overlay: Option<Overlay>,
     /// What becomes of files that they leave for git, editors or other agents to obey.
     pub quarantine: Option<Quarantine>,
+    /// The weakest sandbox that they may run in.
+    pub weakest_sandbox: Option<WeakestSandbox>,
+}
+
+/// The weakest sandbox that commands may run in, mildest first. A machine that can't give it runs none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WeakestSandbox {
+    /// Landlock and a filter on system calls. Nothing inside the workspace can be kept from a command then, so none runs where
+    /// policy hides a file of it; what it changes in places that nobody may change is put back when it has ended.
+    Landlock,
+    /// Namespaces that the system's `bwrap` makes: every wall holds.
+    #[default]
+    Bubblewrap,
+    /// Namespaces of our own making: decoys, lists of hosts and rehearsals beside the walls.
+    Namespaces,
 }
 
 /// What becomes of files that commands leave for git, editors or other agents to obey, mildest first.

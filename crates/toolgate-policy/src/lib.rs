@@ -67,7 +67,7 @@ pub use compile::{Compiled, LayerInput, compile};
 pub use config::{
     ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, ProcessesConfig, Quarantine, Redact,
     Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, StoreConfig, StoreUrl, ToolLimits, Tools, UndoConfig,
-    Unknown,
+    Unknown, WeakestSandbox,
 };
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};

@@ -8,6 +8,7 @@ use toolgate_contract::{Decision, Effect, Layer, Located, Permission, Place, Ris
 use crate::testing::{compiled, connect, run, tool};
 use crate::{
     Commands, Config, LayerInput, LimitsConfig, Network, Preset, Question, RuleConfig, Sensitive, Tools, Unknown,
+    WeakestSandbox,
 };
 
 const PATHS: &[&str] = &["a", "a/b", "docs/x", "DOCS/x", "certs/ca.pem", ".ssh/id", "toolgate.toml"];
@@ -50,14 +51,19 @@ fn config() -> impl Strategy<Value = Config> {
     let preset = proptest::option::weighted(0.3, select(&Preset::ALL));
     let allow = proptest::option::weighted(0.2, words(&["probe", "other", "*"]));
     let unknown = proptest::option::weighted(0.3, select(&[Unknown::Confine, Unknown::Ask, Unknown::Deny]));
+    let sandboxes = &[WeakestSandbox::Landlock, WeakestSandbox::Bubblewrap, WeakestSandbox::Namespaces];
+    let weakest_sandbox = proptest::option::weighted(0.3, select(sandboxes));
+    let commands = (words(&["git", "make"]), unknown, weakest_sandbox).prop_map(|(allow, unknown, weakest_sandbox)| {
+        Commands { allow, unknown, weakest_sandbox, ..Commands::default() }
+    });
     let lines = proptest::option::of(1..5000_u64);
-    (rules, preset, allow, words(HOST_PATTERNS), words(&["git", "make"]), unknown, words(PATTERNS), lines).prop_map(
-        |(rules, preset, tools, hosts, commands, unknown, except, lines)| Config {
+    (rules, preset, allow, words(HOST_PATTERNS), commands, words(PATTERNS), lines).prop_map(
+        |(rules, preset, tools, hosts, commands, except, lines)| Config {
             preset,
             rules,
             tools: Tools { allow: tools, deny: vec![] },
             network: Network { allow: hosts },
-            commands: Commands { allow: commands, unknown, ..Commands::default() },
+            commands,
             sensitive: Sensitive { except },
             limits: LimitsConfig { lines, ..LimitsConfig::default() },
             ..Config::default()
@@ -131,6 +137,7 @@ proptest! {
         let (with, without) = (compiled(with).settings, compiled(layers).settings);
         prop_assert!(with.limits.lines <= without.limits.lines);
         prop_assert!(with.unknown_commands >= without.unknown_commands);
+        prop_assert!(with.weakest_sandbox >= without.weakest_sandbox);
         prop_assert_eq!(with.roots, without.roots);
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use toolgate_contract::AllowedTools;
 
-use crate::config::{Overlay, Quarantine, Root, StoreConfig, Unknown};
+use crate::config::{Overlay, Quarantine, Root, StoreConfig, Unknown, WeakestSandbox};
 
 pub(crate) use merge::merge;
 
@@ -40,6 +40,8 @@ pub struct Settings {
     pub overlay: Overlay,
     /// What becomes of files that commands leave for git, editors or other agents to obey.
     pub quarantine: Quarantine,
+    /// The weakest sandbox that commands may run in.
+    pub weakest_sandbox: WeakestSandbox,
     /// Skills that nobody may load.
     pub denied_skills: BTreeSet<String>,
     /// What a skill's own list of tools means.

@@ -179,7 +179,7 @@ impl Gate {
     /// front end calls this once, before its first call, and shows the warnings.
     pub fn mend(&self, options: &RunOptions) -> Result<Vec<String>, ToolError> {
         match &self.workshop {
-            Some(workshop) => workshop.mend(self.files.as_ref(), self.veil.as_ref(), options),
+            Some(workshop) => workshop.mend(&self.chooser, options),
             None => Ok(Vec::new()),
         }
     }

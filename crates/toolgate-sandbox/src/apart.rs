@@ -76,6 +76,14 @@ impl Folder {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Makes a folder in it for whatever a command puts there.
+    pub(crate) fn room(&self) -> Result<PathBuf, ToolError> {
+        let room = self.path.join("room");
+        let made = fs::DirBuilder::new().mode(0o700).create(&room);
+        made.map_err(|error| ToolError::io("A folder for temporary files can't be made", &error))?;
+        Ok(room)
+    }
 }
 
 impl Drop for Folder {
@@ -192,10 +200,6 @@ impl Apart for Layers {
         Ok(Some(Content { bytes, mode: Some(found.mode() & 0o7777) }))
     }
 
-    fn set_aside(&self, place: &Place, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
-        self.hand_over(place, folder, name, name)
-    }
-
     fn touch(&self, files: &dyn Files) {
         for (place, modified) in self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter() {
             // A time that can't be set is no loss: the content is what it was.
@@ -223,21 +227,15 @@ impl Apart for Layers {
     }
 }
 
-impl Layers {
-    fn hand_over(&self, place: &Place, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
-        let from = self.above(place).ok_or(Errno::NOENT)?;
+impl Source for Layers {
+    fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        let from = self.above(&change.place).ok_or(Errno::NOENT)?;
         // The overlay's own note of where it copied this from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
         match rustix::fs::renameat(CWD, &from, folder, name) {
             Err(Errno::XDEV) => copy::copy(&from, folder, name, temporary),
             other => Ok(other?),
         }
-    }
-}
-
-impl Source for Layers {
-    fn put(&self, change: &Change, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
-        self.hand_over(&change.place, folder, name, temporary)
     }
 
     fn finish(&self, change: &Change, folder: BorrowedFd<'_>, name: &str) {

@@ -21,13 +21,25 @@ pub(crate) fn denied_files(errors: &str, profile: &Profile, workdir: &Path) -> V
     let complaints =
         errors.lines().rev().take(LINES).filter(|line| COMPLAINTS.iter().any(|words| line.contains(words)));
     for line in complaints {
-        for denial in paths_in(line).filter_map(|path| denial(&path, profile, workdir)) {
+        for denial in paths_in(without_speaker(line)).filter_map(|path| denial(&path, profile, workdir)) {
             if !denials.contains(&denial) && denials.len() < MOST {
                 denials.push(denial);
             }
         }
     }
     denials
+}
+
+/// A line begins with the name of whoever complains, unless the complaint itself follows.
+fn without_speaker(line: &str) -> &str {
+    match line.split_once(": ") {
+        Some((speaker, rest))
+            if !speaker.contains(char::is_whitespace) && !COMPLAINTS.iter().any(|words| rest.starts_with(words)) =>
+        {
+            rest
+        }
+        _ => line,
+    }
 }
 
 /// Words of a line that could be paths: what stands in quotes, and what looks like one.
@@ -113,6 +125,9 @@ mod tests {
             ("/proc/sys/kernel/x: Read-only file system", &[]),
             ("mkdir: cannot create directory '/new': Read-only file system", &[]),
             ("a story about OUT/file", &[]),
+            ("OUT/file: line 1: /etc/shadow: Permission denied", &[]),
+            ("OUT/file: Permission denied", &["write /outside/file"]),
+            ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
         ] {
             assert_eq!(missing(errors), expected, "{errors}");
         }

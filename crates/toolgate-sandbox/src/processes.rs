@@ -1,21 +1,16 @@
 //! Commands for tools: each runs in a sandbox of its own, made by one zygote, under the workspace's profile.
 
+pub mod enough;
 mod started;
 
 use std::path::{Path, PathBuf};
 
 use tokio::sync::OnceCell;
-use toolgate_contract::{
-    BoxFuture, ErrorCode, Guarantee, Holding, Landing, Order, Place, Process, Processes, Program, Streams, ToolError,
-};
+use toolgate_contract::{BoxFuture, ErrorCode, Landing, Order, Place, Process, Processes, Program, Streams, ToolError};
 
-use self::started::{Held, Started};
-use crate::apart::{self, Layers};
+use self::started::{Beside, Held, Started};
+use crate::apart::{self, Folder, Layers};
 use crate::process::{self, Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
-
-/// Without these a command could see or change what policy took from it, or outlive its call.
-const NEEDED: &[Guarantee] =
-    &[Guarantee::Filesystem, Guarantee::Network, Guarantee::ProcessTree, Guarantee::Syscalls, Guarantee::Environment];
 
 /// What the workspace is called in a folder of a command's own.
 const WORKSPACE_LINK: &str = "workspace";
@@ -28,13 +23,26 @@ pub struct Confined {
     options: Options,
     /// Where commands' changes are kept apart; none where they go straight to the workspace.
     layers: Option<PathBuf>,
+    /// What has to confine them at the least.
+    weakest: Tier,
     sandbox: OnceCell<Sandbox>,
+    /// For what was granted to run with no walls. It needs none that could be built here.
+    open: OnceCell<Sandbox>,
 }
 
 impl Confined {
     /// Commands in these roots, confined to this profile.
     pub fn new(profile: Profile, roots: Vec<PathBuf>, options: Options) -> Self {
-        Self { profile, roots, options, layers: None, sandbox: OnceCell::new() }
+        let (sandbox, open) = (OnceCell::new(), OnceCell::new());
+        Self { profile, roots, options, layers: None, weakest: Tier::Bubblewrap, sandbox, open }
+    }
+
+    /// The same, content with no less than this. Landlock alone is less than what policy counts on, so somebody has to say that
+    /// it is enough.
+    #[must_use]
+    pub fn at_least(mut self, weakest: Tier) -> Self {
+        self.weakest = weakest;
+        self
     }
 
     /// The same, with a folder in which commands' changes are kept apart.
@@ -51,24 +59,25 @@ impl Confined {
     /// Makes the sandbox, and sees that it holds: what a command touches was judged on the ground that it does.
     async fn make(&self) -> Result<Sandbox, ToolError> {
         let sandbox = Sandbox::new(self.options.clone()).await?;
-        let enforcement = sandbox.prepare(&self.profile).await?;
-        let weak: Vec<&str> = enforcement
-            .guarantees
-            .iter()
-            .filter(|report| NEEDED.contains(&report.guarantee) && report.holding != Holding::Held)
-            .map(|report| report.reason.as_str())
-            .collect();
-        if weak.is_empty() {
-            self.layers.as_deref().into_iter().for_each(apart::sweep);
-            return Ok(sandbox);
-        }
-        let message =
-            format!("Commands can't be confined well enough here ({}): {}.", enforcement.tier.name(), weak.join("; "));
-        Err(ToolError::new(ErrorCode::SandboxUnavailable, message))
+        enough::check(&sandbox.prepare(&self.profile).await?, self.weakest)?;
+        self.layers.as_deref().into_iter().for_each(apart::sweep);
+        Ok(sandbox)
+    }
+
+    async fn sandbox(&self) -> Result<&Sandbox, ToolError> {
+        self.sandbox.get_or_try_init(|| self.make()).await
+    }
+
+    async fn open(&self) -> Result<&Sandbox, ToolError> {
+        let options = Options { tier: Some(Tier::Open), warm: 0, ..self.options.clone() };
+        Ok(self.open.get_or_try_init(|| Sandbox::new(options)).await?)
     }
 
     async fn run(&self, order: Order) -> Result<Box<dyn Process>, ToolError> {
-        let sandbox = self.sandbox.get_or_try_init(|| self.make()).await?;
+        let sandbox = if order.unsandboxed { self.open().await? } else { self.sandbox().await? };
+        if sandbox.tier() == Tier::Landlock {
+            enough::nothing_hidden(&order.hidden)?;
+        }
         let mut profile = self.profile.clone();
         profile.secret.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
@@ -91,7 +100,7 @@ impl Confined {
             }
         };
         if order.unsandboxed {
-            return Ok(Box::new(Started::new(sandbox.spawn_open(&profile, &command).await?, None, None)?));
+            return Ok(Box::new(Started::new(sandbox.spawn_open(&profile, &command).await?, None, Beside::default())?));
         }
         for path in &order.writable {
             profile.writable.push(real(path)?);
@@ -103,9 +112,19 @@ impl Confined {
             profile.network = Network::Listed(Listed(border));
         }
         let landing = landing(order.landing, &order.writable)?;
+        let scratch = self.scratch(sandbox.tier(), &mut command)?;
         let (running, layers) = self.launch(sandbox, &profile, &command, landing).await?;
         let held = Held { profile, workdir, hidden: order.hidden, roots: self.roots.clone() };
-        Ok(Box::new(Started::new(running, Some(held), layers)?))
+        Ok(Box::new(Started::new(running, Some(held), Beside { layers, _scratch: scratch })?))
+    }
+
+    /// By Landlock alone the machine's folder for temporary files is out of reach. A command gets one in the workspace, which
+    /// goes with it.
+    fn scratch(&self, tier: Tier, command: &mut Command) -> Result<Option<Folder>, ToolError> {
+        let Some(parent) = self.layers.as_deref().filter(|_| tier == Tier::Landlock) else { return Ok(None) };
+        let folder = Folder::make(parent)?;
+        command.environment.insert("TMPDIR".into(), folder.room()?.into());
+        Ok(Some(folder))
     }
 
     /// A program that no shell starts: it sees the folder that it belongs to, and the one that it starts in is its own. From
@@ -175,5 +194,9 @@ fn real(path: &str) -> Result<PathBuf, ToolError> {
 impl Processes for Confined {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
         Box::pin(self.run(order))
+    }
+
+    fn protects(&self) -> BoxFuture<'_, Result<bool, ToolError>> {
+        Box::pin(async { Ok(self.sandbox().await?.tier() != Tier::Landlock) })
     }
 }

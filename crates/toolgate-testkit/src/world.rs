@@ -77,20 +77,27 @@ impl World {
     /// The same world, with a sandbox that holds what has to be confined.
     #[must_use]
     pub fn confined(self) -> Self {
-        self.confined_with(Options::default())
+        self.confined_with(Options::default(), Tier::Bubblewrap)
     }
 
     /// The same, held by these means and no stronger ones.
     #[must_use]
     pub fn confined_by(self, tier: Tier) -> Self {
-        self.confined_with(Options { tier: Some(tier), ..Options::default() })
+        self.confined_with(Options { tier: Some(tier), ..Options::default() }, Tier::Bubblewrap)
     }
 
-    fn confined_with(mut self, options: Options) -> Self {
+    /// The same, where somebody has said that these means are enough.
+    #[must_use]
+    pub fn content_with(self, tier: Tier) -> Self {
+        self.confined_with(Options { tier: Some(tier), ..Options::default() }, tier)
+    }
+
+    fn confined_with(mut self, options: Options, weakest: Tier) -> Self {
         zygote_before_main();
         let profile = Profile::for_workspace(self.folder.path(), None);
-        let confined =
-            Confined::new(profile, vec![self.folder.path().to_owned()], options).with_layers(self.state.layers_dir());
+        let confined = Confined::new(profile, vec![self.folder.path().to_owned()], options)
+            .with_layers(self.state.layers_dir())
+            .at_least(weakest);
         let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
         self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
         self

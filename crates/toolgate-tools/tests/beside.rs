@@ -140,3 +140,54 @@ async fn where_commands_cant_be_held_none_begins_and_no_snapshot_stays() {
         assert_eq!((read(&world, "a.txt").as_deref(), left_behind(&world)), (Some("one\n"), 0), "{more}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_somebody_accepts_landlock_alone_the_reply_says_so_and_what_nobody_may_change_is_put_back() {
+    let world = World::new(toolgate_tools::all(), "preset = 'full'").content_with(Tier::Landlock);
+    let hooks = "echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-merge; rm .git/hooks/update; \
+                 printf '[core]\\n fsmonitor = evil\\n' >> .git/config; echo two > a.txt; echo $TMPDIR; touch $TMPDIR/x";
+    world.file("a.txt", "one\n").file(".git/config", "[core]\n").file("plant.sh", hooks);
+    world.file(".git/hooks/pre-commit", "mine\n").file(".git/hooks/update", "mine too\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "stdin": true }), json!({ "tty": true })] {
+        let mut args = json!({ "command": "sh plant.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = world.perform_in(&session, "shell", args).await;
+        let payload = reply.payload.unwrap();
+        assert_eq!(payload["exit_code"], json!(0), "{more}: {payload}");
+        let enforced = serde_json::to_value(&reply.enforced).unwrap();
+        let said = ["filesystem", "process_tree", "network", "syscalls", "undo"].map(|name| enforced[name].clone());
+        assert_eq!(said, ["partly", "partly", "held", "held", "partly"].map(|word| json!(word)), "{more}");
+        let aside = payload["changes"]["kept_aside"].as_array().unwrap();
+        let aside: Vec<&str> = aside.iter().map(|one| one["path"].as_str().unwrap()).collect();
+        let hooks = [".git/hooks/post-merge", ".git/hooks/pre-commit", ".git/hooks/update"];
+        assert_eq!(aside, [&[".git/config"], &hooks[..]].concat(), "{more}: {payload}");
+        let back = [".git/config", hooks[1], hooks[2], "a.txt"].map(|path| read(&world, path).unwrap());
+        assert_eq!(back, ["[core]\n", "mine\n", "mine too\n", "two\n"], "{more}");
+        assert!(!world.path().join(hooks[0]).exists(), "{more}");
+        let scratch = payload["stdout"].as_str().or(payload["output"].as_str()).unwrap_or_default().trim().to_owned();
+        assert!(scratch.contains(".toolgate/layers") && !std::path::Path::new(&scratch).exists(), "{more}: {payload}");
+        call(&world, &session, "undo", json!({ "call": reply.tool_call_id })).await;
+        assert_eq!(read(&world, "a.txt").unwrap(), "one\n", "{more}");
+    }
+    let rehearsed = world.perform_in(&session, "shell", json!({ "command": "true", "rehearse": true })).await;
+    assert_eq!(rehearsed.error.unwrap().code, ErrorCode::SandboxUnavailable);
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_can_be_hidden_no_command_runs_beside_a_secret() {
+    let world = World::new(toolgate_tools::all(), "preset = 'full'").content_with(Tier::Landlock);
+    world.file("plant.sh", "cat .env").file(".env", "TOKEN=correct-horse\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "background": true })] {
+        let mut args = json!({ "command": "sh plant.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let error = world.perform_in(&session, "shell", args).await.error.unwrap();
+        assert_eq!(error.code, ErrorCode::SandboxUnavailable, "{more}: {error:?}");
+        assert!(error.message.contains("`.env`"), "{more}: {error:?}");
+    }
+    std::fs::remove_file(world.path().join(".env")).unwrap();
+    assert!(world.perform_in(&session, "shell", json!({ "command": "true" })).await.ok);
+    assert_eq!(left_behind(&world), 0);
+}

@@ -13,7 +13,7 @@ use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 use super::{Setting, block_on};
 use crate::exit::Exit;
 use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
-use crate::wiring::{CLI, Desk, RunChoice, person_name};
+use crate::wiring::{CLI, Desk, RunChoice, person_name, warn};
 
 /// Call a tool, through the same path as any agent's call.
 ///
@@ -121,7 +121,10 @@ impl Call {
             };
             desk.with_door(work).await
         })?;
-        stay.run.end().context("the end of the run couldn't be recorded")?;
+        // The reply is what was asked for, and says itself whether it is on record.
+        if let Err(error) = stay.run.end() {
+            warn(&format!("The end of the run couldn't be recorded: {error}"));
+        }
         desk.finish();
         Ok(Performed { reply, run: stay.run.id.clone(), sink })
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use toolgate_contract::{Guarantee, Holding};
+use toolgate_contract::{Guarantee, Holding, Place};
 use toolgate_journal::RunFilter;
 use toolgate_policy::Compiled;
 use toolgate_runtime::PolicyBorder;
-use toolgate_sandbox::process::{Listed, Network, Options, Profile, Sandbox, Tier};
-use toolgate_sandbox::{OpenWay, Roots, try_list};
+use toolgate_sandbox::process::{Enforcement, Listed, Network, Options, Profile, Sandbox, Tier};
+use toolgate_sandbox::{OpenWay, Roots, enough, try_list};
 
 use super::sandbox::hide;
 use super::{Setting, block_on, policy::holds};
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::stores::shared;
 use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
 use crate::trust;
-use crate::wiring::{own_secrets, profile};
+use crate::wiring::{own_secrets, profile, weakest};
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
@@ -134,7 +134,8 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
 /// How well commands are confined: found out by confining one.
 fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
     let mut profile = profile(&setting.place, &compiled.settings.roots);
-    hide(setting, &compiled, &mut profile)?;
+    let hidden = hide(setting, &compiled, &mut profile)?;
+    let weakest = weakest(&compiled.settings);
     let border = PolicyBorder::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
         let sandbox = Sandbox::new(Options { warm: 0, ..Options::default() }).await?;
@@ -148,7 +149,7 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
         Ok(enforcement) => enforcement,
         Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
     };
-    let mut checks = vec![held("commands", format!("confined by {}", enforcement.tier.name()))];
+    let mut checks = vec![whether_they_run(&enforcement, weakest, &hidden)];
     for report in enforcement.guarantees {
         let name = match report.guarantee {
             Guarantee::Paths | Guarantee::Filesystem => "  files",
@@ -168,6 +169,27 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
     }
     checks.push(list_of_hosts(enforcement.tier, &profile)?);
     Ok(checks)
+}
+
+/// Whether commands run at all, by what confines them and what has to.
+fn whether_they_run(enforcement: &Enforcement, weakest: Tier, hidden: &[Place]) -> Check {
+    const NAME: &str = "commands";
+    let by = format!("confined by {}", enforcement.tier.name());
+    if enough::check(enforcement, weakest).is_err() {
+        let found = format!("none runs: {} is less than `commands.weakest_sandbox` demands", enforcement.tier.name());
+        let less = "Or accept less: `weakest_sandbox = \"landlock\"` under `[commands]` in your own configuration.";
+        return broken(NAME, found, format!("{UNCONFINED} {less}"));
+    }
+    match enough::nothing_hidden(hidden) {
+        Err(found) if enforcement.tier == Tier::Landlock => {
+            let remedy = "Move that out of the workspace, or let commands see it with `sensitive.except`.";
+            broken(NAME, found.message, remedy)
+        }
+        _ if enough::gaps(enforcement).is_some() => {
+            partly(NAME, format!("{by}, which `commands.weakest_sandbox` accepts"), UNCONFINED)
+        }
+        _ => held(NAME, by),
+    }
 }
 
 /// Whether commands can be let through to single hosts: found out by letting one through to one.

@@ -15,14 +15,14 @@ use toolgate_runtime::PolicyBorder;
 use toolgate_sandbox::process::{
     Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier,
 };
-use toolgate_sandbox::{Layers, Roots};
+use toolgate_sandbox::{Layers, Roots, enough};
 
 use self::changes::Shown;
 use super::commit::Commit;
 use super::{Setting, block_on};
 use crate::exit::Exit;
-use crate::terminal::{DIM, paint};
-use crate::wiring::{folders, profile, roots};
+use crate::terminal::{DIM, YELLOW, paint};
+use crate::wiring::{folders, profile, roots, weakest};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -61,7 +61,8 @@ impl Sandbox {
         let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Vec<_>>();
         let compiled = setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let mut profile = profile(&setting.place, &compiled.settings.roots);
-        hide(setting, &compiled, &mut profile)?;
+        let hidden = hide(setting, &compiled, &mut profile)?;
+        let weakest = weakest(&compiled.settings);
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
         let policy = Arc::new(compiled.policy);
         let border = PolicyBorder::new(Arc::clone(&policy), cleared.collect());
@@ -80,6 +81,10 @@ impl Sandbox {
                 false if !hosts.is_empty() || maker.tier() == Tier::Namespaces => listed,
                 false => Network::Off,
             };
+            enough::check(&maker.prepare(&profile).await?, weakest)?;
+            if maker.tier() == Tier::Landlock {
+                enough::nothing_hidden(&hidden)?;
+            }
             let (mut running, apart) = match self.rehearse || self.commit {
                 true => Layers::run(&maker, &profile, &command, &layers, &folders)
                     .await
@@ -92,8 +97,11 @@ impl Sandbox {
             let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?;
             anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
         })??;
-        if self.verbose {
-            tell(&enforcement);
+        match enough::gaps(&enforcement) {
+            _ if self.verbose => tell(&enforcement),
+            // Somebody said that less will do; still nobody should take it for more.
+            Some(gaps) => anstream::eprintln!("{}", paint(YELLOW, gaps)),
+            None => {}
         }
         match kept {
             Some(rehearsal) if self.commit && code == 0 => return Commit::of(rehearsal).run(setting),
@@ -116,8 +124,8 @@ fn with_port(text: &str) -> (String, Option<u16>) {
     }
 }
 
-/// Takes from the command what policy takes from every tool.
-pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<()> {
+/// Takes from the command what policy takes from every tool, and tells what it hides.
+pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<Vec<Place>> {
     struct ByPolicy<'a>(&'a Policy);
     impl Veil for ByPolicy<'_> {
         fn hides(&self, access: Access, place: &Place) -> bool {
@@ -128,7 +136,7 @@ pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile
     let found = Lookout::default().out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
     profile.secret.extend(found.hidden.iter().map(|place| workspace.join(&place.path)));
     profile.protected.extend(found.protected.iter().map(|place| workspace.join(&place.path)));
-    Ok(())
+    Ok(found.hidden)
 }
 
 /// Hands on what the command writes, as it comes.

@@ -14,6 +14,7 @@ mod init;
 mod killed;
 mod mcp;
 mod network;
+mod no_namespaces;
 mod ordinary_work;
 mod overlay;
 mod policy;

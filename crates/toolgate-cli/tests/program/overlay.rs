@@ -288,9 +288,10 @@ fn layers_can_be_turned_off_by_the_user_and_not_by_the_workspace() {
 #[test]
 fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was_killed() {
     let world = World::new().file("a.txt", "one\n").file("gone.txt", "x\n");
+    world.put(&world.workspace().join("plant.sh"), "echo x > .envrc");
     let before = everything(&world);
-    let args =
-        json!({ "command": "echo two > a.txt; rm gone.txt; mkdir new; touch new/ready; sleep 1000", "stdin": true });
+    let line = "sh plant.sh; echo two > a.txt; rm gone.txt; mkdir new; touch new/ready; sleep 1000";
+    let args = json!({ "command": line, "stdin": true });
     let mut command = world.command(PROGRAM);
     command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -300,7 +301,9 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
     child.kill().unwrap();
     child.wait().unwrap();
     let run = world.last_run();
-    assert_eq!(world.run(&["call", "list"]).code, 0, "the next one puts it on record");
+    let next = world.run(&["call", "list"]);
+    assert_eq!(next.code, 0, "the next one puts it on record: {next:?}");
+    assert!(next.err.contains("`.envrc` was changed where it is: direnv"), "{next:?}");
     let said = world.run(&["undo", "--run", run.file_name().unwrap().to_str().unwrap()]);
     assert!(said.code == 0 && !said.out.contains("Left alone"), "{said:?}");
     assert_eq!(everything(&world), before);
@@ -315,7 +318,8 @@ fn of_a_command_that_works_straight_on_the_workspace_what_is_more_than_the_quota
     world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
     let reply = shell_straight(&world, r"rm a.txt b.txt; sh plant.sh; touch $'odd\xff'");
     let notes = reply["payload"]["changes"]["notes"].to_string();
-    assert!(notes.contains("1 of these can't be taken back") && notes.contains("direnv"), "{reply}");
+    assert!(notes.contains("1 of these can't be taken back"), "{reply}");
+    assert_eq!(reply["payload"]["changes"]["kept_aside"][0]["path"], json!(".envrc"), "{reply}");
     assert!(notes.contains("isn't text"), "{reply}");
     let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
     assert_eq!((said.code, world.read("a.txt").len()), (0, 40_000), "{said:?}");

@@ -7,8 +7,12 @@ use crate::world::World;
 const GIT: &str = "git -c user.name=a -c user.email=a@example.com -c init.defaultBranch=main";
 
 fn shell(world: &World, command: &str) -> Value {
-    let reply = world.run(&["--json", "call", "--approve", "shell", &json!({ "command": command }).to_string()]).json();
-    assert_eq!(reply["payload"]["exit_code"], json!(0), "{command}: {reply}");
+    shell_with(world, json!({ "command": command }))
+}
+
+fn shell_with(world: &World, args: Value) -> Value {
+    let reply = world.run(&["--json", "call", "--approve", "shell", &args.to_string()]).json();
+    assert_eq!(reply["payload"]["exit_code"], json!(0), "{args}: {reply}");
     reply
 }
 
@@ -48,6 +52,16 @@ fn git_makes_commits_repositories_worktrees_and_clones() {
 
 #[test]
 fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
+    what_would_be_obeyed("", json!({ "command": "sh ./plant.sh" }));
+}
+
+#[test]
+fn what_would_be_obeyed_is_put_back_where_a_command_works_straight_on_the_workspace() {
+    what_would_be_obeyed("[commands]\noverlay = 'off'\n", json!({ "command": "sh ./plant.sh" }));
+    what_would_be_obeyed("", json!({ "command": "sh ./plant.sh", "tty": true }));
+}
+
+fn what_would_be_obeyed(config: &str, args: Value) {
     let planted = "git init -q new && printf '#!/bin/sh\\n' > new/.git/hooks/post-checkout && chmod +x new/.git/hooks/post-checkout; \
                    git init -q odd && git -C odd config core.fsmonitor ./evil; \
                    git init -q --bare bare && git --git-dir=bare config core.sshCommand evil && echo x > bare/hooks/update; \
@@ -56,7 +70,8 @@ fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
                    echo '{}' > .claude/settings.json; echo x > .cursor/rules/a.mdc; echo fine > fine.txt";
     // What is read out of a command is refused before it runs; a script is read by nobody.
     let world = World::new().file("plant.sh", planted);
-    let reply = shell(&world, "sh ./plant.sh");
+    world.put(&world.user_config(), config);
+    let reply = shell_with(&world, args);
     assert_eq!(
         kept_aside(&reply),
         ".claude/settings.json .cursor/rules/a.mdc .envrc .mcp.json .vscode/tasks.json bare/config bare/hooks/update \

@@ -48,6 +48,16 @@ fn what_was_appended_is_read_back_in_order() {
 }
 
 #[test]
+fn nothing_is_appended_to_a_record_that_somebody_removed() {
+    let world = World::new();
+    let run = world.begin();
+    run.journal.append(&some_calls()[..2]).unwrap();
+    fs::remove_dir_all(world.state.path()).unwrap();
+    let said = run.journal.append(&some_calls()[2..]).unwrap_err().to_string();
+    assert!(said.contains("was removed"), "{said}");
+}
+
+#[test]
 fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
     let world = World::new();
     world.begin().journal.append(&some_calls()).unwrap();

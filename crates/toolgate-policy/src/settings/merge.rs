@@ -36,6 +36,12 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
         overlay: merge_strict(layers, "commands.overlay", |config| config.commands.overlay, warnings),
         quarantine: merge_strict(layers, "commands.quarantine", |config| config.commands.quarantine, warnings),
+        weakest_sandbox: merge_strict(
+            layers,
+            "commands.weakest_sandbox",
+            |config| config.commands.weakest_sandbox,
+            warnings,
+        ),
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
@@ -46,7 +52,7 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
     })
 }
 
-/// A setting whose default is the strictest: the strongest layer that names it has its way, a weaker one only tightens, and
+/// A setting whose default is strict enough: the strongest layer that names it has its way, a weaker one only tightens, and
 /// so does a workspace that isn't trusted.
 fn merge_strict<T: Copy + Default + Ord>(
     layers: &[LayerInput],
@@ -262,7 +268,7 @@ mod tests {
 
     use super::super::Durability;
     use super::*;
-    use crate::config::{Overlay, Unknown};
+    use crate::config::{Overlay, Unknown, WeakestSandbox};
     use crate::testing::{layer, settings, untrusted};
     use toolgate_contract::Layer;
 
@@ -365,6 +371,18 @@ mod tests {
         let (merged, warnings) =
             settings(vec![layer(Layer::Managed, &overlay("on")), layer(Layer::User, &overlay("off"))]);
         assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_sandbox_can_be_demanded_by_anybody_and_given_up_only_by_who_may_loosen() {
+        let weakest = |value: &str| format!("[commands]\nweakest_sandbox = '{value}'");
+        let merged = |layers| settings(layers).0.weakest_sandbox;
+        assert_eq!(merged(vec![]), WeakestSandbox::Bubblewrap);
+        assert_eq!(merged(vec![layer(Layer::User, &weakest("landlock"))]), WeakestSandbox::Landlock);
+        assert_eq!(merged(vec![untrusted(&weakest("landlock"))]), WeakestSandbox::Bubblewrap);
+        assert_eq!(merged(vec![untrusted(&weakest("namespaces"))]), WeakestSandbox::Namespaces);
+        let both = vec![layer(Layer::User, &weakest("landlock")), untrusted(&weakest("bubblewrap"))];
+        assert_eq!(merged(both), WeakestSandbox::Bubblewrap);
     }
 
     #[test]

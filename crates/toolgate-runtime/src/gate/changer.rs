@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use toolgate_contract::{
-    Access, Apart, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside,
-    Opened, Place, Seen, Source, ToolError, Veil,
+    Access, Change, Changes, Clock, Content, Edit, ErrorCode, Event, FileState, Files, Happening, KeptAside, Opened,
+    Place, Seen, Source, ToolError, Veil,
 };
 use toolgate_journal::{
     Abandoned, ChangeNote, Changing, Contents, Held, JournalError, RunOptions, Scope, SealKey, Snapshot, Snapshots,
     State,
 };
 
-use super::settler::Choice;
+use super::settler::{Choice, Chooser};
 use super::speaker::Origin;
 use super::straight::Straight;
 use crate::session::Recorder;
@@ -49,29 +49,31 @@ impl Workshop {
     }
 
     /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
-    /// Says what of that couldn't be believed.
-    pub(super) fn mend(
-        &self,
-        files: &dyn Files,
-        veil: &dyn Veil,
-        options: &RunOptions,
-    ) -> Result<Vec<String>, ToolError> {
-        let _turn = self.turn(files, veil)?;
+    /// Says what of that couldn't be believed, and what a person should look at.
+    pub(super) fn mend(&self, chooser: &Chooser, options: &RunOptions) -> Result<Vec<String>, ToolError> {
+        let files = chooser.files.as_ref();
+        let _turn = self.turn(files, chooser.veil.as_ref())?;
         let snapshots = self.snapshots()?;
         let Abandoned { snapshots: abandoned, mut warnings } = snapshots.abandoned()?;
         for snapshot in abandoned {
             let call = snapshot.scope().call.clone();
-            // If it can be put on record later, the snapshot is still there.
-            if let Err(error) = self.settle_abandoned(snapshot, files, options) {
-                warnings
-                    .push(format!("What the call {call} changed isn't on record, so undo doesn't cover it. {error}"));
+            match self.settle_abandoned(snapshot, files, options) {
+                Ok(changes) => warnings.extend(chooser.remarks(&changes)),
+                // If it can be put on record later, the snapshot is still there.
+                Err(error) => warnings
+                    .push(format!("What the call {call} changed isn't on record, so undo doesn't cover it. {error}")),
             }
         }
         snapshots.clear()?;
         Ok(warnings)
     }
 
-    fn settle_abandoned(&self, mut one: Snapshot, files: &dyn Files, options: &RunOptions) -> Result<(), ToolError> {
+    fn settle_abandoned(
+        &self,
+        mut one: Snapshot,
+        files: &dyn Files,
+        options: &RunOptions,
+    ) -> Result<Vec<Change>, ToolError> {
         let Scope { run, call, .. } = one.scope().clone();
         let changes = one.changes(files, None)?;
         if !changes.is_empty() {
@@ -90,7 +92,7 @@ impl Workshop {
             one.go_on(&changes, &self.contents, files)?;
         }
         one.rest();
-        Ok(())
+        Ok(changes)
     }
 
     /// Waits for the turn to change files. What somebody who was killed left half done is put back first.
@@ -151,8 +153,7 @@ impl Workshop {
             (Some(now), Some(after)) => after.is(now),
             (now, after) => now.is_none() && after.is_none(),
         };
-        let can_be_had = |state: &FileState| has_no_bytes(state) || self.contents.has(state);
-        if !has_happened || change.before == change.after || !change.before.as_ref().is_none_or(can_be_had) {
+        if !has_happened || change.before == change.after || !self.can_go_back(change) {
             return Ok(None);
         }
         Ok(Some(Change { before: now, after: change.before.clone(), ..change.clone() }))
@@ -198,8 +199,12 @@ impl Workshop {
 
     /// How many of these can't be taken back, because what they were is more than is kept.
     pub(super) fn beyond_quota(&self, changes: &[Change]) -> usize {
-        let is_lost = |state: &FileState| !has_no_bytes(state) && !self.contents.has(state);
-        changes.iter().filter(|change| change.before.as_ref().is_some_and(is_lost)).count()
+        changes.iter().filter(|change| !self.can_go_back(change)).count()
+    }
+
+    /// Whether what was there before can still be had.
+    pub(super) fn can_go_back(&self, change: &Change) -> bool {
+        change.before.as_ref().is_none_or(|state| !has_bytes(state) || self.contents.has(state))
     }
 
     /// A folder in the run for scripts of one skill alone.
@@ -211,7 +216,7 @@ impl Workshop {
     pub(crate) fn set_aside(
         &self,
         call: &str,
-        apart: &dyn Apart,
+        source: &dyn Source,
         choice: &Choice,
     ) -> Result<Vec<KeptAside>, ToolError> {
         if choice.aside.is_empty() {
@@ -220,11 +225,12 @@ impl Workshop {
         let room = self.state.quarantine()?.room(call)?;
         let mut held = room.held()?;
         for (change, reason) in &choice.aside {
-            let has_content = change.after.as_ref().is_some_and(|after| !after.is_folder());
-            let name = has_content.then(|| held.len().to_string());
+            let name = change.after.as_ref().is_some_and(has_bytes).then(|| held.len().to_string());
             if let Some(name) = &name {
-                apart
-                    .set_aside(&change.place, room.fd(), name)
+                let temporary = format!("{name}.new");
+                let written = source.write_out(change, room.fd(), &temporary);
+                written
+                    .and_then(|_| source.put(change, room.fd(), name, &temporary))
                     .map_err(|error| ToolError::io(&format!("`{}` can't be kept aside", change.path), &error))?;
             }
             let mode = change.after.as_ref().map(|after| after.mode);
@@ -258,8 +264,8 @@ pub(super) fn aside((change, reason): (Change, String)) -> KeptAside {
 }
 
 /// Folders and pipes are made anew from what is known of them.
-fn has_no_bytes(state: &FileState) -> bool {
-    !state.is_file() && !state.is_link()
+fn has_bytes(state: &FileState) -> bool {
+    state.is_file() || state.is_link()
 }
 
 fn moved_on(path: &str) -> ToolError {

@@ -48,8 +48,9 @@ impl Commands {
         if self.settler.changer.workshop.is_none() {
             return Ok(None);
         }
+        let is_protected = order.unsandboxed || self.processes.protects().await?;
         let (settler, order) = (Arc::clone(&self.settler), order.clone());
-        let work = move || Straight::begin(Arc::clone(&settler.changer), settler.roots.clone(), &order);
+        let work = move || Straight::begin(Arc::clone(&settler.changer), settler.roots.clone(), &order, is_protected);
         let taken = tokio::task::spawn_blocking(work).await;
         taken.map_err(|_| ToolError::internal("The workspace couldn't be looked at before the command."))?.map(Some)
     }
@@ -73,6 +74,10 @@ impl Commands {
 impl Processes for Commands {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>> {
         Box::pin(self.begin(order))
+    }
+
+    fn protects(&self) -> BoxFuture<'_, Result<bool, ToolError>> {
+        self.processes.protects()
     }
 }
 

@@ -3,6 +3,7 @@
 //! to the workspace is there already: it is recorded, and told.
 
 mod choice;
+mod in_place;
 mod quarantine;
 
 use std::sync::Arc;
@@ -55,20 +56,6 @@ impl Settler {
         settled.unwrap_or_else(|error| noted(format!("{failed} {error}")))
     }
 
-    /// What a command did straight to the workspace.
-    fn tell(&self, straight: &Straight) -> Result<Settled, ToolError> {
-        let (changes, unspeakable) = straight.end()?;
-        let workshop = self.changer.workshop()?;
-        workshop.keep_small(&changes, self.changer.files.as_ref());
-        let mut settled = counted(&changes);
-        settled.notes.extend((!changes.is_empty()).then(|| BESIDE.to_owned()));
-        settled.notes.extend(lost(workshop.beyond_quota(&changes)));
-        let unreached = unspeakable.iter().map(|path| format!("Undo doesn't cover `{path}`: {NOT_TEXT}."));
-        let remarks = self.chooser.remarks(&changes).into_iter().chain(unreached);
-        settled.notes.extend(remarks.take(MOST_ASIDE));
-        Ok(settled)
-    }
-
     fn land(&self, apart: &dyn Apart) -> Result<Settled, ToolError> {
         let (files, workshop) = (self.changer.files.as_ref(), self.changer.workshop()?);
         let mut attempt = 0;
@@ -93,9 +80,7 @@ impl Settler {
         let aside = unspeakable.into_iter().map(|path| KeptAside { path, reason: NOT_TEXT.into() });
         let kept = workshop.set_aside(&self.changer.origin.tool_call_id, apart, &choice);
         settled.notes.extend(kept.as_ref().err().map(ToString::to_string));
-        settled.kept_aside = aside.chain(kept.unwrap_or_default()).collect();
-        settled.more_kept_aside = settled.kept_aside.len().saturating_sub(MOST_ASIDE);
-        settled.kept_aside.truncate(MOST_ASIDE);
+        name_aside(&mut settled, aside.chain(kept.unwrap_or_default()).collect());
         Ok(settled)
     }
 
@@ -108,13 +93,12 @@ impl Settler {
         settled.diff = self.differ.as_deref().map(|differ| diff_of(&changes, apart.as_ref(), files, differ));
         settled.rehearsal = Some(apart.keep(Some(self.changer.run()))?);
         let choice = self.chooser.choose(differences, apart.as_ref());
-        settled.kept_aside = choice.aside.into_iter().map(aside).take(MOST_ASIDE).collect();
+        name_aside(&mut settled, choice.aside.into_iter().map(aside).collect());
         Ok(settled)
     }
 }
 
 const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
-const BESIDE: &str = "It worked straight on the workspace, so what others changed there meanwhile counts as its own.";
 const NOT_IN_PLACE: &str = "Nothing of what it changed was put in place.";
 const NOT_ON_RECORD: &str = "What it changed couldn't be recorded, so undo doesn't cover it.";
 const NOT_TEXT: &str = "its name isn't text, so no tool could reach it";
@@ -126,6 +110,13 @@ fn noted(note: String) -> Settled {
 fn lost(count: usize) -> Option<String> {
     let quota = "what they were is more than the quota for undo (`undo.quota_bytes`) keeps";
     (count > 0).then(|| format!("{count} of these can't be taken back: {quota}."))
+}
+
+/// Names what was kept aside, as far as a reply does.
+fn name_aside(settled: &mut Settled, mut kept: Vec<KeptAside>) {
+    settled.more_kept_aside = kept.len().saturating_sub(MOST_ASIDE);
+    kept.truncate(MOST_ASIDE);
+    settled.kept_aside = kept;
 }
 
 /// How many there are of each kind, and the first of them by name.

@@ -16,6 +16,8 @@ const STATE: &str = ".toolgate";
 /// A command that works straight on the workspace.
 pub(crate) struct Straight {
     changer: Arc<Changer>,
+    /// Whether somebody granted it to work with no walls, and so to change what it likes.
+    pub(super) is_open: bool,
     watched: Mutex<Watched>,
 }
 
@@ -28,17 +30,24 @@ struct Watched {
 }
 
 impl Straight {
-    /// Takes a snapshot of the roots that the command can change.
-    pub(super) fn begin(changer: Arc<Changer>, roots: Vec<usize>, order: &Order) -> Result<Arc<Self>, ToolError> {
+    /// Takes a snapshot of the roots that the command can change. What is protected is part of it unless walls stand there.
+    pub(super) fn begin(
+        changer: Arc<Changer>,
+        roots: Vec<usize>,
+        order: &Order,
+        is_protected: bool,
+    ) -> Result<Arc<Self>, ToolError> {
         let workshop = Arc::clone(changer.workshop()?);
         // Nobody changes files meanwhile.
         let _turn = workshop.turn(changer.files.as_ref(), changer.veil.as_ref())?;
-        let out_of_reach = order.hidden.iter().chain(&order.protected).filter(|_| !order.unsandboxed).cloned();
+        let protected = order.protected.iter().filter(|_| is_protected);
+        let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
         let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE)]).collect();
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
         let scope = Scope { run, call, roots, except, quota: workshop.contents().quota() };
         let snapshot = Some(workshop.snapshots()?.take(scope, changer.files.as_ref())?);
-        let straight = Arc::new(Self { changer, watched: Mutex::new(Watched { snapshot, ..Watched::default() }) });
+        let watched = Mutex::new(Watched { snapshot, ..Watched::default() });
+        let straight = Arc::new(Self { changer, is_open: order.unsandboxed, watched });
         workshop.watch(&straight);
         Ok(straight)
     }

@@ -113,8 +113,8 @@ fn report(guarantee: Guarantee, holding: Holding, reason: impl Into<String>) -> 
 fn files(plan: &Plan, findings: &Findings) -> GuaranteeReport {
     let guarantee = Guarantee::Filesystem;
     if plan.tier == Tier::Landlock {
-        let gaps = "Landlock doesn't stop chmod, utime and attributes outside the roots, and hides or protects nothing inside \
-                    what is writable";
+        let gaps = "Landlock doesn't stop chmod, utime and attributes outside the roots, and neither hides nor protects \
+                    anything inside what is writable, Toolgate's own state among it";
         return report(guarantee, Holding::Partly, gaps);
     }
     match (findings.own_proc, findings.landlock) {

@@ -10,7 +10,7 @@ use toolgate_contract::{
     Apart, BoxFuture, Controls, Denial, Enforced, ErrorCode, Output, Place, Process, Signal, TerminalSize, ToolError,
 };
 
-use crate::apart::Layers;
+use crate::apart::{Folder, Layers};
 use crate::denied_files::denied_files;
 use crate::network::Notes;
 use crate::process::{self, Decoys, Profile, Running, SandboxError, Signaller, Terminal};
@@ -26,13 +26,21 @@ pub(super) struct Started {
     out: Box<[u8]>,
     err: Box<[u8]>,
     controls: Arc<Reins>,
+    beside: Beside,
+}
+
+/// What goes with a command.
+#[derive(Default)]
+pub(super) struct Beside {
     /// What it changes, where that is kept apart.
-    layers: Option<Layers>,
+    pub(super) layers: Option<Layers>,
+    /// Its temporary files, where they have a folder that somebody has to remove.
+    pub(super) _scratch: Option<Folder>,
 }
 
 impl Started {
-    /// A command that runs; what holds it, unless nothing does; and what it changes, where that is kept apart.
-    pub(super) fn new(mut running: Running, held: Option<Held>, layers: Option<Layers>) -> Result<Self, SandboxError> {
+    /// A command that runs; what holds it, unless nothing does; and what goes with it.
+    pub(super) fn new(mut running: Running, held: Option<Held>, beside: Beside) -> Result<Self, SandboxError> {
         let controls = Reins {
             held,
             notes: running.notes(),
@@ -42,7 +50,7 @@ impl Started {
             terminal: running.terminal.take(),
         };
         let piece = || vec![0; PIECE].into_boxed_slice();
-        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls), layers })
+        Ok(Self { running, out: piece(), err: piece(), controls: Arc::new(controls), beside })
     }
 
     async fn next(&mut self) -> Option<Output> {
@@ -96,7 +104,7 @@ impl Process for Started {
     }
 
     fn apart(&mut self) -> Option<Box<dyn Apart>> {
-        self.layers.take().map(|layers| Box::new(layers) as _)
+        self.beside.layers.take().map(|layers| Box::new(layers) as _)
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Choice {
     pub(crate) chosen: Vec<Change>,
     /// To be kept aside, and why.
     pub(crate) aside: Vec<(Change, String)>,
+    /// Folders that would go, if all went that is in them.
+    pub(crate) needed: Vec<Change>,
     /// What there is to tell of what is put in place.
     pub(crate) notes: Vec<String>,
 }
@@ -35,7 +37,15 @@ impl Chooser {
         choose(differences, self.veil.as_ref(), &lookout, self.quarantine)
     }
 
-    /// What a person should know of changes that are in place already.
+    /// The same about changes that are in place already: what is to be kept aside has to be put back.
+    pub(crate) fn choose_in_place(&self, changes: Vec<Change>) -> Choice {
+        let made = |place: &Place, most: u64| self.files.content(place, most);
+        let lookout = Lookout::new(changes.iter(), &made, self.files.as_ref());
+        let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
+        choose(differences, self.veil.as_ref(), &lookout, self.quarantine)
+    }
+
+    /// What a person should know of changes that are in place and stay there.
     pub(crate) fn remarks(&self, changes: &[Change]) -> Vec<String> {
         let made = |place: &Place, most: u64| self.files.content(place, most);
         let lookout = Lookout::new(changes.iter(), &made, self.files.as_ref());
@@ -100,7 +110,7 @@ fn keep_folders_that_are_needed(choice: &mut Choice) {
         let goes = is_folder(&change.before) && !is_folder(&change.after);
         goes && stays.iter().any(|place| change.place.covers(place))
     };
-    choice.chosen.retain(|change| !is_needed(change));
+    choice.needed = choice.chosen.extract_if(.., |change| is_needed(change)).collect();
 }
 
 fn is_folder(state: &Option<FileState>) -> bool {

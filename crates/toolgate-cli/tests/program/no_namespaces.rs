@@ -1,0 +1,78 @@
+//! Where the kernel makes no namespaces, commands run only if the user accepts what is left, and everybody is told.
+
+use serde_json::json;
+
+use crate::world::{Said, World};
+
+/// Runs a line of shell where nobody can make a namespace, as in many containers.
+fn without_namespaces(world: &World, line: &str) -> Said {
+    let inside = format!("echo 0 > /proc/sys/user/max_user_namespaces && {line}");
+    world.shell(&format!("unshare --user --map-root-user sh -c '{inside}'"))
+}
+
+fn shell(world: &World, command: &str) -> Said {
+    let args = json!({ "command": command }).to_string();
+    without_namespaces(world, &format!(r#""$toolgate" --json call shell "{}""#, args.replace('"', r#"\""#)))
+}
+
+const ACCEPTED: &str = "[commands]\nweakest_sandbox = 'landlock'\n";
+
+#[test]
+fn commands_are_refused_unless_the_user_accepts_less() {
+    let world = World::new().file("toolgate.toml", ACCEPTED);
+    let said = shell(&world, "echo two > a.txt");
+    assert_eq!(said.code, 3, "a workspace doesn't give up what the user counts on: {said:?}");
+    let error = &said.json()["error"];
+    assert_eq!(error["code"], json!("sandbox_unavailable"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("by landlock"), "{error}");
+    assert!(!world.workspace().join("a.txt").exists());
+    let said = without_namespaces(&world, r#""$toolgate" sandbox -- touch a.txt"#);
+    assert!(said.code == 3 && said.err.contains("weakest_sandbox"), "{said:?}");
+    assert!(!world.workspace().join("a.txt").exists());
+    let said = without_namespaces(&world, r#""$toolgate" doctor"#);
+    assert!(said.code == 1 && said.out.contains("none runs: landlock is less"), "{said:?}");
+}
+
+#[test]
+fn what_the_user_accepts_runs_and_says_what_does_not_hold() {
+    let world = World::new();
+    world.put(&world.user_config(), ACCEPTED);
+    world.put(&world.home().join("private"), "secret");
+    let said = shell(&world, "echo two > a.txt; cat ~/private; touch /var/tmp/planted-by-a-test; echo ran");
+    let reply = said.json();
+    assert_eq!((&reply["payload"]["stdout"], &reply["enforced"]["filesystem"]), (&json!("ran\n"), &json!("partly")));
+    assert_eq!(world.read("a.txt"), "two\n");
+    assert!(!std::path::Path::new("/var/tmp/planted-by-a-test").exists());
+    assert_eq!(world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]).code, 0);
+    assert!(!world.workspace().join("a.txt").exists());
+    let said = without_namespaces(&world, r#""$toolgate" sandbox -- echo ran"#);
+    assert!(said.out == "ran\n" && said.err.contains("Confined by landlock alone"), "{said:?}");
+    let said = without_namespaces(&world, r#""$toolgate" doctor"#);
+    assert!(said.code == 0 && said.out.contains("which `commands.weakest_sandbox` accepts"), "{said:?}");
+    world.put(&world.workspace().join(".env"), "TOKEN=correct-horse");
+    for line in [r#""$toolgate" sandbox -- cat .env"#, r#""$toolgate" doctor"#] {
+        let said = without_namespaces(&world, line);
+        assert!(said.code != 0 && !said.out.contains("horse"), "{said:?}");
+        assert!(format!("{}{}", said.out, said.err).contains("keep it from reading `.env`"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_command_that_removes_the_record_is_not_said_to_have_worked() {
+    let world = World::new().file("plant.sh", "rm -r .toolgate; echo two > a.txt");
+    world.put(&world.user_config(), ACCEPTED);
+    let said = shell(&world, "sh plant.sh");
+    assert!(said.code != 0 && said.json()["error"]["message"].to_string().contains("was removed"), "{said:?}");
+}
+
+#[test]
+fn more_than_what_is_there_can_be_demanded_too() {
+    let world = World::new().file("toolgate.toml", "[commands]\nweakest_sandbox = 'namespaces'\n");
+    assert_eq!(world.call("shell", json!({ "command": "echo ran" }))["payload"]["stdout"], json!("ran\n"));
+    world.put(&world.user_config(), ACCEPTED);
+    assert_eq!(
+        shell(&world, "echo ran").json()["error"]["code"],
+        json!("sandbox_unavailable"),
+        "a workspace may demand"
+    );
+}
