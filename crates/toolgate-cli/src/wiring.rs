@@ -289,8 +289,10 @@ pub(crate) fn folders(place: &Place, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
 /// What a command in this workspace is confined to.
 pub(crate) fn profile(place: &Place, roots: &[ConfiguredRoot]) -> Profile {
     let mut profile = Profile::for_workspace(&place.workspace, std::env::home_dir().as_deref());
-    let writable = roots.iter().filter(|root| root.access == ConfiguredAccess::Write);
-    profile.writable.extend(writable.map(|root| PathBuf::from(&root.path)));
+    for root in roots {
+        let places = if root.access == ConfiguredAccess::Write { &mut profile.writable } else { &mut profile.shown };
+        places.push(PathBuf::from(&root.path));
+    }
     profile.environment = environment();
     // A command that came to a door could type into another one. The folder has to exist to be hidden.
     let doors = place.sources.doors();

@@ -104,11 +104,17 @@ pub struct Change {
 }
 
 impl Change {
-    /// The change that takes this one back.
-    #[must_use]
-    pub fn reversed(&self) -> Self {
-        let Self { path, place, before, after } = self.clone();
-        Self { path, place, before: after, after: before }
+    /// Joins a later change of the same place to this one. Where somebody else changed it in between, only what came after that
+    /// counts: the rest lies under their work.
+    pub fn followed_by(&mut self, later: &Self) {
+        let is_the_same = match (&self.after, &later.before) {
+            (Some(one), Some(other)) => one.is(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        if !is_the_same {
+            self.before.clone_from(&later.before);
+        }
+        self.after.clone_from(&later.after);
     }
 }
 

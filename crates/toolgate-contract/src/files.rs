@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -21,9 +22,12 @@ pub trait Files: Send + Sync {
     fn open(&self, place: &Place) -> Result<Opened, ToolError>;
     /// All of a file, if it has at most so many bytes, or the link that is there; none when nothing is.
     fn content(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError>;
-    /// Tells the name and kind of everything in a folder of the workspace, unless that still has this mark.
+    /// How many roots there are: the workspace, and the folders beside it.
+    fn roots(&self) -> usize;
+    /// Tells the name and kind of everything in a folder of a root, unless that still has this mark.
     fn look(
         &self,
+        root: usize,
         folder: &Path,
         known: Option<&Mark>,
         each: &mut dyn FnMut(&OsStr, EntryKind),
@@ -43,6 +47,9 @@ pub trait Files: Send + Sync {
     /// Puts the new sides of these changes in place, one after the other. When it fails half-way, whoever asked puts back
     /// what it has kept.
     fn arrange(&self, changes: &[Change], source: &dyn Source, id: &str) -> Result<(), ToolError>;
+    /// Gives what is at a place another name in a folder of the state's, so that it is still there when the place gets something
+    /// else. It is copied only where it can't have two names.
+    fn name_again(&self, place: &Place, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
     /// Gives a file another time of change.
     fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError>;
     /// Removes the temporary files that the change `id` of these places left behind when it was killed.

@@ -1,4 +1,4 @@
-//! What in the workspace is out of bounds for commands. That is asked before every command, and looking into every folder
+//! What in the workspace and the folders beside it is out of bounds for commands. That is asked before every command, and looking into every folder
 //! would take longer than most commands do. So what a folder holds is remembered for as long as the folder has the same
 //! mark: adding, removing or renaming anything in it gives it another one.
 
@@ -11,7 +11,8 @@ use crate::{Access, EntryKind, ErrorCode, Files, Looked, Mark, Place, ToolError,
 /// Looks for what a veil hides, and remembers what it saw. It belongs to one veil and to one set of files.
 #[derive(Debug, Default)]
 pub struct Lookout {
-    top: Mutex<Folder>,
+    /// Each root's own folder.
+    tops: Mutex<Vec<Folder>>,
 }
 
 /// What is known of a folder.
@@ -38,21 +39,23 @@ pub struct OutOfBounds {
 }
 
 impl Lookout {
-    /// What in the workspace policy hides from everybody, and what it lets nobody change: a command must not get at these
+    /// What in the roots policy hides from everybody, and what it lets nobody change: a command must not get at these
     /// either. What can't be looked at is a fault: a secret might be there.
     pub fn out_of_bounds(&self, files: &dyn Files, veil: &dyn Veil) -> Result<OutOfBounds, ToolError> {
-        let mut top = self.top.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Place::in_workspace("");
-        let mut round = Round { files, veil, path: PathBuf::new(), place, found: OutOfBounds::default() };
-        round.visit(&mut top)?;
-        let OutOfBounds { mut hidden, mut protected } = round.found;
-        hidden.sort();
-        protected.sort();
-        Ok(OutOfBounds { hidden, protected })
+        let mut tops = self.tops.lock().unwrap_or_else(PoisonError::into_inner);
+        tops.resize_with(files.roots(), Folder::default);
+        let mut found = OutOfBounds::default();
+        for (root, top) in tops.iter_mut().enumerate() {
+            let place = Place { root, path: String::new() };
+            Round { files, veil, path: PathBuf::new(), place, found: &mut found }.visit(top)?;
+        }
+        found.hidden.sort();
+        found.protected.sort();
+        Ok(found)
     }
 }
 
-/// One look at everything.
+/// One look at everything in a root.
 struct Round<'a> {
     files: &'a dyn Files,
     veil: &'a dyn Veil,
@@ -60,13 +63,13 @@ struct Round<'a> {
     path: PathBuf,
     /// The same, as it is shown.
     place: Place,
-    found: OutOfBounds,
+    found: &'a mut OutOfBounds,
 }
 
 impl Round<'_> {
     fn visit(&mut self, folder: &mut Folder) -> Result<(), ToolError> {
         let mut seen = Folder::default();
-        let looked = self.files.look(&self.path, folder.mark.as_ref(), &mut |name, kind| {
+        let looked = self.files.look(self.place.root, &self.path, folder.mark.as_ref(), &mut |name, kind| {
             sort_in(self.veil, &mut self.place, name, kind, &mut seen);
         })?;
         match looked {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
 use toolgate_contract::{Blob, Change, FileState, Source, sha256_of};
@@ -23,11 +23,30 @@ pub struct Contents {
     durability: Durability,
     /// What is stored, as far as it is known; other processes may add to it.
     stored: Mutex<Option<u64>>,
+    /// What a change on its way needs, by hash.
+    held: Mutex<Vec<String>>,
+}
+
+/// Keeps contents from being evicted for as long as it lives.
+pub struct Hold<'a> {
+    contents: &'a Contents,
+    hashes: Vec<String>,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut held = self.contents.held();
+        for hash in &self.hashes {
+            if let Some(index) = held.iter().position(|other| other == hash) {
+                held.swap_remove(index);
+            }
+        }
+    }
 }
 
 impl Contents {
     pub(crate) fn new(folder: Folder, durability: Durability) -> Self {
-        Self { folder, quota: USUAL_QUOTA, durability, stored: Mutex::default() }
+        Self { folder, quota: USUAL_QUOTA, durability, stored: Mutex::default(), held: Mutex::default() }
     }
 
     /// The same store with another quota, in bytes.
@@ -40,6 +59,18 @@ impl Contents {
     /// How much is kept, in bytes.
     pub fn quota(&self) -> u64 {
         self.quota
+    }
+
+    /// Keeps what these changes bring from being evicted by what they replace.
+    pub fn hold(&self, changes: &[Change]) -> Hold<'_> {
+        let hashes: Vec<String> =
+            changes.iter().filter_map(|change| Some(change.after.as_ref()?.sha256.clone())).collect();
+        self.held().extend(hashes.iter().cloned());
+        Hold { contents: self, hashes }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores content under its hash.
@@ -125,17 +156,20 @@ impl Contents {
         Ok(())
     }
 
-    /// Lets the oldest go until a fifth of the quota is free again; the newest always stays.
+    /// Lets the oldest go until a fifth of the quota is free again. The newest always stays, and so does what is held; a newest
+    /// that is larger than all the room drives out nothing else.
     fn evict(&self) -> Result<u64, JournalError> {
-        let mut entries = self.entries()?;
+        let (mut entries, held) = (self.entries()?, self.held().clone());
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
-        let (mut total, room) = (0, self.quota / 5 * 4);
+        let (mut total, mut counted, room) = (0, 0, self.quota / 5 * 4);
         for (index, entry) in entries.iter().enumerate() {
-            if index > 0 && total + entry.bytes > room {
+            let is_newest = index == 0;
+            if !is_newest && counted + entry.bytes > room && !held.contains(&entry.name) {
                 self.folder.remove(&entry.name)?;
-            } else {
-                total += entry.bytes;
+                continue;
             }
+            total += entry.bytes;
+            counted += if is_newest && entry.bytes > room { 0 } else { entry.bytes };
         }
         Ok(total)
     }
@@ -221,6 +255,8 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_contract::Place;
+
     use super::*;
     use crate::State;
 
@@ -257,5 +293,24 @@ mod tests {
         let large = Blob::from(vec![9; 5_000]);
         contents.put(&large).unwrap();
         assert!(is_kept(&large), "even when it is larger than the quota");
+        assert!(is_kept(&blobs[19]), "which drives out nothing else");
+        contents.put(&Blob::from(vec![8; 100])).unwrap();
+        assert!(!is_kept(&large) && is_kept(&blobs[19]), "until something newer comes");
+    }
+
+    #[test]
+    fn what_a_change_brings_is_not_evicted_by_what_it_replaces() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let (brought, others) = (Blob::from(vec![0; 100]), (1..40u8).map(|n| Blob::from(vec![n; 100])));
+        contents.put(&brought).unwrap();
+        let state = FileState { sha256: brought.sha256().to_owned(), bytes: 100, mode: 0o644 };
+        let change = Change { path: "a".into(), place: Place::in_workspace("a"), before: None, after: Some(state) };
+        let held = contents.hold(&[change]);
+        others.clone().for_each(|blob| contents.put(&blob).unwrap());
+        assert!(contents.get(brought.sha256()).unwrap().is_some());
+        drop(held);
+        (40..60u8).for_each(|n| contents.put(&Blob::from(vec![n; 100])).unwrap());
+        assert!(contents.get(brought.sha256()).unwrap().is_none());
     }
 }

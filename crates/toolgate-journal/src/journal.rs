@@ -216,8 +216,7 @@ impl Journal {
         Lock::exclusive(&self.events).map_err(|error| self.folder.error("couldn't be locked", NAME, error))
     }
 
-    /// Asked before every append, so by seeking: that is the quickest, and lines are appended wherever it leaves off.
-    /// How long it is. A file without a name is a record that nobody will ever read.
+    /// How long it is; asked before every append. A file without a name is a record that nobody will ever read.
     fn size(&self) -> Result<u64, JournalError> {
         let found = rustix::fs::fstat(&self.events)
             .map_err(|errno| self.folder.error("couldn't be looked at", NAME, errno.into()))?;

@@ -56,7 +56,7 @@ pub use journal::{Durability, Journal};
 pub use notebook::Notebook;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use quarantine::{Held, Quarantine, Room};
+pub use quarantine::{Hand, Held, Quarantine, Room};
 pub use reading::{Events, Recorded, list_runs, read_events};
 pub use seal::{SealKey, seal_key};
 pub use snapshot::{Abandoned, Scope, Snapshot, Snapshots};

@@ -30,9 +30,15 @@ pub struct Held {
     pub name: Option<String>,
 }
 
-/// The folder of one call.
+/// Puts something under a name in a folder.
+pub type Hand<'a> = dyn Fn(BorrowedFd<'_>, &str) -> std::io::Result<()> + 'a;
+
+/// The folder of one call, and what is in it.
 pub struct Room {
     folder: Folder,
+    held: Vec<Held>,
+    /// Names of what was let go since the last note.
+    gone: Vec<String>,
 }
 
 impl Quarantine {
@@ -42,7 +48,7 @@ impl Quarantine {
 
     /// Makes room for what a call's command made.
     pub fn room(&self, call: &str) -> Result<Room, JournalError> {
-        Ok(Room { folder: self.folder.make(&call_name(call))? })
+        Room::of(self.folder.make(&call_name(call))?)
     }
 
     /// The calls whose commands made something that waits, sorted.
@@ -57,16 +63,15 @@ impl Quarantine {
     /// What a call's command made that waits; nothing if there is no such call.
     pub fn held(&self, call: &str) -> Result<Vec<Held>, JournalError> {
         let Ok(room) = self.folder.open(&call_name(call)) else { return Ok(Vec::new()) };
-        Room { folder: room }.held()
+        Ok(Room::of(room)?.held)
     }
 
     /// Lets go of one thing, and of the call's folder with the last of them.
     pub fn take_out(&self, call: &str, taken: &Held) -> Result<(), JournalError> {
-        let room = self.room(call)?;
-        let rest: Vec<Held> = room.held()?.into_iter().filter(|held| held != taken).collect();
-        room.note(&rest)?;
-        taken.name.as_deref().map_or(Ok(()), |name| room.folder.remove(name))?;
-        if rest.is_empty() {
+        let mut room = self.room(call)?;
+        room.let_go(&taken.path);
+        room.note()?;
+        if room.held.is_empty() {
             room.folder.remove(LIST)?;
             let _ = rustix::fs::unlinkat(self.folder.fd(), call_name(call), AtFlags::REMOVEDIR);
         }
@@ -75,21 +80,50 @@ impl Quarantine {
 }
 
 impl Room {
-    /// Its descriptor: things are moved into it.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.folder.fd().as_fd()
+    fn of(folder: Folder) -> Result<Self, JournalError> {
+        let held = match folder.existing(LIST)? {
+            Some(file) => serde_json::from_reader(file).map_err(JournalError::Encode)?,
+            None => Vec::new(),
+        };
+        Ok(Self { folder, held, gone: Vec::new() })
     }
 
-    /// Notes what is in it.
-    pub fn note(&self, held: &[Held]) -> Result<(), JournalError> {
-        let text = serde_json::to_vec_pretty(held).map_err(JournalError::Encode)?;
-        self.folder.put(LIST, &text, Durability::Os)
+    /// Takes one thing in, which `hand` puts under a name in the folder; what was there of the same path goes. It counts from
+    /// the next [`Room::note`] on.
+    pub fn take_in(
+        &mut self,
+        path: &str,
+        reason: &str,
+        mode: Option<u32>,
+        hand: Option<&Hand<'_>>,
+    ) -> Result<(), JournalError> {
+        self.let_go(path);
+        let names = self.held.iter().filter_map(|held| held.name.as_ref()).chain(&self.gone);
+        let last = names.filter_map(|name| name.parse::<u64>().ok()).max();
+        let name = hand.map(|hand| {
+            let name = last.map_or(0, |last| last + 1).to_string();
+            // Somebody may have been killed before they noted what they put there.
+            self.folder.remove(&name)?;
+            let handed = hand(self.folder.fd().as_fd(), &name);
+            handed.map_err(|error| self.folder.error("couldn't be filled", &name, error))?;
+            Ok(name)
+        });
+        let (path, reason, name) = (path.to_owned(), reason.to_owned(), name.transpose()?);
+        self.held.push(Held { path, reason, mode, name });
+        Ok(())
     }
 
-    /// What is in it.
-    pub fn held(&self) -> Result<Vec<Held>, JournalError> {
-        let Some(file) = self.folder.existing(LIST)? else { return Ok(Vec::new()) };
-        serde_json::from_reader(file).map_err(JournalError::Encode)
+    /// Lets go of what there is of a path, with the next [`Room::note`].
+    pub fn let_go(&mut self, path: &str) {
+        let gone = self.held.extract_if(.., |held| held.path == path);
+        self.gone.extend(gone.filter_map(|held| held.name));
+    }
+
+    /// Notes what is in it, then removes what no longer is.
+    pub fn note(&mut self) -> Result<(), JournalError> {
+        let text = serde_json::to_vec_pretty(&self.held).map_err(JournalError::Encode)?;
+        self.folder.put(LIST, &text, Durability::Os)?;
+        std::mem::take(&mut self.gone).iter().try_for_each(|name| self.folder.remove(name))
     }
 
     /// What a link that is kept aside holds.

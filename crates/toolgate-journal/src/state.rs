@@ -175,6 +175,12 @@ impl State {
         Ok(ApprovalDesk::new(self.folder.make("desk")?, key))
     }
 
+    /// Whether it is still where it was opened: nobody removed it, moved it away or put another in its place.
+    pub fn is_in_place(&self) -> bool {
+        let (here, there) = (rustix::fs::fstat(self.folder.fd()), rustix::fs::lstat(self.path()));
+        here.is_ok_and(|here| there.is_ok_and(|there| (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)))
+    }
+
     /// Waits until nobody else changes files here.
     pub fn begin_change(&self) -> Result<Changing, JournalError> {
         Changing::begin(&self.folder)

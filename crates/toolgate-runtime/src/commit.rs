@@ -126,8 +126,9 @@ impl Ready {
         self.apart.touch(self.chooser.files.as_ref());
         let workshop = self.workshop.as_deref();
         let aside = workshop.map(|workshop| workshop.set_aside(hands.call(), self.apart.as_ref(), &self.choice));
+        let aside = aside.transpose()?.unwrap_or_default();
         self.apart.let_go();
-        Ok(json!({ "committed": committed, "kept_aside": aside.transpose()?.unwrap_or_default() }))
+        Ok(json!({ "committed": committed, "kept_aside": aside }))
     }
 }
 

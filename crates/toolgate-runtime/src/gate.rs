@@ -4,12 +4,15 @@ mod border;
 mod changer;
 mod cleared;
 mod commands;
+mod mend;
+mod put_back;
 mod runner;
 mod settler;
 mod speaker;
 mod straight;
 mod walk;
 mod witness;
+mod workshop;
 mod writer;
 
 use std::sync::Arc;
@@ -23,11 +26,11 @@ use toolgate_journal::{Contents, RunOptions, SealKey, State};
 use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
 
 pub use self::border::PolicyBorder;
-pub(crate) use self::changer::Workshop;
 pub use self::cleared::Cleared;
 pub(crate) use self::settler::{Choice, Chooser};
 use self::walk::Walk;
 pub(crate) use self::witness::Witness;
+pub(crate) use self::workshop::Workshop;
 use self::writer::NoteStore;
 use crate::approval::Rulebook;
 use crate::commit::Commit;

@@ -98,15 +98,11 @@ struct Found {
     is_proven: bool,
 }
 
-/// Joins a later change of a file to what is known of it. Where somebody else changed it in between, only what came after
-/// that is taken back: the rest lies under their work.
+/// Joins a later change of a file to what is known of it.
 fn fold(files: &mut BTreeMap<Place, Found>, change: &Change, is_proven: bool) {
     match files.get_mut(&change.place) {
         Some(known) => {
-            if !is_the_same(known.change.after.as_ref(), change.before.as_ref()) {
-                known.change.before.clone_from(&change.before);
-            }
-            known.change.after.clone_from(&change.after);
+            known.change.followed_by(change);
             known.is_proven &= is_proven;
         }
         None => drop(files.insert(change.place.clone(), Found { change: change.clone(), is_proven })),

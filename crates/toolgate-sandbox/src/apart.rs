@@ -5,6 +5,8 @@
 mod compare;
 mod copy;
 
+pub(crate) use self::copy::copy;
+
 use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -39,8 +41,8 @@ pub struct Layers {
     folder: Folder,
 }
 
-/// A folder for layers, held by its lock.
-pub(crate) struct Folder {
+/// A folder for layers, held by its lock. It is removed when this is dropped.
+pub struct Folder {
     path: PathBuf,
     lock: File,
     kept: bool,
@@ -59,7 +61,11 @@ impl Folder {
         for number in 0..u32::MAX {
             let path = parent.join(format!("{now:x}-{:x}-{number}", std::process::id()));
             match private(&path) {
-                Ok(()) => return Self::lock(path).map_err(fault),
+                // Whoever sweeps may have taken it for one that was left behind, and be about to remove it.
+                Ok(()) => match Self::lock(path) {
+                    Err(error) if is_swept(&error) => {}
+                    locked => return locked.map_err(fault),
+                },
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(fault(error)),
             }
@@ -70,6 +76,8 @@ impl Folder {
     fn lock(path: PathBuf) -> std::io::Result<Self> {
         let lock = File::options().create(true).append(true).open(path.join(LOCK))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        // It may have been removed between these two steps.
+        fs::metadata(path.join(LOCK))?;
         Ok(Self { path, lock, kept: false })
     }
 
@@ -84,6 +92,10 @@ impl Folder {
         made.map_err(|error| ToolError::io("A folder for temporary files can't be made", &error))?;
         Ok(room)
     }
+}
+
+fn is_swept(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::NotFound)
 }
 
 impl Drop for Folder {
@@ -233,7 +245,7 @@ impl Source for Layers {
         // The overlay's own note of where it copied this from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
         match rustix::fs::renameat(CWD, &from, folder, name) {
-            Err(Errno::XDEV) => copy::copy(&from, folder, name, temporary),
+            Err(Errno::XDEV) => copy(&from, folder, name, temporary),
             other => Ok(other?),
         }
     }

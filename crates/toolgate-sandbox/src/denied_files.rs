@@ -30,16 +30,13 @@ pub(crate) fn denied_files(errors: &str, profile: &Profile, workdir: &Path) -> V
     denials
 }
 
-/// A line begins with the name of whoever complains, unless the complaint itself follows.
+/// Many a line begins with the name of whoever complains: a program, or what stands before another path.
 fn without_speaker(line: &str) -> &str {
-    match line.split_once(": ") {
-        Some((speaker, rest))
-            if !speaker.contains(char::is_whitespace) && !COMPLAINTS.iter().any(|words| rest.starts_with(words)) =>
-        {
-            rest
-        }
-        _ => line,
-    }
+    let Some((speaker, rest)) = line.split_once(": ") else { return line };
+    let complains_of_itself = COMPLAINTS.iter().any(|words| rest.starts_with(words));
+    let is_program = || rustix::fs::access(speaker, Access::EXEC_OK).is_ok() && !Path::new(speaker).is_dir();
+    let speaks = !speaker.contains(char::is_whitespace) && !complains_of_itself && (rest.contains('/') || is_program());
+    if speaks { rest } else { line }
 }
 
 /// Words of a line that could be paths: what stands in quotes, and what looks like one.
@@ -127,6 +124,8 @@ mod tests {
             ("a story about OUT/file", &[]),
             ("OUT/file: line 1: /etc/shadow: Permission denied", &[]),
             ("OUT/file: Permission denied", &["write /outside/file"]),
+            ("OUT/file: cannot open: Permission denied", &["write /outside/file"]),
+            ("/bin/sh: cannot open x: Permission denied", &[]),
             ("can't write OUT/file: it said: Permission denied", &["write /outside/file"]),
         ] {
             assert_eq!(missing(errors), expected, "{errors}");

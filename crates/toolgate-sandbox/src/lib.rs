@@ -26,5 +26,5 @@ pub use apart::{KeptLayers, Layers};
 pub use beneath::OpenWay;
 pub use copy::{Copied, copy_workspace};
 pub use network::{Resolver, SystemResolver, try_list};
-pub use processes::{Confined, enough};
+pub use processes::{Confined, enough, scratch};
 pub use roots::{RootAccess, Roots, RootsError};

@@ -75,9 +75,7 @@ impl Confined {
 
     async fn run(&self, order: Order) -> Result<Box<dyn Process>, ToolError> {
         let sandbox = if order.unsandboxed { self.open().await? } else { self.sandbox().await? };
-        if sandbox.tier() == Tier::Landlock {
-            enough::nothing_hidden(&order.hidden)?;
-        }
+        enough::can_hide(sandbox.tier(), &order.hidden)?;
         let mut profile = self.profile.clone();
         profile.secret.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
@@ -112,19 +110,10 @@ impl Confined {
             profile.network = Network::Listed(Listed(border));
         }
         let landing = landing(order.landing, &order.writable)?;
-        let scratch = self.scratch(sandbox.tier(), &mut command)?;
+        let scratch = scratch(sandbox.tier(), self.layers.as_deref(), &mut command)?;
         let (running, layers) = self.launch(sandbox, &profile, &command, landing).await?;
         let held = Held { profile, workdir, hidden: order.hidden, roots: self.roots.clone() };
-        Ok(Box::new(Started::new(running, Some(held), Beside { layers, _scratch: scratch })?))
-    }
-
-    /// By Landlock alone the machine's folder for temporary files is out of reach. A command gets one in the workspace, which
-    /// goes with it.
-    fn scratch(&self, tier: Tier, command: &mut Command) -> Result<Option<Folder>, ToolError> {
-        let Some(parent) = self.layers.as_deref().filter(|_| tier == Tier::Landlock) else { return Ok(None) };
-        let folder = Folder::make(parent)?;
-        command.environment.insert("TMPDIR".into(), folder.room()?.into());
-        Ok(Some(folder))
+        Ok(Box::new(Started::new(running, Some(held), Beside { layers, scratch })?))
     }
 
     /// A program that no shell starts: it sees the folder that it belongs to, and the one that it starts in is its own. From
@@ -164,6 +153,15 @@ impl Confined {
         }
         Ok((sandbox.spawn(profile, command).await?, None))
     }
+}
+
+/// By Landlock alone the machine's folder for temporary files is out of reach. A command gets one beside the layers, in `parent`,
+/// which goes when this is dropped.
+pub fn scratch(tier: Tier, parent: Option<&Path>, command: &mut Command) -> Result<Option<Folder>, ToolError> {
+    let Some(parent) = parent.filter(|_| tier == Tier::Landlock) else { return Ok(None) };
+    let folder = Folder::make(parent)?;
+    command.environment.insert("TMPDIR".into(), folder.room()?.into());
+    Ok(Some(folder))
 }
 
 /// What lies outside the workspace can't be taken back: a command that was granted a place there makes its changes at once,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -197,15 +197,21 @@ impl Files for Roots {
         Ok(entries)
     }
 
+    fn roots(&self) -> usize {
+        self.roots.len()
+    }
+
     fn look(
         &self,
+        root: usize,
         folder: &Path,
         known: Option<&Mark>,
         each: &mut dyn FnMut(&OsStr, EntryKind),
     ) -> Result<Looked, ToolError> {
         let path = folder.as_os_str().as_bytes();
-        let looked = crate::look::look(self.way, self.roots[0].folder.as_fd(), path, known, each);
-        looked.map_err(|error| refusal(&Place::in_workspace(readable(path)), error))
+        let top = self.roots.get(root).ok_or(Errno::NOENT);
+        let looked = top.and_then(|top| crate::look::look(self.way, top.folder.as_fd(), path, known, each));
+        looked.map_err(|error| refusal(&Place { root, path: readable(path) }, error))
     }
 
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError> {
@@ -246,6 +252,19 @@ impl Files for Roots {
             let place = &changes[failure.index].place;
             ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
         })
+    }
+
+    fn name_again(&self, place: &Place, folder: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+        let (parent, last) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let root = self.roots.get(place.root).ok_or(Errno::NOENT)?.folder.as_fd();
+        let parent = beneath::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        match rustix::fs::linkat(&parent, last, folder, name, AtFlags::empty()) {
+            Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {
+                let itself = PathBuf::from(format!("/proc/self/fd/{}/{last}", parent.as_raw_fd()));
+                crate::apart::copy(&itself, folder, name, name)
+            }
+            other => Ok(other?),
+        }
     }
 
     fn touch(&self, place: &Place, modified: Timestamp) -> Result<(), ToolError> {

@@ -191,3 +191,64 @@ async fn where_nothing_can_be_hidden_no_command_runs_beside_a_secret() {
     assert!(world.perform_in(&session, "shell", json!({ "command": "true" })).await.ok);
     assert_eq!(left_behind(&world), 0);
 }
+
+/// Runs a script beside others until `go` is there, and gives its end.
+async fn beside(world: &World, session: &Session, script: &str, meanwhile: impl AsyncFnOnce()) -> Value {
+    world.file("beside.sh", format!("{script}; touch ready; until [ -e go ]; do sleep 0.02; done"));
+    let started = call(world, session, "shell", json!({ "command": "sh beside.sh", "background": true })).await.1;
+    while !world.path().join("ready").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    meanwhile().await;
+    world.file("go", "");
+    let wait = json!({ "action": "wait", "process": started["process"], "timeout_ms": 300_000 });
+    loop {
+        let answer = call(world, session, "process", wait.clone()).await.1;
+        if answer["running"] == json!(false) {
+            return answer;
+        }
+    }
+}
+
+fn aside(answer: &Value) -> Vec<&str> {
+    let aside = answer["changes"]["kept_aside"].as_array().map(Vec::as_slice).unwrap_or_default();
+    aside.iter().map(|one| one["path"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_made_of_a_planted_file_is_theirs_and_keeps_no_other_from_being_put_back() {
+    let world = world();
+    world.file(".mcp.json", "theirs").file(".vscode/settings.json", "mine");
+    let session = world.session();
+    let plant = "mkdir -p .vscode; echo evil > .vscode/tasks.json; echo evil > .vscode/settings.json; echo evil > .mcp.json; \
+                 echo evil > .envrc";
+    let answer = beside(&world, &session, plant, async || {
+        std::fs::remove_file(world.path().join(".envrc")).unwrap();
+        std::fs::write(world.path().join(".mcp.json"), "new").unwrap();
+        call(&world, &session, "shell", json!({ "command": "echo fine > fine.txt" })).await;
+    })
+    .await;
+    assert_eq!(aside(&answer), [".mcp.json", ".vscode/settings.json", ".vscode/tasks.json"], "{answer}");
+    assert_eq!(read(&world, ".vscode/settings.json").as_deref(), Some("mine"));
+    assert!(!world.path().join(".vscode/tasks.json").exists());
+    assert_eq!(read(&world, "fine.txt").as_deref(), Some("fine\n"));
+    session.end().await;
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back_too() {
+    let world = World::new(toolgate_tools::all(), "preset = 'full'\n[undo]\nquota_bytes = 100000").confined();
+    world.file(".vscode/settings.json", "mine").file(".git/hooks/update", "kept");
+    let session = world.session();
+    let plant = "head -c 1000000 /dev/zero > .mcp.json; head -c 90000 /dev/zero > .envrc; echo evil > .vscode/settings.json; \
+                 mkdir -p sub/.git/hooks; mkfifo .vscode/tasks.json; ln -s /etc sub/.git/hooks/update";
+    let answer = beside(&world, &session, plant, async || {}).await;
+    let planted = [".envrc", ".mcp.json", ".vscode/settings.json", ".vscode/tasks.json", "sub/.git/hooks/update"];
+    assert_eq!(aside(&answer), planted, "{answer}");
+    assert_eq!(read(&world, ".vscode/settings.json").as_deref(), Some("mine"), "{answer}");
+    for path in planted.iter().filter(|path| !path.ends_with("settings.json")) {
+        assert!(world.path().join(path).symlink_metadata().is_err(), "{path}: {answer}");
+    }
+    session.end().await;
+}

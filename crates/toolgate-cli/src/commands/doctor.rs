@@ -134,7 +134,7 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
 /// How well commands are confined: found out by confining one.
 fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
     let mut profile = profile(&setting.place, &compiled.settings.roots);
-    let hidden = hide(setting, &compiled, &mut profile)?;
+    let hidden = hide(setting, &compiled.policy, &compiled.settings, &mut profile)?;
     let weakest = weakest(&compiled.settings);
     let border = PolicyBorder::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
@@ -175,13 +175,18 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
 fn whether_they_run(enforcement: &Enforcement, weakest: Tier, hidden: &[Place]) -> Check {
     const NAME: &str = "commands";
     let by = format!("confined by {}", enforcement.tier.name());
-    if enough::check(enforcement, weakest).is_err() {
-        let found = format!("none runs: {} is less than `commands.weakest_sandbox` demands", enforcement.tier.name());
-        let less = "Or accept less: `weakest_sandbox = \"landlock\"` under `[commands]` in your own configuration.";
-        return broken(NAME, found, format!("{UNCONFINED} {less}"));
+    if let Err(weak) = enough::check(enforcement, weakest) {
+        let would_do =
+            [enforcement.tier, Tier::Landlock].into_iter().find(|tier| enough::check(enforcement, *tier).is_ok());
+        let less = |tier: Tier| {
+            let name = tier.name();
+            format!(" Or accept less: `weakest_sandbox = \"{name}\"` under `[commands]` in your own configuration.")
+        };
+        let less = would_do.map(less).unwrap_or_default();
+        return broken(NAME, format!("none runs. {}", weak.message), format!("{UNCONFINED}{less}"));
     }
-    match enough::nothing_hidden(hidden) {
-        Err(found) if enforcement.tier == Tier::Landlock => {
+    match enough::can_hide(enforcement.tier, hidden) {
+        Err(found) => {
             let remedy = "Move that out of the workspace, or let commands see it with `sensitive.except`.";
             broken(NAME, found.message, remedy)
         }

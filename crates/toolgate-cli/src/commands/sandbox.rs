@@ -4,18 +4,18 @@ pub(super) mod changes;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_contract::{Access, Lookout, Place, Veil};
-use toolgate_policy::{Compiled, Policy, plain_host};
+use toolgate_policy::{Compiled, Policy, Settings, plain_host};
 use toolgate_runtime::PolicyBorder;
 use toolgate_sandbox::process::{
     Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier,
 };
-use toolgate_sandbox::{Layers, Roots, enough};
+use toolgate_sandbox::{Layers, enough, scratch};
 
 use self::changes::Shown;
 use super::commit::Commit;
@@ -58,33 +58,19 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Vec<_>>();
-        let compiled = setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
-        let mut profile = profile(&setting.place, &compiled.settings.roots);
-        let hidden = hide(setting, &compiled, &mut profile)?;
-        let weakest = weakest(&compiled.settings);
-        let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?)));
-        let policy = Arc::new(compiled.policy);
-        let border = PolicyBorder::new(Arc::clone(&policy), cleared.collect());
-        let listed = Network::Listed(Listed(Arc::new(border)));
+        let hosts: Vec<_> = self.connect.iter().map(|host| with_port(host)).collect();
+        let Compiled { policy, settings, .. } =
+            setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
+        let policy = Arc::new(policy);
+        let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?))).collect();
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
-        let command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
-        let place = &setting.place;
-        let (layers, folders) = (place.state()?.layers_dir(), folders(place, &compiled.settings.roots));
-        let files = roots(place, &compiled.settings)?;
-        let shown = if setting.json { Shown::Json } else { Shown::First };
-        let (code, enforcement, kept) = block_on(async {
-            let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
-            profile.network = match self.network {
-                true => Network::Shared,
-                // Without hosts it is told what the command tried to reach, where that can be known.
-                false if !hosts.is_empty() || maker.tier() == Tier::Namespaces => listed,
-                false => Network::Off,
-            };
-            enough::check(&maker.prepare(&profile).await?, weakest)?;
-            if maker.tier() == Tier::Landlock {
-                enough::nothing_hidden(&hidden)?;
-            }
+        let mut command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
+        let folders = folders(&setting.place, &settings.roots);
+        let files = roots(&setting.place, &settings)?;
+        let ended = block_on(async {
+            let (maker, profile) = self.confine(setting, &policy, &settings, cleared).await?;
+            let layers = setting.place.state()?.layers_dir();
+            let _scratch = scratch(maker.tier(), Some(&layers), &mut command)?;
             let (mut running, apart) = match self.rehearse || self.commit {
                 true => Layers::run(&maker, &profile, &command, &layers, &folders)
                     .await
@@ -92,11 +78,41 @@ impl Sandbox {
                 false => (maker.spawn(&profile, &command).await?, None),
             };
             pass_on(&mut running).await?;
-            let ended = running.wait().await?;
-            tell_denials(&running, &policy, &place.workspace);
-            let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?;
-            anyhow::Ok((ended.shell_code(), running.enforcement().clone(), kept.flatten()))
+            let code = running.wait().await?.shell_code();
+            tell_denials(&running, &policy, &folders);
+            let shown = if setting.json { Shown::Json } else { Shown::First };
+            let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?.flatten();
+            anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), kept })
         })??;
+        self.tell(ended, setting)
+    }
+
+    /// What makes the sandbox, if it is good enough, and what the command is confined to.
+    async fn confine(
+        &self,
+        setting: &Setting,
+        policy: &Arc<Policy>,
+        settings: &Settings,
+        cleared: Vec<(String, u16)>,
+    ) -> Result<(Maker, Profile)> {
+        let mut profile = profile(&setting.place, &settings.roots);
+        let hidden = hide(setting, policy, settings, &mut profile)?;
+        let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
+        let border = PolicyBorder::new(Arc::clone(policy), cleared);
+        profile.network = match self.network {
+            true => Network::Shared,
+            // Without hosts it is told what the command tried to reach, where that can be known.
+            false if !self.connect.is_empty() || maker.tier() == Tier::Namespaces => {
+                Network::Listed(Listed(Arc::new(border)))
+            }
+            false => Network::Off,
+        };
+        enough::check(&maker.prepare(&profile).await?, weakest(settings))?;
+        enough::can_hide(maker.tier(), &hidden)?;
+        Ok((maker, profile))
+    }
+
+    fn tell(&self, Ended { code, enforcement, kept }: Ended, setting: &Setting) -> Result<Exit> {
         match enough::gaps(&enforcement) {
             _ if self.verbose => tell(&enforcement),
             // Somebody said that less will do; still nobody should take it for more.
@@ -116,6 +132,14 @@ impl Sandbox {
     }
 }
 
+/// How a command ended.
+struct Ended {
+    code: i32,
+    enforcement: Enforcement,
+    /// What it changed, where that was kept apart.
+    kept: Option<String>,
+}
+
 /// A host with the port behind it, if there is one.
 fn with_port(text: &str) -> (String, Option<u16>) {
     match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
@@ -125,17 +149,24 @@ fn with_port(text: &str) -> (String, Option<u16>) {
 }
 
 /// Takes from the command what policy takes from every tool, and tells what it hides.
-pub(super) fn hide(setting: &Setting, compiled: &Compiled, profile: &mut Profile) -> Result<Vec<Place>> {
+pub(super) fn hide(
+    setting: &Setting,
+    policy: &Policy,
+    settings: &Settings,
+    profile: &mut Profile,
+) -> Result<Vec<Place>> {
     struct ByPolicy<'a>(&'a Policy);
     impl Veil for ByPolicy<'_> {
         fn hides(&self, access: Access, place: &Place) -> bool {
             self.0.hides(access, place)
         }
     }
-    let workspace = &setting.place.workspace;
-    let found = Lookout::default().out_of_bounds(&Roots::open(workspace)?, &ByPolicy(&compiled.policy))?;
-    profile.secret.extend(found.hidden.iter().map(|place| workspace.join(&place.path)));
-    profile.protected.extend(found.protected.iter().map(|place| workspace.join(&place.path)));
+    let files = roots(&setting.place, settings)?;
+    let folders = folders(&setting.place, &settings.roots);
+    let path = |place: &Place| folders[place.root].join(&place.path);
+    let found = Lookout::default().out_of_bounds(&files, &ByPolicy(policy))?;
+    profile.secret.extend(found.hidden.iter().map(path));
+    profile.protected.extend(found.protected.iter().map(path));
     Ok(found.hidden)
 }
 
@@ -165,13 +196,16 @@ async fn copy(mut from: impl tokio::io::AsyncRead + Unpin, mut to: impl Write) -
 }
 
 /// What was kept from the command, a line each.
-fn tell_denials(running: &Running, policy: &Policy, workspace: &Path) {
+fn tell_denials(running: &Running, policy: &Policy, folders: &[PathBuf]) {
     let opened = running.opened();
     let decoy = |path: &PathBuf| {
-        let shown = path.strip_prefix(workspace).unwrap_or(path).display().to_string();
-        policy.denial_of(&Place::in_workspace(&shown), &shown)
+        let beneath = |(root, folder): (usize, &PathBuf)| Some((root, path.strip_prefix(folder).ok()?));
+        let (root, inside) = folders.iter().enumerate().find_map(beneath)?;
+        let shown = if root == 0 { inside.display() } else { path.display() };
+        let place = Place { root, path: inside.display().to_string() };
+        Some(policy.denial_of(&place, &shown.to_string()))
     };
-    for denial in running.denials().into_iter().chain(opened.iter().map(decoy)) {
+    for denial in running.denials().into_iter().chain(opened.iter().filter_map(decoy)) {
         anstream::eprintln!("{}", paint(DIM, &denial.reason));
     }
 }

@@ -153,6 +153,27 @@ fn a_person_can_run_a_command_in_the_same_sandbox() {
 }
 
 #[test]
+fn what_is_hidden_in_folders_beside_the_workspace_is_hidden_from_commands_too() {
+    for access in ["read", "write"] {
+        let world = World::new();
+        let other = world.home().parent().unwrap().join("other");
+        world.put(&other.join("deep/.env"), "TOKEN=correct-horse");
+        world.put(&other.join("fine.txt"), "fine");
+        world.put(&other.join(".git/hooks/update"), "mine");
+        world.put(&world.user_config(), format!("roots = [{{ path = '{}', access = '{access}' }}]", other.display()));
+        let script = "cd ../other && cat fine.txt deep/.env; echo evil > .git/hooks/update || echo kept";
+        world.put(&world.workspace().join("look.sh"), script);
+        let reply = shell(&world, "sh look.sh");
+        let said = reply["payload"]["stdout"].as_str().unwrap();
+        assert!(said.contains("fine") && !said.contains("horse") && said.contains("kept"), "{access}: {reply}");
+        assert!(reply["payload"]["denied"].to_string().contains("deep/.env` wasn't read"), "{access}: {reply}");
+        let said = world.run(&["sandbox", "--", "sh", "look.sh"]);
+        assert!(!said.out.contains("horse") && said.err.contains("deep/.env` wasn't read"), "{access}: {said:?}");
+        assert_eq!(std::fs::read_to_string(other.join(".git/hooks/update")).unwrap(), "mine", "{access}");
+    }
+}
+
+#[test]
 fn doctor_tells_how_commands_are_confined() {
     let said = World::new().file(".env", "x").run(&["doctor"]);
     for words in ["confined by", "process tree", "system calls", "network", "ports 53, 80 and 443", "decoys stand in"] {

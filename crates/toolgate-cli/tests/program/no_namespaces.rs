@@ -30,7 +30,10 @@ fn commands_are_refused_unless_the_user_accepts_less() {
     assert!(said.code == 3 && said.err.contains("weakest_sandbox"), "{said:?}");
     assert!(!world.workspace().join("a.txt").exists());
     let said = without_namespaces(&world, r#""$toolgate" doctor"#);
-    assert!(said.code == 1 && said.out.contains("none runs: landlock is less"), "{said:?}");
+    assert!(
+        said.code == 1 && said.out.contains("none runs. Commands can't be confined well enough here (by landlock)"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -58,11 +61,17 @@ fn what_the_user_accepts_runs_and_says_what_does_not_hold() {
 }
 
 #[test]
-fn a_command_that_removes_the_record_is_not_said_to_have_worked() {
-    let world = World::new().file("plant.sh", "rm -r .toolgate; echo two > a.txt");
-    world.put(&world.user_config(), ACCEPTED);
-    let said = shell(&world, "sh plant.sh");
-    assert!(said.code != 0 && said.json()["error"]["message"].to_string().contains("was removed"), "{said:?}");
+fn a_command_that_takes_the_record_away_has_failed_and_the_person_is_told_where_to_look() {
+    for take in ["rm -r .toolgate", "mv .toolgate elsewhere", "mv .toolgate elsewhere; mkdir .toolgate"] {
+        let world = World::new().file("plant.sh", format!("{take}; echo evil > .git/hooks/update; echo two > a.txt"));
+        world.put(&world.workspace().join(".git/hooks/update"), "mine");
+        world.put(&world.user_config(), ACCEPTED);
+        let said = shell(&world, "sh plant.sh");
+        let reply = said.json();
+        assert!(said.code != 0 && reply["ok"] == json!(false), "{take}: {said:?}");
+        let told = format!("{}{}", reply["error"]["message"], said.err);
+        assert!(told.contains("was removed") || told.contains("Look at git's hooks"), "{take}: {said:?}");
+    }
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn a_place_that_policy_denies_is_kept_aside_and_nothing_else_is_lost() {
     assert!(!world.workspace().join(".env").exists() && !world.workspace().join("generated/2.sql").exists());
     let call = reply["tool_call_id"].as_str().unwrap();
     let kept = world.workspace().join(".toolgate/quarantine").join(call);
-    let texts: Vec<String> = ["0", "2"].map(|name| std::fs::read_to_string(kept.join(name)).unwrap()).into();
+    let texts: Vec<String> = ["0", "1"].map(|name| std::fs::read_to_string(kept.join(name)).unwrap()).into();
     assert_eq!(texts, ["T=1", "new"]);
     assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
 }
@@ -303,7 +303,8 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
     let run = world.last_run();
     let next = world.run(&["call", "list"]);
     assert_eq!(next.code, 0, "the next one puts it on record: {next:?}");
-    assert!(next.err.contains("`.envrc` was changed where it is: direnv"), "{next:?}");
+    assert!(next.err.contains("`.envrc` was put back and kept aside: direnv"), "{next:?}");
+    assert!(!world.workspace().join(".envrc").exists() && world.run(&["quarantine", "list"]).out.contains(".envrc"));
     let said = world.run(&["undo", "--run", run.file_name().unwrap().to_str().unwrap()]);
     assert!(said.code == 0 && !said.out.contains("Left alone"), "{said:?}");
     assert_eq!(everything(&world), before);

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_contract::{Access, AllowedTools, Place};
+use toolgate_contract::{Access, AllowedTools, Layer, Place};
 
 use super::{Limits, ProcessLimits, Settings, USUAL_FETCH, USUAL_UNDO_QUOTA};
 use crate::compile::LayerInput;
-use crate::config::{Config, ProcessesConfig, Root, RootAccess, StoreConfig, StoreUrl, ToolLimits};
+use crate::config::{
+    Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, StoreConfig, StoreUrl, ToolLimits, WeakestSandbox,
+};
 use crate::error::{ConfigError, Fault};
 use crate::guards::guard_over;
 use crate::path_glob::PathSet;
@@ -34,14 +36,9 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
         undo_quota_bytes: merge_undo_quota(layers, warnings)?,
         secret_names: layers.iter().flat_map(|input| input.config.redact.names.iter().cloned()).collect(),
         unknown_commands: layers.iter().filter_map(|input| input.config.commands.unknown).max().unwrap_or_default(),
-        overlay: merge_strict(layers, "commands.overlay", |config| config.commands.overlay, warnings),
-        quarantine: merge_strict(layers, "commands.quarantine", |config| config.commands.quarantine, warnings),
-        weakest_sandbox: merge_strict(
-            layers,
-            "commands.weakest_sandbox",
-            |config| config.commands.weakest_sandbox,
-            warnings,
-        ),
+        overlay: merge_strict(layers, &OVERLAY, warnings),
+        quarantine: merge_strict(layers, &QUARANTINE, warnings),
+        weakest_sandbox: merge_strict(layers, &WEAKEST_SANDBOX, warnings),
         denied_skills: layers.iter().flat_map(|input| input.config.skills.deny.iter().cloned()).collect(),
         allowed_tools: merge_allowed_tools(layers, warnings),
         approval_wait_seconds: merge_chosen(layers, &APPROVAL_WAIT, warnings).unwrap_or(0),
@@ -52,20 +49,36 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
     })
 }
 
-/// A setting whose default is strict enough: the strongest layer that names it has its way, a weaker one only tightens, and
-/// so does a workspace that isn't trusted.
-fn merge_strict<T: Copy + Default + Ord>(
-    layers: &[LayerInput],
-    name: &str,
+/// A setting whose default is strict enough: its name, how a layer states it, and which layers may loosen it.
+struct Strict<T> {
+    name: &'static str,
     stated: fn(&Config) -> Option<T>,
-    warnings: &mut Vec<String>,
-) -> T {
+    may_loosen: fn(&LayerInput) -> bool,
+}
+
+const OVERLAY: Strict<Overlay> =
+    Strict { name: "commands.overlay", stated: |config| config.commands.overlay, may_loosen: LayerInput::may_loosen };
+const QUARANTINE: Strict<Quarantine> = Strict {
+    name: "commands.quarantine",
+    stated: |config| config.commands.quarantine,
+    may_loosen: LayerInput::may_loosen,
+};
+/// What confines commands depends on the machine, so no workspace can know that less will do, trusted or not.
+const WEAKEST_SANDBOX: Strict<WeakestSandbox> = Strict {
+    name: "commands.weakest_sandbox",
+    stated: |config| config.commands.weakest_sandbox,
+    may_loosen: |input| input.layer != Layer::Workspace,
+};
+
+/// Merges such a setting: the strongest layer that names it has its way, a weaker one only tightens, and
+/// so does a workspace that isn't trusted.
+fn merge_strict<T: Copy + Default + Ord>(layers: &[LayerInput], strict: &Strict<T>, warnings: &mut Vec<String>) -> T {
     let mut merged: Option<T> = None;
     for input in layers {
-        let Some(wanted) = stated(&input.config) else { continue };
-        let floor = merged.or((!input.may_loosen()).then(T::default));
+        let Some(wanted) = (strict.stated)(&input.config) else { continue };
+        let floor = merged.or((!(strict.may_loosen)(input)).then(T::default));
         if floor.is_some_and(|floor| wanted < floor) {
-            warnings.push(input.ignored(&format!("a milder `{name}`"), merged.is_some()));
+            warnings.push(input.ignored(&format!("a milder `{}`", strict.name), merged.is_some()));
             continue;
         }
         merged = Some(wanted);
@@ -268,7 +281,7 @@ mod tests {
 
     use super::super::Durability;
     use super::*;
-    use crate::config::{Overlay, Unknown, WeakestSandbox};
+    use crate::config::Unknown;
     use crate::testing::{layer, settings, untrusted};
     use toolgate_contract::Layer;
 
@@ -380,6 +393,7 @@ mod tests {
         assert_eq!(merged(vec![]), WeakestSandbox::Bubblewrap);
         assert_eq!(merged(vec![layer(Layer::User, &weakest("landlock"))]), WeakestSandbox::Landlock);
         assert_eq!(merged(vec![untrusted(&weakest("landlock"))]), WeakestSandbox::Bubblewrap);
+        assert_eq!(merged(vec![layer(Layer::Workspace, &weakest("landlock"))]), WeakestSandbox::Bubblewrap);
         assert_eq!(merged(vec![untrusted(&weakest("namespaces"))]), WeakestSandbox::Namespaces);
         let both = vec![layer(Layer::User, &weakest("landlock")), untrusted(&weakest("bubblewrap"))];
         assert_eq!(merged(both), WeakestSandbox::Bubblewrap);

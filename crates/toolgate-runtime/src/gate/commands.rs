@@ -48,9 +48,9 @@ impl Commands {
         if self.settler.changer.workshop.is_none() {
             return Ok(None);
         }
-        let is_protected = order.unsandboxed || self.processes.protects().await?;
+        let has_walls = !order.unsandboxed && self.processes.protects().await?;
         let (settler, order) = (Arc::clone(&self.settler), order.clone());
-        let work = move || Straight::begin(Arc::clone(&settler.changer), settler.roots.clone(), &order, is_protected);
+        let work = move || Straight::begin(Arc::clone(&settler.changer), settler.roots.clone(), &order, has_walls);
         let taken = tokio::task::spawn_blocking(work).await;
         taken.map_err(|_| ToolError::internal("The workspace couldn't be looked at before the command."))?.map(Some)
     }
@@ -103,7 +103,8 @@ impl Settling {
         let (apart, settler, landing) = (self.process.apart(), Arc::clone(&self.settler), self.landing);
         let straight = self.straight.take();
         let work = tokio::task::spawn_blocking(move || settler.settle(apart, straight, landing));
-        let settled = work.await.map_err(|_| ToolError::internal("What the command changed couldn't be settled."))?;
+        let settled =
+            work.await.map_err(|_| ToolError::internal("What the command changed couldn't be settled."))??;
         self.settled = Some(settled).filter(|settled| !settled.is_empty());
         Ok(code)
     }

@@ -1,6 +1,6 @@
 //! What becomes of a command's changes: each is judged by its place, and what may be is put in place as one change, recorded
 //! and undoable like any other. The rest is kept aside and named; nothing else is lost with it. What a command did straight
-//! to the workspace is there already: it is recorded, and told.
+//! to the workspace is there already: it is recorded, and the rest put back.
 
 mod choice;
 mod in_place;
@@ -9,8 +9,9 @@ mod quarantine;
 use std::sync::Arc;
 
 pub(crate) use self::choice::{Choice, Chooser};
-use super::changer::{Changer, aside};
+use super::changer::Changer;
 use super::straight::Straight;
+use super::workshop::aside;
 use crate::commit::diff_of;
 use toolgate_contract::{Apart, Change, Changes, Differ, ErrorCode, KeptAside, Landing, Settled, ToolError};
 
@@ -40,20 +41,24 @@ impl Settler {
         self.overlay && self.changer.workshop.is_some()
     }
 
-    /// Settles what a command changed. A fault is told with what is known: the command has run.
+    /// Settles what a command changed. A fault is told with what is known, since the command has run; but where no walls kept
+    /// it from anything in the workspace, not to know what it did is a failure.
     pub(super) fn settle(
         &self,
         apart: Option<Box<dyn Apart>>,
         straight: Option<Arc<Straight>>,
         landing: Landing,
-    ) -> Settled {
+    ) -> Result<Settled, ToolError> {
         let (settled, failed) = match (apart, straight, landing) {
             (Some(apart), _, Landing::WhenCommitted) => (self.keep(apart), NOT_IN_PLACE),
             (Some(apart), ..) => (self.land(apart.as_ref()), NOT_IN_PLACE),
-            (None, Some(straight), _) => (self.tell(&straight), NOT_ON_RECORD),
+            (None, Some(straight), _) if straight.has_walls || straight.is_open => {
+                (self.tell(&straight), NOT_ON_RECORD)
+            }
+            (None, Some(straight), _) => return self.tell(&straight),
             (None, None, _) => (Ok(noted(STRAIGHT.into())), ""),
         };
-        settled.unwrap_or_else(|error| noted(format!("{failed} {error}")))
+        Ok(settled.unwrap_or_else(|error| noted(format!("{failed} {error}"))))
     }
 
     fn land(&self, apart: &dyn Apart) -> Result<Settled, ToolError> {

@@ -5,12 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolgate_contract::{Change, Happening, Order, Place, ToolError};
-use toolgate_journal::{Scope, Snapshot};
+use toolgate_contract::{Change, ErrorCode, Happening, Order, Place, ToolError};
+use toolgate_journal::{Changing, Scope, Snapshot};
 
 use super::changer::Changer;
 
-/// Toolgate's own state: no command gets there.
+const SPOILED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so what it changed isn't known and can't \
+                       be put back. Look at git's hooks and configuration, `.envrc` and the settings of editors and agents \
+                       before you use them here.";
+
+/// Toolgate's own state, which is no part of the workspace.
 const STATE: &str = ".toolgate";
 
 /// A command that works straight on the workspace.
@@ -18,6 +22,8 @@ pub(crate) struct Straight {
     changer: Arc<Changer>,
     /// Whether somebody granted it to work with no walls, and so to change what it likes.
     pub(super) is_open: bool,
+    /// Whether walls keep it from what nobody may change, Toolgate's own state among it.
+    pub(super) has_walls: bool,
     watched: Mutex<Watched>,
 }
 
@@ -35,19 +41,19 @@ impl Straight {
         changer: Arc<Changer>,
         roots: Vec<usize>,
         order: &Order,
-        is_protected: bool,
+        has_walls: bool,
     ) -> Result<Arc<Self>, ToolError> {
         let workshop = Arc::clone(changer.workshop()?);
         // Nobody changes files meanwhile.
         let _turn = workshop.turn(changer.files.as_ref(), changer.veil.as_ref())?;
-        let protected = order.protected.iter().filter(|_| is_protected);
+        let protected = order.protected.iter().filter(|_| has_walls);
         let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
         let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE)]).collect();
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
         let scope = Scope { run, call, roots, except, quota: workshop.contents().quota() };
         let snapshot = Some(workshop.snapshots()?.take(scope, changer.files.as_ref())?);
         let watched = Mutex::new(Watched { snapshot, ..Watched::default() });
-        let straight = Arc::new(Self { changer, is_open: order.unsandboxed, watched });
+        let straight = Arc::new(Self { changer, is_open: order.unsandboxed, has_walls, watched });
         workshop.watch(&straight);
         Ok(straight)
     }
@@ -69,7 +75,7 @@ impl Straight {
         for change in changes {
             changer.versions.wrote(&changer.session, &changer.origin.tool_call_id, &change);
             match made.get_mut(&change.place) {
-                Some(known) => known.after = change.after,
+                Some(known) => known.followed_by(&change),
                 None => drop(made.insert(change.place.clone(), change)),
             }
         }
@@ -89,17 +95,24 @@ impl Straight {
         snapshot.take_anew(all.iter(), self.changer.files.as_ref())
     }
 
-    /// It has ended: everything that it changed, on record; and what it made under names that aren't text, which no undo could
-    /// reach.
-    pub(super) fn end(&self) -> Result<(Vec<Change>, Vec<String>), ToolError> {
+    /// It has ended. Everything that it changed is on record, and is settled in the same turn, with what it made under names
+    /// that aren't text, which no undo could reach. Until that is done the snapshot stays, for whoever goes on after a kill.
+    pub(super) fn end<T>(
+        &self,
+        settle: impl FnOnce(&Changing, Vec<Change>, Vec<String>) -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
         let (workshop, files) = (self.changer.workshop()?, self.changer.files.as_ref());
-        let _turn = workshop.turn(files, self.changer.veil.as_ref())?;
+        if !self.has_walls && !self.is_open && !workshop.is_in_place() {
+            return Err(ToolError::new(ErrorCode::IoError, SPOILED));
+        }
+        let turn = workshop.turn(files, self.changer.veil.as_ref())?;
         self.catch_up(None)?;
         let Watched { snapshot, made } = std::mem::take(&mut *self.watched());
-        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files));
-        snapshot.into_iter().for_each(Snapshot::rest);
+        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).unwrap_or_default();
         let made = made.into_values().filter(|change| change.before != change.after);
-        Ok((made.collect(), unspeakable.unwrap_or_default()))
+        let settled = settle(&turn, made.collect(), unspeakable)?;
+        snapshot.into_iter().for_each(Snapshot::rest);
+        Ok(settled)
     }
 
     /// It never began.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 
-pub(super) fn copy(from: &Path, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+pub(crate) fn copy(from: &Path, folder: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
     let found = fs::symlink_metadata(from)?;
     // What is set aside has no other name before its own.
     let temporary = if temporary == name { format!(".{name}-copy") } else { temporary.to_owned() };

@@ -45,11 +45,12 @@ fn weak(enforcement: &Enforcement) -> impl Iterator<Item = &GuaranteeReport> {
 }
 
 /// What policy denies stays denied: where no file can be hidden, no command runs beside one that has to be. Toolgate's own
-/// state is another matter: who accepts Landlock alone accepts that a command can spoil it, and can't forge it, as it is sealed.
-pub fn nothing_hidden(hidden: &[Place]) -> Result<(), ToolError> {
+/// state is another matter: who accepts Landlock alone accepts that a command can read and spoil it. Grants, answers and what is
+/// on record can't be forged, as they are sealed.
+pub fn can_hide(tier: Tier, hidden: &[Place]) -> Result<(), ToolError> {
     let is_state = |place: &&Place| place.path.rsplit('/').next() == Some(STATE);
     let hidden: Vec<&Place> = hidden.iter().filter(|place| !is_state(place)).collect();
-    if hidden.is_empty() {
+    if hidden.is_empty() || tier != Tier::Landlock {
         return Ok(());
     }
     let named: Vec<String> = hidden.iter().take(MOST_NAMED).map(|place| format!("`{}`", place.path)).collect();

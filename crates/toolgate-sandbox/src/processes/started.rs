@@ -35,7 +35,8 @@ pub(super) struct Beside {
     /// What it changes, where that is kept apart.
     pub(super) layers: Option<Layers>,
     /// Its temporary files, where they have a folder that somebody has to remove.
-    pub(super) _scratch: Option<Folder>,
+    #[expect(dead_code, reason = "the folder is removed when this is dropped")]
+    pub(super) scratch: Option<Folder>,
 }
 
 impl Started {

@@ -34,7 +34,7 @@ fn alive(marker: &str) -> usize {
 
 /// Waits until nobody is alive any more; the patience is for a busy machine, not part of what is shown.
 fn all_gone(marker: &str) -> bool {
-    let patience = Instant::now() + Duration::from_secs(20);
+    let patience = Instant::now() + Duration::from_secs(120);
     // Several looks: what was asked for before it was given up may still come, and go.
     let mut looks_without = 0;
     while looks_without < 10 && Instant::now() < patience {
