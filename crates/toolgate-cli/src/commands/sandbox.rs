@@ -79,7 +79,7 @@ impl Sandbox {
             };
             pass_on(&mut running).await?;
             let code = running.wait().await?.shell_code();
-            tell_denials(&running, &policy, &folders);
+            tell_denials(&running, code, &policy, &folders);
             let shown = if setting.json { Shown::Json } else { Shown::First };
             let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?.flatten();
             anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), kept })
@@ -195,8 +195,8 @@ async fn copy(mut from: impl tokio::io::AsyncRead + Unpin, mut to: impl Write) -
     }
 }
 
-/// What was kept from the command, a line each.
-fn tell_denials(running: &Running, policy: &Policy, folders: &[PathBuf]) {
+/// What was kept from the command, a line each; if it failed, also what else may be why.
+fn tell_denials(running: &Running, code: i32, policy: &Policy, folders: &[PathBuf]) {
     let opened = running.opened();
     let decoy = |path: &PathBuf| {
         let beneath = |(root, folder): (usize, &PathBuf)| Some((root, path.strip_prefix(folder).ok()?));
@@ -205,7 +205,8 @@ fn tell_denials(running: &Running, policy: &Policy, folders: &[PathBuf]) {
         let place = Place { root, path: inside.display().to_string() };
         Some(policy.denial_of(&place, &shown.to_string()))
     };
-    for denial in running.denials().into_iter().chain(opened.iter().filter_map(decoy)) {
+    let unused = if code == 0 { Vec::new() } else { running.unused_names() };
+    for denial in running.denials().into_iter().chain(unused).chain(opened.iter().filter_map(decoy)) {
         anstream::eprintln!("{}", paint(DIM, &denial.reason));
     }
 }

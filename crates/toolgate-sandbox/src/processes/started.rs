@@ -190,6 +190,7 @@ impl Controls for Reins {
 
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = self.notes.all();
+        denials.extend(self.notes.unused());
         let files = self.held.as_ref().map(|held| denied_files(errors, &held.profile, &held.workdir));
         denials.extend(files.into_iter().flatten());
         denials
