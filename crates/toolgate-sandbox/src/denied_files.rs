@@ -63,7 +63,13 @@ fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
     let real = std::fs::canonicalize(there).ok().filter(|real| real.components().count() > 1)?;
     // Whoever may not change it anyway wasn't stopped by confinement.
     rustix::fs::access(&real, Access::WRITE_OK).ok()?;
-    let reason = format!("`{written}` wasn't changed: it lies outside of what commands may write.");
+    let reason = match there == path {
+        true => format!("`{written}` wasn't changed: it lies outside of what commands may write."),
+        false => {
+            let folder = real.display();
+            format!("`{written}` wasn't made: to make it the command has to write in `{folder}`, which it may not.")
+        }
+    };
     Some(of(&real, reason))
 }
 
@@ -130,5 +136,9 @@ mod tests {
         ] {
             assert_eq!(missing(errors), expected, "{errors}");
         }
+        let errors = format!("touch: cannot touch '{}/new': Read-only file system", outside.display());
+        let reason = &denied_files(&errors, &profile, &workspace)[0].reason;
+        let words = format!("`{0}/new` wasn't made: to make it the command has to write in `{0}`", outside.display());
+        assert!(reason.starts_with(&words), "both are named: {reason}");
     }
 }
