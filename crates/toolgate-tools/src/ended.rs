@@ -12,6 +12,7 @@ pub(crate) struct Denied {
     /// `network_denied`, `sandbox_denied` or `sensitive_path`.
     code: &'static str,
     /// What would have been needed.
+    #[serde(skip_serializing_if = "String::is_empty")]
     missing: String,
     /// Why it was refused.
     reason: String,

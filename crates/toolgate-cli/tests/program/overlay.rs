@@ -262,6 +262,32 @@ fn a_planted_link_is_applied_as_a_link_and_no_tool_follows_it_out() {
 }
 
 #[test]
+fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
+    let world = World::new();
+    let (victim, state) = (world.home().join("victim"), world.workspace().join(".toolgate"));
+    let plant = |link: &str, target: &std::path::Path| {
+        let _ = std::fs::remove_dir_all(&state);
+        world.put(&victim.join("folder/kept.txt"), "kept");
+        std::fs::create_dir_all(state.join(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, state.join(link)).unwrap();
+    };
+    for link in ["layers", "layers/abc", "layers/abc/lock", "layers/abc/layers"] {
+        plant(
+            link,
+            if link.ends_with("abc") || link == "layers" { &victim } else { std::path::Path::new("/var/tmp/none") },
+        );
+        let reply = world.call("shell", json!({ "command": "echo x > made.txt" }));
+        let refused = reply["ok"] == json!(false);
+        assert!(refused || world.read("made.txt") == "x\n", "{link}: {reply}");
+        assert_ne!(world.run(&["commit", "abc"]).code, 0, "{link}");
+        assert_eq!(std::fs::read_to_string(victim.join("folder/kept.txt")).unwrap(), "kept", "{link}");
+        let left: Vec<_> = std::fs::read_dir(&victim).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["folder"], "{link}");
+        assert!(!std::path::Path::new("/var/tmp/none").exists(), "{link}");
+    }
+}
+
+#[test]
 fn a_command_that_is_stopped_leaves_what_it_did_and_undo_covers_it() {
     let world = World::new().file("a.txt", "one\n");
     let args = json!({ "command": "echo two > a.txt; sleep 100", "timeout_seconds": 1 });
