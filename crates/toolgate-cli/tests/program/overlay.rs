@@ -339,6 +339,27 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
 }
 
 #[test]
+fn a_call_that_is_told_to_end_settles_what_its_command_did() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let world =
+            World::new().file("a.txt", "one\n").file("plant.sh", "echo x > .envrc; echo two > a.txt; touch ready");
+        let args = json!({ "command": "sh plant.sh; sleep 1000", "stdin": true });
+        let mut command = world.command(PROGRAM);
+        command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        while !world.workspace().join("ready").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        world.shell(&format!("kill -{signal} {}", child.id()));
+        child.wait().unwrap();
+        assert!(!world.workspace().join(".envrc").exists(), "{signal}");
+        assert_eq!((world.read("a.txt").as_str(), left(&world, "snapshots")), ("two\n", 0), "{signal}");
+        assert_eq!(world.run(&["undo", "--run", "last"]).code, 0, "{signal}");
+        assert_eq!(world.read("a.txt"), "one\n", "{signal}");
+    }
+}
+
+#[test]
 fn of_a_command_that_works_straight_on_the_workspace_what_is_more_than_the_quota_is_said() {
     let world = World::new().file("a.txt", vec![b'a'; 40_000]).file("b.txt", vec![b'b'; 60_000]);
     let world = world.file("plant.sh", "echo x > .envrc");
