@@ -51,6 +51,38 @@ fn git_makes_commits_repositories_worktrees_and_clones() {
 }
 
 #[test]
+fn git_goes_on_with_what_it_began_in_an_earlier_call() {
+    let world = World::new().file("a.txt", "one\n");
+    for command in [
+        format!("{GIT} init -q . && git add a.txt && {GIT} commit -qm first && git checkout -q -b topic"),
+        format!(
+            "echo two > a.txt && {GIT} commit -qam two && git checkout -q main && echo three > a.txt && {GIT} commit -qam three"
+        ),
+        format!("git checkout -q topic && ! {GIT} rebase -q main && git status"),
+        format!("echo four > a.txt && git add a.txt && GIT_EDITOR=true {GIT} rebase --continue && git log --oneline"),
+        format!(
+            "! {GIT} cherry-pick main~1 && {GIT} cherry-pick --abort; ! {GIT} revert --no-edit HEAD~1 && {GIT} revert --abort"
+        ),
+        "git clone -q --bare . bare.git && git -C bare.git worktree add -q ../beside main".into(),
+        format!("cd beside && echo b > b && git add b && {GIT} commit -qm beside"),
+        "git -C bare.git fetch -q origin topic && git -C bare.git log --oneline".into(),
+        "git clone -q --shared . shared && git -C shared log --oneline".into(),
+        "git clone -q --separate-git-dir=kept.git . apart && git -C apart log --oneline".into(),
+        "git worktree add -q tree main && git worktree move tree tree2 && git worktree remove tree2".into(),
+        format!(
+            "{GIT} init -q whole && cd whole && git -c protocol.file.allow=always submodule --quiet add ../bare.git part && {GIT} commit -qm whole"
+        ),
+        "git -c protocol.file.allow=always clone -q --recurse-submodules whole copy && ls copy/part/a.txt".into(),
+    ] {
+        let reply = shell(&world, &command);
+        assert_eq!(kept_aside(&reply), "", "{command}: {reply}");
+    }
+    let said =
+        world.shell("git log -1 --format=%s && git -C beside log -1 --format=%s && git -C copy/part status --short");
+    assert_eq!((said.code, said.out.as_str()), (0, "two\nbeside\n"), "{said:?}");
+}
+
+#[test]
 fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
     what_would_be_obeyed("", json!({ "command": "sh ./plant.sh" }));
 }
