@@ -64,7 +64,8 @@ impl Preset {
         BASELINES.iter().find(|(known, _)| *known == permission).map_or(Deny, |(_, row)| row[self as usize])
     }
 
-    /// What this preset says to a command that crosses a border: other rights, changes outside of the workspace.
+    /// What this preset says to what crosses a border: other rights, changes outside of the workspace, files that programs
+    /// obey.
     pub(crate) fn on_crossing(self) -> Decision {
         match self {
             Self::Full => Allow,

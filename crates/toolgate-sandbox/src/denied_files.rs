@@ -54,8 +54,9 @@ fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
         let reason = format!("`{written}` stays as it is: commands don't change it.");
         return Some(of(&path, reason));
     }
-    let is_kernel = ["/proc", "/sys", "/dev"].iter().any(|place| path.starts_with(place));
-    if is_kernel || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
+    // The kernel's, or the command's own and gone with it.
+    let is_nobodys = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
+    if is_nobodys || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
         return None;
     }
     // The place itself, or the folder in which it was to be made; links are told as what they lead to.
