@@ -17,7 +17,8 @@ pub const MANY_FILES: usize = 20;
 pub enum Preset {
     /// Everything that no rule and no sensitive place forbids.
     Full,
-    /// Reads, writes and commands; asks before it deletes, connects or touches a repository's history.
+    /// Reads, writes and commands; asks before it deletes, connects, touches a repository's history or writes what programs
+    /// obey.
     #[default]
     Workspace,
     /// As `workspace`, but nobody is there to be asked, so an ask becomes a deny.

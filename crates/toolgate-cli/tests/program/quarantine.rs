@@ -63,14 +63,14 @@ fn git_goes_on_with_what_it_began_in_an_earlier_call() {
         format!(
             "! {GIT} cherry-pick main~1 && {GIT} cherry-pick --abort; ! {GIT} revert --no-edit HEAD~1 && {GIT} revert --abort"
         ),
-        "git clone -q --bare . bare.git && git -C bare.git worktree add -q ../beside main".into(),
+        "git clone -q --bare . bare.git && git --git-dir=bare.git worktree add -q beside main".into(),
         format!("cd beside && echo b > b && git add b && {GIT} commit -qm beside"),
-        "git -C bare.git fetch -q origin topic && git -C bare.git log --oneline".into(),
+        "git --git-dir=bare.git fetch -q origin topic && git --git-dir=bare.git log --oneline".into(),
         "git clone -q --shared . shared && git -C shared log --oneline".into(),
         "git clone -q --separate-git-dir=kept.git . apart && git -C apart log --oneline".into(),
         "git worktree add -q tree main && git worktree move tree tree2 && git worktree remove tree2".into(),
         format!(
-            "{GIT} init -q whole && cd whole && git -c protocol.file.allow=always submodule --quiet add ../bare.git part && {GIT} commit -qm whole"
+            "{GIT} init -q whole && cd whole && git -c protocol.file.allow=always submodule --quiet add \"file://$PWD/../bare.git\" part && {GIT} commit -qm whole"
         ),
         "git -c protocol.file.allow=always clone -q --recurse-submodules whole copy && ls copy/part/a.txt".into(),
     ] {
@@ -212,4 +212,26 @@ fn a_folder_that_holds_something_hidden_stays_where_it_is() {
         assert!(!said.out.contains("esroh"), "{said:?}");
     }
     assert_eq!(world.read(".streamlit/secrets.toml"), "correct-horse");
+}
+
+#[test]
+fn a_file_tool_has_to_ask_before_it_writes_what_others_obey() {
+    let world = World::new();
+    let allow = "[[rules]]\ndecision = 'allow'\npath = './.mcp.json'\naccess = ['write']\n";
+    let write = |path: &str| world.call("write", json!({ "path": path, "content": "{}" }));
+    world.put(&world.workspace().join("toolgate.toml"), allow);
+    for path in [".mcp.json", ".vscode/tasks.json", ".husky/pre-commit"] {
+        let reply = write(path);
+        assert_eq!(reply["error"]["code"], json!("approval_required"), "{reply}");
+        assert!(!world.workspace().join(path).exists(), "{path}");
+    }
+    assert!(write(".vscode/tasks.json").to_string().contains("editors run the tasks"));
+    let args = json!({ "path": ".vscode/tasks.json", "content": "{}" }).to_string();
+    assert_eq!(world.run(&["call", "--approve", "write", &args]).code, 0);
+    assert_eq!(world.read(".vscode/tasks.json"), "{}");
+    world.put(&world.user_config(), allow);
+    let reply = write(".mcp.json");
+    assert_eq!(reply["ok"], json!(true), "{reply}");
+    world.put(&world.user_config(), "preset = 'full'\n");
+    assert_eq!(write(".husky/pre-commit")["ok"], json!(true));
 }

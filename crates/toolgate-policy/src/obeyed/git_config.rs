@@ -30,8 +30,9 @@ const ORDINARY: &[(&str, &[&str])] = &[
     ("column", &["*"]),
 ];
 
-/// The first thing in a repository's configuration that is out of the ordinary; none if all of it is.
-pub fn odd_in_git_config(text: &[u8]) -> Option<String> {
+/// The first thing in a repository's configuration that is out of the ordinary; none if nothing is. `worktree` is where the
+/// files of the repository may be said to lie; for most nothing may.
+pub fn odd_in_git_config(text: &[u8], worktree: Option<&str>) -> Option<String> {
     let Ok(text) = std::str::from_utf8(text) else { return Some("it isn't text".into()) };
     let mut section = String::new();
     for line in text.lines().map(str::trim) {
@@ -43,7 +44,7 @@ pub fn odd_in_git_config(text: &[u8]) -> Option<String> {
                 Some(name) => section = name,
                 None => return Some(format!("the section `[{header}`")),
             }
-        } else if let Some(odd) = odd_in_line(&section, line) {
+        } else if let Some(odd) = odd_in_line(&section, line, worktree) {
             return Some(odd);
         }
     }
@@ -63,14 +64,15 @@ fn section_of(header: &str) -> Option<String> {
     }
 }
 
-fn odd_in_line(section: &str, line: &str) -> Option<String> {
+fn odd_in_line(section: &str, line: &str, worktree: Option<&str>) -> Option<String> {
     let (key, value) = line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
     let key = key.to_lowercase();
     let known = ORDINARY.iter().find(|(name, _)| *name == section).map_or(&[][..], |(_, keys)| keys);
     let is_known = known.iter().any(|name| *name == key || *name == "*");
     let is_plain_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let is_plain_value = plain(value).is_some_and(|value| is_harmless(section, &key, value));
-    let is_odd = !is_known || !is_plain_key || !is_plain_value;
+    let is_worktree = (section, key.as_str()) == ("core", "worktree") && worktree.is_some_and(|path| path == value);
+    let is_odd = !is_worktree && (!is_known || !is_plain_key || !is_plain_value);
     is_odd.then(|| format!("`{}{}{key}`", section.trim_end_matches(".*"), if section.is_empty() { "" } else { "." }))
 }
 
@@ -105,12 +107,13 @@ mod tests {
     fn what_git_writes_by_itself_is_ordinary() {
         for text in [
             "",
+            "[core]\n\tworktree = ../../../lib\n",
             "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
             "[remote \"origin\"]\n\turl = /work/space\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
             "# mine\n[user]\nname = Ada\nemail=a@example.com ; here\n[advice]\n\tdetachedHead = false\n[submodule \"lib\"]\n\tactive = true\n\turl = https://example.com/lib.git\n\tupdate = checkout\n",
             "[remote \"a\"]\n\turl = \"../with#sign\"\n[remote \"b\"]\n\turl = git@example.com:a/b.git\n[extensions]\n\trefStorage = reftable\n",
         ] {
-            assert_eq!(odd_in_git_config(text.as_bytes()), None, "{text}");
+            assert_eq!(odd_in_git_config(text.as_bytes(), Some("../../../lib")), None, "{text}");
         }
     }
 
@@ -121,6 +124,7 @@ mod tests {
             ("[core]\nhooksPath = hooks\n", "`core.hookspath`"),
             ("[CORE]\nsshCommand = sh\n", "`core.sshcommand`"),
             ("[core]\nworktree = /\n", "`core.worktree`"),
+            ("[core]\nworktree = ../../../lib/.git\n", "`core.worktree`"),
             ("[include]\npath = x\n", "`include.path`"),
             ("[includeIf \"gitdir:/\"]\npath = x\n", "`includeif.path`"),
             ("[alias]\nst = !sh\n", "`alias.st`"),
@@ -156,8 +160,8 @@ mod tests {
             ("\u{feff}[core]\nbare = true\n", "`\u{feff}[core]`"),
             ("bare\n", "`bare`"),
         ] {
-            assert_eq!(odd_in_git_config(text.as_bytes()).as_deref(), Some(odd), "{text}");
+            assert_eq!(odd_in_git_config(text.as_bytes(), Some("../../../lib")).as_deref(), Some(odd), "{text}");
         }
-        assert!(odd_in_git_config(&[0xff, 0xfe]).is_some());
+        assert!(odd_in_git_config(&[0xff, 0xfe], None).is_some());
     }
 }

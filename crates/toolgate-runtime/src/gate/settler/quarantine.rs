@@ -63,7 +63,10 @@ impl<'a> Lookout<'a> {
         let harm = match found.kind {
             ObeyedKind::Always => return Some(found.reason.to_owned()),
             _ if !after.is_file() => Some("it is a link".to_owned()),
-            ObeyedKind::GitConfig => self.odd(change, odd_in_git_config),
+            ObeyedKind::GitConfig => {
+                let worktree = worktree_of(&change.place);
+                self.odd(change, |text| odd_in_git_config(text, worktree.as_deref()))
+            }
             ObeyedKind::GitTodo => self.odd(change, odd_in_git_todo),
             ObeyedKind::GitLink => self.leads_out(change),
             ObeyedKind::GitCommon => self.is_astray(change),
@@ -79,7 +82,7 @@ impl<'a> Lookout<'a> {
             && (is_folder || self.obeyed(change).is_none())
     }
 
-    fn odd(&self, change: &Change, odd: fn(&[u8]) -> Option<String>) -> Option<String> {
+    fn odd(&self, change: &Change, odd: impl Fn(&[u8]) -> Option<String>) -> Option<String> {
         match (self.made)(&change.place, MOST) {
             Ok(Some(content)) => odd(&content.bytes).map(|odd| format!("{odd} is out of the ordinary")),
             _ => Some("it is too large to be an ordinary one".to_owned()),
@@ -135,6 +138,15 @@ impl<'a> Lookout<'a> {
         let content = (self.made)(&change.place, MOST).ok().flatten()?;
         String::from_utf8(content.bytes.to_vec()).ok()
     }
+}
+
+/// Where the files of a submodule lie, as git says it in the configuration that is kept here: where it is called after.
+fn worktree_of(place: &Place) -> Option<String> {
+    let (_, module) = place.path.rsplit_once(".git/modules/")?;
+    let name = module.strip_suffix("/config")?;
+    let is_plain =
+        obeyed(name).is_none() && obeyed_beneath(name).is_none() && !name.split('/').any(|part| part == "modules");
+    is_plain.then(|| format!("../../{}{name}", "../".repeat(name.split('/').count())))
 }
 
 /// Whether it would run with other rights than those of whoever starts it, and didn't before.

@@ -104,7 +104,7 @@ impl Sides<'_> {
         let content: Option<Content> = self.files.content(place, MOST).ok().flatten();
         let Some(Content { bytes, .. }) = content else { return true };
         match obeyed(&format!(".git/{name}")).map(|obeyed| obeyed.kind) {
-            Some(ObeyedKind::GitConfig) => odd_in_git_config(&bytes).is_some(),
+            Some(ObeyedKind::GitConfig) => odd_in_git_config(&bytes, None).is_some(),
             Some(ObeyedKind::GitTodo) => odd_in_git_todo(&bytes).is_some(),
             _ => true,
         }
