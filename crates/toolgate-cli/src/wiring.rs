@@ -194,7 +194,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined))
-            .with_web(Arc::new(WebClient::new(fetched)?))
+            .with_web(Arc::new(WebClient::new(fetched)))
             .with_replay(place.replay());
         gate.mend(&options)?.iter().for_each(|warning| warn(warning));
         let (passing, doors) = (Passing::default(), place.sources.doors());

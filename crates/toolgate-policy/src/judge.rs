@@ -11,6 +11,7 @@ use crate::commands::OUTSIDE;
 use crate::config::RootAccess;
 use crate::guards::{Hit, guard_over, guard_over_restored};
 use crate::host::Host;
+use crate::obeyed::{obeyed, obeyed_beneath};
 use crate::opinion::{Opinion, Topic, Voice};
 use crate::policy::Policy;
 use crate::preset::MANY_FILES;
@@ -210,7 +211,25 @@ impl Policy {
                 let guarded = |place: &Place| guard_over_restored(access, place);
                 self.on_guarded_place(index, access, (first, second), guarded, opinions);
             }
-            _ => self.on_place(index, access, first, second, opinions),
+            _ => {
+                self.on_place(index, access, first, second, opinions);
+                if access == Access::Write {
+                    self.on_obeyed(index, first, second, opinions);
+                }
+            }
+        }
+    }
+
+    /// A tool that may write any file could have any program run, if nobody were asked about files that programs obey. What
+    /// commands write there is kept aside instead.
+    fn on_obeyed(&self, index: usize, first: &Place, second: Option<&Place>, opinions: &mut Vec<Opinion>) {
+        let reason =
+            |place: &Place| obeyed(&place.path).map(|found| found.reason).or_else(|| obeyed_beneath(&place.path));
+        let decision = self.preset.on_crossing();
+        if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
+            && decision != Decision::Allow
+        {
+            opinions.push(about(index, decision, Layer::Builtin, Voice::Obeyed(reason)));
         }
     }
 

@@ -72,7 +72,7 @@ pub use config::{
 pub use error::ConfigError;
 pub use explain::{Explained, ExplainedPart};
 pub use judge::{Bounds, Question};
-pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
+pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, obeyed_beneath, odd_in_git_config, odd_in_git_todo};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
 pub use settings::{Durability, Limits, ProcessLimits, Settings};

@@ -1,14 +1,16 @@
 //! Files that programs obey without asking anybody: git's hooks, an editor's tasks, another agent's configuration. The list is
-//! data, `obeyed.toml`, with its own examples. What git itself writes when a repository is made passes: its configuration as
-//! long as it says ordinary things, see [`odd_in_git_config`].
+//! data, `obeyed.toml`, with its own examples. What git itself writes when it works passes: its configuration and what is left of
+//! a rebase as long as they say ordinary things, see [`odd_in_git_config`] and [`odd_in_git_todo`].
 
 mod git_config;
+mod git_todo;
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 pub use self::git_config::odd_in_git_config;
+pub use self::git_todo::odd_in_git_todo;
 use crate::error::Fault;
 use crate::path_glob::{Letters, PathGlob, PathSet};
 
@@ -32,6 +34,10 @@ pub enum ObeyedKind {
     GitConfig,
     /// A file that says where something of git's is: harmless if that is in the workspace.
     GitLink,
+    /// A file that says where a repository's hooks and configuration are: harmless in a worktree of that repository.
+    GitCommon,
+    /// What is left to do of a rebase: harmless if it runs nothing.
+    GitTodo,
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,12 +80,33 @@ static SETS: LazyLock<Vec<(PathSet, PathSet)>> = LazyLock::new(|| {
     ENTRIES.iter().map(sets).collect()
 });
 
+/// The folders that such files lie in, of each entry. A link with one of these names could lead to anything.
+static FOLDERS: LazyLock<Vec<PathSet>> = LazyLock::new(|| {
+    let above = |path: &String| {
+        let ends = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+        ends.into_iter().filter(|folder| !folder.ends_with("**"))
+    };
+    let set = |entry: &Entry| {
+        let globs: Vec<_> = entry.paths.iter().flat_map(above).collect();
+        let globs = globs.iter().map(|path| PathGlob::alone(path, Letters::Folded).expect("the list is tested"));
+        let globs: Vec<_> = globs.collect();
+        PathSet::new(Letters::Folded, globs.iter().map(|glob| (0, glob))).expect("the list is tested")
+    };
+    ENTRIES.iter().map(set).collect()
+});
+
 /// Whether programs would obey a file at this path, relative to the workspace. Folders by themselves are obeyed by nobody.
 pub fn obeyed(path: &str) -> Option<Obeyed> {
     let matches = |(set, except): &&(PathSet, PathSet)| set.is_match(path) && !except.is_match(path);
     let index = SETS.iter().position(|sets| matches(&sets))?;
     let Entry { reason, kind, .. } = &ENTRIES[index];
     Some(Obeyed { reason, kind: *kind })
+}
+
+/// Whether a folder at this path could hold a file that programs obey: then a link there could bring one. Says by whom.
+pub fn obeyed_beneath(path: &str) -> Option<&'static str> {
+    let index = FOLDERS.iter().position(|set| set.is_match(path))?;
+    Some(&ENTRIES[index].reason)
 }
 
 /// Whether a path is one of those that git obeys, harmless or not. Policy guards these against every tool; what git itself
@@ -111,6 +138,20 @@ mod tests {
         }
         assert_eq!(obeyed("new/.git/config").unwrap().kind, ObeyedKind::GitConfig);
         assert_eq!(obeyed("tree/.git").unwrap().kind, ObeyedKind::GitLink);
+        assert_eq!(obeyed(".git/worktrees/tree/commondir").unwrap().kind, ObeyedKind::GitCommon);
+        assert_eq!(obeyed(".git/rebase-merge/git-rebase-todo").unwrap().kind, ObeyedKind::GitTodo);
         assert!(is_gits_own("new/.git/hooks/update.sample") && is_gits_own(".git/config") && !is_gits_own(".envrc"));
+    }
+
+    #[test]
+    fn a_folder_that_would_hold_such_files_is_known_by_its_name() {
+        for path in
+            [".vscode", "sub/.Claude", ".idea", ".devcontainer", ".git/worktrees", ".config/goose", "a/.git/modules"]
+        {
+            assert!(obeyed_beneath(path).is_some(), "{path}");
+        }
+        for path in ["src", "vscode", ".vscode/tasks.json", ".vscode/notes", "hooks", "", ".github"] {
+            assert_eq!(obeyed_beneath(path), None, "{path}");
+        }
     }
 }

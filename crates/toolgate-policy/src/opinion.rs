@@ -42,6 +42,8 @@ pub(crate) enum Voice {
     ManyFiles(usize),
     /// A built-in place.
     Guard(Hit),
+    /// The preset, on a file that programs obey, and why they do.
+    Obeyed(&'static str),
     /// A host that can't be read.
     Host(HostFault),
     /// A host in a reserved block of this kind.

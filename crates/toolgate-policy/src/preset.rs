@@ -17,7 +17,8 @@ pub const MANY_FILES: usize = 20;
 pub enum Preset {
     /// Everything that no rule and no sensitive place forbids.
     Full,
-    /// Reads, writes and commands; asks before it deletes, connects or touches a repository's history.
+    /// Reads, writes and commands; asks before it deletes, connects, touches a repository's history or writes what programs
+    /// obey.
     #[default]
     Workspace,
     /// As `workspace`, but nobody is there to be asked, so an ask becomes a deny.
@@ -64,7 +65,8 @@ impl Preset {
         BASELINES.iter().find(|(known, _)| *known == permission).map_or(Deny, |(_, row)| row[self as usize])
     }
 
-    /// What this preset says to a command that crosses a border: other rights, changes outside of the workspace.
+    /// What this preset says to what crosses a border: other rights, changes outside of the workspace, files that programs
+    /// obey.
     pub(crate) fn on_crossing(self) -> Decision {
         match self {
             Self::Full => Allow,

@@ -122,6 +122,10 @@ impl Policy {
                 let guard = GUARDS.guard(hit);
                 (hit_name(hit), guard.reason.clone(), guard.code)
             }
+            Voice::Obeyed(reason) => {
+                let reason = format!("Programs obey what is written there: {reason}.");
+                (name(format!("preset {}: files that programs obey", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
             Voice::Host(_) | Voice::Reserved(_) => self.words_on_host(opinion),
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
                 self.words_on_command(opinion, case)

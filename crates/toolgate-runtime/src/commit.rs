@@ -10,6 +10,8 @@ use toolgate_contract::{
     Preview, Rehearsals, ToolError, schemars,
 };
 
+use toolgate_policy::{obeyed, obeyed_beneath};
+
 use crate::gate::{Choice, Chooser, Workshop};
 use crate::keeper::{Keeper, tool};
 
@@ -90,7 +92,9 @@ impl Prepared for Ready {
         let is_link = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_link);
         let effects = |change: &Change| {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
-            if self.chooser.veil.hides(access, &change.place) {
+            let path = &change.place.path;
+            let is_obeyed = obeyed(path).is_some() || obeyed_beneath(path).is_some();
+            if is_obeyed || self.chooser.veil.hides(access, &change.place) {
                 // What git made of a new repository was looked into when it was chosen.
                 return vec![Effect::Restore { path: change.path.clone(), access }];
             }

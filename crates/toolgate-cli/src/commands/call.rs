@@ -12,6 +12,7 @@ use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
 use super::{Setting, block_on, runs};
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
 use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, Whence, show_reply};
 use crate::wiring::{CLI, Desk, RunChoice, person_name, warn};
 
@@ -125,7 +126,7 @@ impl Call {
         call.justification = self.justification;
         let reply = block_on(async {
             let cancel = CancellationToken::new();
-            let _on_interrupt = cancel_on_interrupt(cancel.clone());
+            cancel_on_signal(cancel.clone(), || {});
             let work = async {
                 let reply = desk.gate.perform(call, &session, cancel).await;
                 session.end().await;
@@ -171,14 +172,4 @@ pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
         true => Arc::new(TerminalRespondent { by: person_name() }),
         false => Arc::new(NobodyAnswers),
     }
-}
-
-/// Ctrl-C cancels the call; a second one ends the program at once.
-pub(super) fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
-        let _ = tokio::signal::ctrl_c().await;
-        cancel.cancel();
-        let _ = tokio::signal::ctrl_c().await;
-        std::process::exit(130);
-    })
 }

@@ -13,10 +13,10 @@ use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Reply, Scope
 use toolgate_journal::read_tree;
 use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Session};
 
-use super::call::cancel_on_interrupt;
 use super::{block_on, undo};
 use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, Whence, YELLOW, paint, show_reply, show_tree,
 };
@@ -103,7 +103,7 @@ fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     let agent = Agent::new(Arc::new(Scripted::new(script)), Arc::clone(&desk.gate), session, Controls::default());
     let outcome = block_on(async {
         let cancel = CancellationToken::new();
-        let _on_interrupt = cancel_on_interrupt(cancel.clone());
+        cancel_on_signal(cancel.clone(), || {});
         agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await
     })?;
     reporter.end(&outcome, run);

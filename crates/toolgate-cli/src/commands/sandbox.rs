@@ -82,7 +82,7 @@ impl Sandbox {
             };
             streams::pass_on(&mut running).await?;
             let code = running.wait().await?.shell_code();
-            let denied = denied(&running, &policy, &folders);
+            let denied = denied(&running, code, &policy, &folders);
             anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), denied, apart })
         })??;
         ended.tell(&self, setting)
@@ -149,8 +149,8 @@ pub(super) fn hide(
     Ok(found.hidden)
 }
 
-/// What was kept from the command, a sentence each.
-fn denied(running: &Running, policy: &Policy, folders: &[PathBuf]) -> Vec<String> {
+/// What was kept from the command, a sentence each; if it failed, also what else may be why.
+fn denied(running: &Running, code: i32, policy: &Policy, folders: &[PathBuf]) -> Vec<String> {
     let opened = running.opened();
     let decoy = |path: &PathBuf| {
         let beneath = |(root, folder): (usize, &PathBuf)| Some((root, path.strip_prefix(folder).ok()?));
@@ -159,6 +159,7 @@ fn denied(running: &Running, policy: &Policy, folders: &[PathBuf]) -> Vec<String
         let place = Place { root, path: inside.display().to_string() };
         Some(policy.denial_of(&place, &shown.to_string()))
     };
-    let all = running.denials().into_iter().chain(opened.iter().filter_map(decoy));
+    let unused = if code == 0 { Vec::new() } else { running.unused_names() };
+    let all = running.denials().into_iter().chain(unused).chain(opened.iter().filter_map(decoy));
     all.map(|denial| denial.reason).collect()
 }

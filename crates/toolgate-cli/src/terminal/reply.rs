@@ -44,6 +44,7 @@ fn show_payload(payload: &Value) {
     if let Some(text) = text("content").or(text("screen")) {
         let text = plain(text);
         anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+        fetched(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
     } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
     } else if let Some(matches) = list("matches") {
@@ -80,9 +81,20 @@ fn show_end(payload: &Value) {
         Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
     }
     let denied = payload.get("denied").and_then(Value::as_array).into_iter().flatten();
-    for reason in denied.filter_map(|denied| denied.get("reason").and_then(Value::as_str)) {
-        anstream::eprintln!("{}", paint(DIM, plain(reason)));
+    for denied in denied {
+        let words = |field: &str| denied.get(field).and_then(Value::as_str).map(plain);
+        words("reason").iter().for_each(|reason| anstream::eprintln!("{}", paint(DIM, reason)));
+        words("next").iter().for_each(|next| anstream::eprintln!("{}", paint(DIM, format!("  next: {next}"))));
     }
+}
+
+/// What a server answered beside its text: status, type, size, and where to find what isn't text.
+fn fetched(payload: &Value) -> Option<String> {
+    let number = |field: &str| payload.get(field).and_then(Value::as_u64);
+    let words = |field: &str| payload.get(field).and_then(Value::as_str).map(plain);
+    let kind = words("content_type").map(|kind| format!(", {kind}")).unwrap_or_default();
+    let stored = words("artifact").map(|id| format!("; not text, stored as {id}")).unwrap_or_default();
+    Some(format!("status {}{kind}, {} bytes{stored}", number("status")?, number("bytes")?))
 }
 
 /// A match as `grep -n` shows it, with the lines around it.

@@ -17,6 +17,7 @@ mod network;
 mod no_namespaces;
 mod ordinary_work;
 mod overlay;
+mod planted;
 mod policy;
 mod quarantine;
 mod record;

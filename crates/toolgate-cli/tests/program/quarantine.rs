@@ -51,6 +51,38 @@ fn git_makes_commits_repositories_worktrees_and_clones() {
 }
 
 #[test]
+fn git_goes_on_with_what_it_began_in_an_earlier_call() {
+    let world = World::new().file("a.txt", "one\n");
+    for command in [
+        format!("{GIT} init -q . && git add a.txt && {GIT} commit -qm first && git checkout -q -b topic"),
+        format!(
+            "echo two > a.txt && {GIT} commit -qam two && git checkout -q main && echo three > a.txt && {GIT} commit -qam three"
+        ),
+        format!("git checkout -q topic && ! {GIT} rebase -q main && git status"),
+        format!("echo four > a.txt && git add a.txt && GIT_EDITOR=true {GIT} rebase --continue && git log --oneline"),
+        format!(
+            "! {GIT} cherry-pick main~1 && {GIT} cherry-pick --abort; ! {GIT} revert --no-edit HEAD~1 && {GIT} revert --abort"
+        ),
+        "git clone -q --bare . bare.git && git --git-dir=bare.git worktree add -q beside main".into(),
+        format!("cd beside && echo b > b && git add b && {GIT} commit -qm beside"),
+        "git --git-dir=bare.git fetch -q origin topic && git --git-dir=bare.git log --oneline".into(),
+        "git clone -q --shared . shared && git -C shared log --oneline".into(),
+        "git clone -q --separate-git-dir=kept.git . apart && git -C apart log --oneline".into(),
+        "git worktree add -q tree main && git worktree move tree tree2 && git worktree remove tree2".into(),
+        format!(
+            "{GIT} init -q whole && cd whole && git -c protocol.file.allow=always submodule --quiet add \"file://$PWD/../bare.git\" part && {GIT} commit -qm whole"
+        ),
+        "git -c protocol.file.allow=always clone -q --recurse-submodules whole copy && ls copy/part/a.txt".into(),
+    ] {
+        let reply = shell(&world, &command);
+        assert_eq!(kept_aside(&reply), "", "{command}: {reply}");
+    }
+    let said =
+        world.shell("git log -1 --format=%s && git -C beside log -1 --format=%s && git -C copy/part status --short");
+    assert_eq!((said.code, said.out.as_str()), (0, "two\nbeside\n"), "{said:?}");
+}
+
+#[test]
 fn what_would_be_obeyed_is_kept_aside_and_a_person_lets_it_in() {
     what_would_be_obeyed("", json!({ "command": "sh ./plant.sh" }));
 }
@@ -128,4 +160,91 @@ fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
     world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
     let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
     assert!(said.err.contains("note: `.vscode/tasks.json` was put in place"), "{said:?}");
+}
+
+#[test]
+fn git_can_name_remotes_and_branches_and_nothing_that_runs() {
+    let world = World::new().file("a.txt", "one\n");
+    shell(&world, &format!("{GIT} init -q . && git add -A && {GIT} commit -qm first"));
+    let reply =
+        shell(&world, "git remote add origin https://example.com/x.git && git branch copy && git branch -u main copy");
+    assert_eq!(kept_aside(&reply), "", "{reply}");
+    assert!(world.shell("git remote -v && git rev-parse --abbrev-ref copy@{upstream}").out.contains("main"));
+    world.put(&world.workspace().join("plant.sh"), "git config core.fsmonitor ./evil; git config core.pager ./evil");
+    let before = world.read(".git/config");
+    let reply = shell(&world, "sh plant.sh");
+    assert_eq!((kept_aside(&reply).as_str(), world.read(".git/config")), (".git/config", before), "{reply}");
+}
+
+#[test]
+fn a_folder_that_an_overlay_cannot_rename_is_explained() {
+    let world = World::new().file("dir/a.txt", "one\n");
+    let reply = world.call("shell", json!({ "command": "python3 -c \"import os; os.rename('dir', 'dir2')\"" }));
+    shell(&world, "mv dir dir3");
+    assert!(reply["payload"]["denied"].to_string().contains("wasn't renamed"), "{reply}");
+    assert_eq!((world.read("dir3/a.txt").as_str(), world.workspace().join("dir").exists()), ("one\n", false));
+}
+
+#[test]
+fn what_a_command_closes_behind_it_is_found_all_the_same() {
+    let plant = "mkdir -p .vscode deep/er; echo evil > .vscode/tasks.json; echo evil > deep/er/.envrc; echo x > z; \
+                 echo evil > .envrc; chmod 000 z; chmod 311 .vscode deep/er; chmod 000 deep";
+    let world = World::new().file("plant.sh", plant);
+    let ordinary = world.as_ordinary_user();
+    let line = json!({ "command": "sh plant.sh", "tty": true }).to_string();
+    let said = ordinary(&["--json", "call", "--approve", "shell", &line]);
+    let reply = said.json();
+    assert_eq!(kept_aside(&reply), ".envrc .vscode/tasks.json deep/er/.envrc", "{said:?}");
+    assert!(!world.workspace().join(".envrc").exists(), "{said:?}");
+}
+
+#[test]
+fn a_closed_folder_hides_what_is_in_it() {
+    let world =
+        World::new().file("config/.env", "TOKEN=correct-horse").file("look.sh", "cat config/.env s/.env; mv config s");
+    world.shell("chmod 311 config");
+    let ordinary = world.as_ordinary_user();
+    for more in [json!({}), json!({ "tty": true })] {
+        let mut args = json!({ "command": "sh look.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        for _ in 0..2 {
+            let said = ordinary(&["--json", "call", "--approve", "shell", &args.to_string()]);
+            assert!(!said.out.contains("horse"), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_holds_something_hidden_stays_where_it_is() {
+    let world = World::new()
+        .file(".streamlit/secrets.toml", "correct-horse")
+        .file("look.sh", "mv .streamlit s; rev s/secrets.toml");
+    for _ in 0..2 {
+        let args = json!({ "command": "sh look.sh", "tty": true }).to_string();
+        let said = world.run(&["--json", "call", "--approve", "shell", &args]);
+        assert!(!said.out.contains("esroh"), "{said:?}");
+    }
+    assert_eq!(world.read(".streamlit/secrets.toml"), "correct-horse");
+}
+
+#[test]
+fn a_file_tool_has_to_ask_before_it_writes_what_others_obey() {
+    let world = World::new();
+    let allow = "[[rules]]\ndecision = 'allow'\npath = './.mcp.json'\naccess = ['write']\n";
+    let write = |path: &str| world.call("write", json!({ "path": path, "content": "{}" }));
+    world.put(&world.workspace().join("toolgate.toml"), allow);
+    for path in [".mcp.json", ".vscode/tasks.json", ".husky/pre-commit"] {
+        let reply = write(path);
+        assert_eq!(reply["error"]["code"], json!("approval_required"), "{reply}");
+        assert!(!world.workspace().join(path).exists(), "{path}");
+    }
+    assert!(write(".vscode/tasks.json").to_string().contains("editors run the tasks"));
+    let args = json!({ "path": ".vscode/tasks.json", "content": "{}" }).to_string();
+    assert_eq!(world.run(&["call", "--approve", "write", &args]).code, 0);
+    assert_eq!(world.read(".vscode/tasks.json"), "{}");
+    world.put(&world.user_config(), allow);
+    let reply = write(".mcp.json");
+    assert_eq!(reply["ok"], json!(true), "{reply}");
+    world.put(&world.user_config(), "preset = 'full'\n");
+    assert_eq!(write(".husky/pre-commit")["ok"], json!(true));
 }

@@ -1,7 +1,7 @@
 //! What is judged, and how.
 
 use super::*;
-use crate::testing::{compiled, connect, judge, judge_tool, layer, located, policy, run, tool};
+use crate::testing::{compiled, connect, judge, judge_tool, layer, located, policy, run, tool, untrusted};
 use Decision::{Allow, Ask, Deny};
 use toolgate_contract::{ErrorCode, Risk};
 
@@ -289,6 +289,38 @@ fn many_changes_at_once_ask() {
     assert_eq!(decide("preset = 'autonomous'", &writes(MANY_FILES + 1)), Deny);
     assert_eq!(decide("rules = [{ decision = 'allow', tool = 'probe' }]", &writes(MANY_FILES + 1)), Allow);
     assert_eq!(decide("rules = [{ decision = 'allow', path = '**' }]", &writes(MANY_FILES + 1)), Ask);
+}
+
+#[test]
+fn to_write_what_programs_obey_is_asked_about_in_every_preset_but_full() {
+    let path_rule = "rules = [{ decision = 'allow', path = './.mcp.json', access = ['write'] }]";
+    let general = "rules = [{ decision = 'allow', tool = '*' }, { decision = 'allow', permission = 'fs.write' }]";
+    for (text, path, expected) in [
+        ("", ".mcp.json", Ask),
+        ("", "sub/.VSCode/tasks.json", Ask),
+        ("", ".husky/pre-commit", Ask),
+        ("", ".git/commondir", Ask),
+        ("", ".vscode", Ask),
+        ("", ".vscode/extensions.json", Allow),
+        ("preset = 'full'", ".mcp.json", Allow),
+        ("preset = 'autonomous'", ".mcp.json", Deny),
+        ("preset = 'read-only'", ".mcp.json", Deny),
+        (path_rule, ".mcp.json", Allow),
+        (path_rule, "sub/.mcp.json", Ask),
+        (general, ".mcp.json", Ask),
+    ] {
+        let verdict = judge(&policy(text), &[Effect::write(path)]);
+        assert_eq!(verdict.decision, expected, "{text} {path}: {verdict:?}");
+    }
+    assert_eq!(judge(&policy(""), &[Effect::read(".mcp.json")]).decision, Allow);
+    let verdict = judge(&policy(""), &[Effect::write(".vscode/tasks.json")]);
+    assert_eq!(verdict.decided_by.name.rule, "preset workspace: files that programs obey");
+    assert!(verdict.decided_by.reason.contains("editors run the tasks"), "{verdict:?}");
+    let brought = compiled(vec![untrusted(path_rule)]).policy;
+    assert_eq!(judge(&brought, &[Effect::write(".mcp.json")]).decision, Ask, "a repository can't allow it");
+    let led = Located { real: Some(Place::in_workspace(".mcp.json")), ..located(Effect::write("notes")) };
+    let question = Question { tool: &tool("write", Risk::Low, &[]), effects: &[led], ceilings: &[], bounds: None };
+    assert_eq!(policy("").judge(&question).decision, Ask, "nor does a link hide it");
 }
 
 #[test]

@@ -1,13 +1,20 @@
 //! What of a command's changes git, an editor or another agent would obey later, outside of every sandbox. What git itself
 //! leaves when it makes a repository or a worktree is ordinary and passes.
 
+mod repositories;
+
 use std::collections::BTreeSet;
 
 use toolgate_contract::{Change, Content, Effect, FileState, Files, Place, ToolError};
-use toolgate_policy::{ObeyedKind, is_gits_own, obeyed, odd_in_git_config};
+use toolgate_policy::{ObeyedKind, is_gits_own, obeyed, obeyed_beneath, odd_in_git_config, odd_in_git_todo};
+
+use self::repositories::{Repositories, above};
 
 /// A larger configuration isn't an ordinary one.
 const MOST: u64 = 64 * 1024;
+
+/// The bits of a mode that have a program run with its owner's or group's rights.
+const LENT_RIGHTS: u32 = 0o6000;
 
 /// The new side of a place, if it isn't longer than that.
 type Made<'a> = dyn Fn(&Place, u64) -> Result<Option<Content>, ToolError> + 'a;
@@ -16,8 +23,9 @@ type Made<'a> = dyn Fn(&Place, u64) -> Result<Option<Content>, ToolError> + 'a;
 pub(super) struct Lookout<'a> {
     made: &'a Made<'a>,
     files: &'a dyn Files,
-    /// Folders that git would take for a repository, whatever they are called.
-    repositories: BTreeSet<Place>,
+    repositories: Repositories,
+    /// Links that the command made.
+    links: BTreeSet<Place>,
 }
 
 impl<'a> Lookout<'a> {
@@ -26,27 +34,42 @@ impl<'a> Lookout<'a> {
         made: &'a Made<'a>,
         files: &'a dyn Files,
     ) -> Self {
-        let is_made = |path: &Place| changes.clone().any(|change| change.place == *path && change.after.is_some());
-        let there = |path: &Place| is_made(path) || files.node(path, false).is_ok_and(|node| node.is_some());
-        let heads = changes.clone().filter(|change| change.after.is_some());
-        let folders = heads.filter_map(|change| Some((change.place.root, change.place.path.strip_suffix("/HEAD")?)));
-        let is_repository = |(root, folder): &(usize, &str)| {
-            let inside = |name: &str| Place { root: *root, path: format!("{folder}/{name}") };
-            there(&inside("refs")) && there(&inside("objects"))
-        };
-        let places = folders.filter(is_repository).map(|(root, folder)| Place { root, path: folder.to_owned() });
-        Self { made, files, repositories: places.collect() }
+        let is_link = |change: &&Change| change.after.as_ref().is_some_and(FileState::is_link);
+        let links = changes.clone().filter(is_link).map(|change| change.place.clone()).collect();
+        Self { made, files, repositories: Repositories::new(changes, files), links }
     }
 
     /// Why a change would be obeyed; none if nobody would.
     pub(super) fn obeyed(&self, change: &Change) -> Option<String> {
-        let after = change.after.as_ref().filter(|after| !after.is_folder())?;
-        let found = obeyed(&self.as_gits(&change.place))?;
+        let after = change.after.as_ref()?;
+        if lends_rights(change) {
+            return Some("whoever starts it would do so with the rights of its owner or group".to_owned());
+        }
+        if let Some(path) = self.repositories.grown_by(&change.place) {
+            return Some(format!("git would take the folder for a repository, and obey the `{path}` that is in it"));
+        }
+        if after.is_folder() {
+            return None;
+        }
+        self.repositories.names(&change.place).iter().find_map(|path| self.obeyed_as(path, after, change))
+    }
+
+    /// The same if it had this path.
+    fn obeyed_as(&self, path: &str, after: &FileState, change: &Change) -> Option<String> {
+        let Some(found) = obeyed(path) else {
+            let reason = obeyed_beneath(path).filter(|_| after.is_link())?;
+            return Some(format!("it is a link to a folder, and of what lies in a folder of this name {reason}"));
+        };
         let harm = match found.kind {
             ObeyedKind::Always => return Some(found.reason.to_owned()),
             _ if !after.is_file() => Some("it is a link".to_owned()),
-            ObeyedKind::GitConfig => self.odd_in_config(change),
+            ObeyedKind::GitConfig => {
+                let worktree = worktree_of(&change.place);
+                self.odd(change, |text| odd_in_git_config(text, worktree.as_deref()))
+            }
+            ObeyedKind::GitTodo => self.odd(change, odd_in_git_todo),
             ObeyedKind::GitLink => self.leads_out(change),
+            ObeyedKind::GitCommon => self.is_astray(change),
         };
         harm.map(|harm| format!("{}, and {harm}", found.reason))
     }
@@ -54,38 +77,83 @@ impl<'a> Lookout<'a> {
     /// Whether it is one of the places that git obeys, and harmless.
     pub(super) fn is_harmless_of_git(&self, change: &Change) -> bool {
         let is_folder = change.after.as_ref().is_some_and(FileState::is_folder);
-        is_gits_own(&self.as_gits(&change.place))
-            && change.after.is_some()
+        change.after.is_some()
+            && self.repositories.names(&change.place).iter().any(|path| is_gits_own(path))
             && (is_folder || self.obeyed(change).is_none())
     }
 
-    /// The path as it would be in a repository with the usual name.
-    fn as_gits(&self, place: &Place) -> String {
-        let holds = |folder: &&Place| folder.covers(place) && !folder.path.ends_with(".git") && **folder != *place;
-        match self.repositories.iter().filter(holds).max_by_key(|folder| folder.path.len()) {
-            Some(folder) => format!("{}/.git{}", folder.path, &place.path[folder.path.len()..]),
-            None => place.path.clone(),
-        }
-    }
-
-    fn odd_in_config(&self, change: &Change) -> Option<String> {
+    fn odd(&self, change: &Change, odd: impl Fn(&[u8]) -> Option<String>) -> Option<String> {
         match (self.made)(&change.place, MOST) {
-            Ok(Some(content)) => odd_in_git_config(&content.bytes).map(|odd| format!("{odd} is out of the ordinary")),
+            Ok(Some(content)) => odd(&content.bytes).map(|odd| format!("{odd} is out of the ordinary")),
             _ => Some("it is too large to be an ordinary one".to_owned()),
         }
     }
 
     /// Whether one of the lines leads out of the workspace.
     fn leads_out(&self, change: &Change) -> Option<String> {
-        let content = (self.made)(&change.place, MOST).ok().flatten();
-        let text = content.and_then(|content| String::from_utf8(content.bytes.to_vec()).ok());
-        let Some(text) = text else { return Some("it can't be read".to_owned()) };
-        let (folder, _) = change.place.path.rsplit_once('/').unwrap_or((".", ""));
+        let Some(text) = self.text(change) else { return Some("it can't be read".to_owned()) };
+        let (folder, _) = change.place.path.rsplit_once('/').unwrap_or_default();
+        // Where objects are is said from where objects are.
+        let folder = folder.strip_suffix("/info").filter(|folder| folder.ends_with("objects")).unwrap_or(folder);
+        let folder = Place { root: change.place.root, path: folder.to_owned() };
         let is_outside = |line: &&str| {
             let target = line.strip_prefix("gitdir:").unwrap_or(line).trim();
-            let path = if target.starts_with('/') { target.to_owned() } else { format!("{folder}/{target}") };
-            self.files.locate(vec![Effect::read(path)]).is_err()
+            !target.is_empty() && self.target(&folder, target).is_none()
         };
-        text.lines().find(is_outside).map(|line| format!("`{}` isn't in the workspace", line.trim()))
+        text.lines().find(is_outside).map(|line| format!("`{}` isn't plainly in the workspace", line.trim()))
     }
+
+    /// The place that a path said in a folder means; none if that isn't plainly one in the workspace. Links could lead
+    /// anywhere, now or later, and so could a way up behind one.
+    fn target(&self, folder: &Place, path: &str) -> Option<Place> {
+        let names = path.trim_start_matches("../");
+        if names.split('/').any(|name| name == "..") && names != ".." {
+            return None;
+        }
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.files.shown(folder)) };
+        let located = self.files.locate(vec![Effect::read(path)]).ok()?;
+        let place = located.into_iter().next()?.written?;
+        let is_link = |place: &Place| {
+            let state = || self.files.node(place, false).ok().flatten().map(|node| node.state);
+            self.links.contains(place) || state().is_some_and(|state| state.is_link())
+        };
+        let leads_on = above(&place).skip(1).chain([place.clone()]).any(|place| is_link(&place));
+        (!leads_on).then_some(place)
+    }
+
+    /// Whether it is anything but what git writes for a worktree: that the repository is the one that this lies in.
+    fn is_astray(&self, change: &Change) -> Option<String> {
+        let folders: Vec<Place> = above(&change.place).collect();
+        let is_plain = match folders.as_slice() {
+            [.., repository, worktrees, _] => {
+                worktrees.path.ends_with("worktrees") && self.repositories.contain(repository)
+            }
+            _ => false,
+        };
+        let says = self.text(change).unwrap_or_default();
+        (!is_plain || says.trim_end() != "../..").then(|| "it isn't that of a worktree".to_owned())
+    }
+
+    fn text(&self, change: &Change) -> Option<String> {
+        let content = (self.made)(&change.place, MOST).ok().flatten()?;
+        String::from_utf8(content.bytes.to_vec()).ok()
+    }
+}
+
+/// Where the files of a submodule lie, as git says it in the configuration that is kept here: where it is called after.
+fn worktree_of(place: &Place) -> Option<String> {
+    let (_, module) = place.path.rsplit_once(".git/modules/")?;
+    let name = module.strip_suffix("/config")?;
+    let is_plain =
+        obeyed(name).is_none() && obeyed_beneath(name).is_none() && !name.split('/').any(|part| part == "modules");
+    is_plain.then(|| format!("../../{}{name}", "../".repeat(name.split('/').count())))
+}
+
+/// Whether it would run with other rights than those of whoever starts it, and didn't before.
+fn lends_rights(change: &Change) -> bool {
+    let lent = |state: &FileState| if state.is_file() { state.mode & LENT_RIGHTS } else { 0 };
+    let is_same = |after: &FileState| {
+        change.before.as_ref().is_some_and(|before| before.is(after) && lent(after) & !lent(before) == 0)
+    };
+    change.after.as_ref().is_some_and(|after| lent(after) != 0 && !is_same(after))
 }
