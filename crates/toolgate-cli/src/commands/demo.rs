@@ -18,7 +18,7 @@ use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, YELLOW, paint, show_reply, show_tree,
+    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, Whence, YELLOW, paint, show_reply, show_tree,
 };
 use crate::wiring::{Desk, Place, RunChoice, person_name};
 
@@ -118,7 +118,8 @@ fn take_back(place: &Place, run: &str) -> Result<()> {
     let undone = call(&desk, &stay.session, "undo", json!({ "run": run }))?;
     undo::WORDING.show(&undone, &stay.run.id, &desk.state)?;
     say("$ sh test.sh, as it was before");
-    show_reply(&call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?, false);
+    let tried = call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
+    show_reply(&tried, &Whence { run: &stay.run.id, toolgate: place.typed() }, false);
     stay.run.end()?;
     desk.finish();
     Ok(())

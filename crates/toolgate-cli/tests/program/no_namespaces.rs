@@ -34,6 +34,7 @@ fn commands_are_refused_unless_the_user_accepts_less() {
         said.code == 1 && said.out.contains("none runs. Commands can't be confined well enough here (by landlock)"),
         "{said:?}"
     );
+    assert_eq!(said.out.matches("Allow user namespaces").count(), 1, "each remedy once: {said:?}");
 }
 
 #[test]
