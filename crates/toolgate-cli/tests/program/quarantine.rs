@@ -151,18 +151,6 @@ fn the_user_can_have_it_reported_or_left_alone() {
 }
 
 #[test]
-fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
-    let world = World::new().file("plant.sh", "mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .envrc");
-    assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is kept aside.\n");
-    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
-    assert!(said.err.contains("Kept aside, so the workspace doesn't have it:\n  .envrc (direnv"), "{said:?}");
-    assert!(said.err.contains("toolgate quarantine list"), "{said:?}");
-    world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
-    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
-    assert!(said.err.contains("note: `.vscode/tasks.json` was put in place"), "{said:?}");
-}
-
-#[test]
 fn git_can_name_remotes_and_branches_and_nothing_that_runs() {
     let world = World::new().file("a.txt", "one\n");
     shell(&world, &format!("{GIT} init -q . && git add -A && {GIT} commit -qm first"));
@@ -247,4 +235,16 @@ fn a_file_tool_has_to_ask_before_it_writes_what_others_obey() {
     assert_eq!(reply["ok"], json!(true), "{reply}");
     world.put(&world.user_config(), "preset = 'full'\n");
     assert_eq!(write(".husky/pre-commit")["ok"], json!(true));
+}
+
+#[test]
+fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
+    let world = World::new().file("plant.sh", "mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .envrc");
+    assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is kept aside.\n");
+    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
+    assert!(said.err.contains("Kept aside, so the workspace doesn't have it:\n  .envrc (direnv"), "{said:?}");
+    assert!(said.err.contains("toolgate quarantine list"), "{said:?}");
+    world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
+    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
+    assert!(said.err.contains("note: `.vscode/tasks.json` was put in place"), "{said:?}");
 }

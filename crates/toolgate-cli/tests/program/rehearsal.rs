@@ -27,7 +27,7 @@ fn a_rehearsal_shows_the_diff_and_its_commit_makes_exactly_that_change_once() {
     let changes = &payload["changes"];
     assert_eq!(changes["paths"], json!(["~a.txt", "+big", "+new.txt"]), "{payload}");
     let diff = changes["diff"].as_str().unwrap();
-    for words in ["-two", "+2", "+n", "big: nothing becomes a file of 2000000 bytes"] {
+    for words in ["-two", "+2", "+n", "big: new file of 2000000 bytes"] {
         assert!(diff.contains(words), "{words}: {diff}");
     }
     assert_eq!(world.read("a.txt"), "one\ntwo\n");

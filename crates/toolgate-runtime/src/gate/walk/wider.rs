@@ -2,7 +2,7 @@
 //! Either way it is judged, asked for and recorded like everything else; and a call is tried again only once.
 
 use serde_json::{Value, json};
-use toolgate_contract::{Decision, Effect, ErrorCode, Happening, Right, ToolError};
+use toolgate_contract::{Decision, Denial, Effect, ErrorCode, Happening, Right, ToolError};
 
 use super::Walk;
 use crate::gate::cleared::{Cleared, Recorded};
@@ -122,7 +122,8 @@ impl Walk<'_> {
 
     /// Which places a call was kept from. For one file that is to be made, a whole folder is asked for.
     fn stopped_at_places(&self) -> String {
-        let at_places = self.tally.denials.iter().filter(|denial| denial.code == ErrorCode::SandboxDenied);
+        let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
+        let at_places = self.tally.denials.iter().filter(is_place);
         at_places.map(|denial| format!(" {}", denial.reason)).collect()
     }
 }
