@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod exit;
 mod shelves;
+mod signals;
 mod stores;
 mod terminal;
 mod trust;

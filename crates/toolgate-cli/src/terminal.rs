@@ -2,28 +2,37 @@
 
 mod approver;
 mod event;
+mod fields;
+mod guarantee;
 mod live;
+mod own;
 mod question;
 mod reply;
 mod reporter;
 mod respondent;
+mod settled;
 mod sink;
 mod table;
 mod transcript;
 mod tree;
+mod wrap;
 
 use anstyle::{AnsiColor, Style};
 use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
 
 pub(crate) use approver::{ApproveOnce, TerminalApprover, ask_here, show_request};
 pub(crate) use event::event_line;
+pub(crate) use guarantee::{guarantee, holding_mark};
 pub(crate) use live::Board;
-pub(crate) use reply::show_reply;
+pub(crate) use own::{Keyboard, Raw, Typed, own_size};
+pub(crate) use reply::{Whence, show_reply};
 pub(crate) use reporter::{JsonReporter, Manner, Reporter, Waiting};
 pub(crate) use respondent::{TerminalRespondent, inquire_here, show_inquiry};
+pub(crate) use settled::{MOST_LINES, how_to_commit, paths, show_aside, would_change};
 pub(crate) use sink::TerminalSink;
 pub(crate) use table::Table;
 pub(crate) use tree::show_tree;
+pub(crate) use wrap::wrapped;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

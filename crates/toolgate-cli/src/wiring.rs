@@ -14,7 +14,7 @@ use toolgate_policy::{
     Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings, WeakestSandbox,
 };
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo};
+use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo, quoted};
 use toolgate_sandbox::process::{Options, Profile, Tier};
 use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
 use toolgate_tools::text::Diffs;
@@ -92,6 +92,16 @@ impl Place {
         let key = seal_key(&self.sources.seal_key())
             .with_context(|| format!("the seal's key {} can't be used", self.sources.seal_key().display()))?;
         Ok(self.state()?.desk(key)?)
+    }
+
+    /// The program as the person types it where they are, to come to this workspace again.
+    #[allow(clippy::disallowed_methods, reason = "compares the workspace with the folder that the person is in")]
+    pub(crate) fn typed(&self) -> String {
+        let here = std::env::current_dir().and_then(std::fs::canonicalize);
+        match here.is_ok_and(|here| here == self.workspace) {
+            true => program_name(),
+            false => format!("{} -w {}", program_name(), quoted(&self.workspace.display().to_string())),
+        }
     }
 
     /// How a call is repeated from a shell, here and by the same rules.
@@ -184,7 +194,7 @@ impl Desk {
             .with_skills(crate::shelves::shelves(place, &files)?)
             .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined))
-            .with_web(Arc::new(WebClient::new(fetched)?))
+            .with_web(Arc::new(WebClient::new(fetched)))
             .with_replay(place.replay());
         gate.mend(&options)?.iter().for_each(|warning| warn(warning));
         let (passing, doors) = (Passing::default(), place.sources.doors());

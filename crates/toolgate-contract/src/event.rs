@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens, ToolError,
-    Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens,
+    ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
@@ -336,6 +336,9 @@ pub struct Ending {
     /// What confinement kept from it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub denials: Vec<Denial>,
+    /// Which guarantees held.
+    #[serde(skip_serializing_if = "Enforced::is_empty", default)]
+    pub enforced: Enforced,
     /// What was cut.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truncated: Option<Truncated>,

@@ -1,5 +1,6 @@
 //! The files of the workspace, as whoever keeps them offers them to the rest.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -32,6 +33,8 @@ pub trait Files: Send + Sync {
         known: Option<&Mark>,
         each: &mut dyn FnMut(&OsStr, EntryKind),
     ) -> Result<Looked, ToolError>;
+    /// Opens the folders of a root that only their owner's own choice keeps us from reading, except these.
+    fn open_up(&self, root: usize, except: &BTreeSet<Place>) -> Result<(), ToolError>;
     /// Lists a folder, sorted by name.
     fn entries(&self, place: &Place) -> Result<Vec<Entry>, ToolError>;
     /// Visits what is beneath a folder, or the file itself. Returns how many folders couldn't be read.
@@ -130,7 +133,9 @@ pub enum Looked {
     AsBefore,
     /// Everything in it was told. It has this mark; none if that says nothing.
     Anew(Option<Mark>),
-    /// It isn't there any more, isn't a folder, or may not be looked into.
+    /// It can't be looked into, and a command could get at what is in it all the same.
+    Closed,
+    /// It isn't there any more, isn't a folder, or is closed to commands too.
     Nothing,
 }
 

@@ -79,6 +79,15 @@ impl Round<'_> {
                 remember(&mut seen.folders, std::mem::take(&mut folder.folders));
                 *folder = Folder { name: std::mem::take(&mut folder.name), mark, ..seen };
             }
+            // Nobody knows what is in it, so all of it is hidden.
+            Looked::Closed => {
+                let name = std::mem::take(&mut folder.name);
+                let (hidden, nameless) = match self.path.to_str() {
+                    Some(_) => (vec![self.place.clone()], None),
+                    None => (Vec::new(), Some(self.place.path.clone())),
+                };
+                *folder = Folder { name, hidden, nameless, ..Folder::default() };
+            }
             Looked::Nothing => *folder = Folder { name: std::mem::take(&mut folder.name), ..Folder::default() },
         }
         self.note(folder)?;

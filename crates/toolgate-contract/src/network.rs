@@ -22,9 +22,10 @@ pub trait Border: Debug + Send + Sync {
 /// Something that confinement kept from a call, and what would have been needed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Denial {
-    /// `network_denied`, `sandbox_denied`, or why policy hides a file.
+    /// `network_denied`, `sandbox_denied`, or why policy hides a file; `not_found` or `io_error` of a host that may be reached
+    /// and couldn't be.
     pub code: ErrorCode,
-    /// What would have been needed, no more than that.
+    /// What would have been needed, no more than that; nothing where nothing could be granted.
     pub missing: Vec<Effect>,
     /// Why, in a sentence for the person and the model.
     pub reason: String,
@@ -49,6 +50,11 @@ impl Denial {
     /// Whether the call may not have noticed: what sees a decoy goes on with that.
     pub fn is_unnoticed(&self) -> bool {
         self.missing.iter().any(|effect| matches!(effect, Effect::Read { .. }))
+    }
+
+    /// Whether nothing was refused that could be granted: it only tells why a call may have failed.
+    pub fn is_mere_reason(&self) -> bool {
+        self.missing.is_empty()
     }
 
     /// What was missing, in words.

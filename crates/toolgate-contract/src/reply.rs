@@ -118,3 +118,10 @@ pub enum Holding {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Enforced(pub BTreeMap<Guarantee, Holding>);
+
+impl Enforced {
+    /// Whether none applied.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -73,6 +73,9 @@ impl FromStr for Right {
             )
         };
         match word.split_once('=') {
+            Some(("net.connect", host)) if !host.is_empty() && !host.contains(':') => {
+                return Err(format!("`{word}` names no port; add it: `net.connect={host}:443`"));
+            }
             None => Permission::ALL.iter().find(|known| known.as_str() == word).map(|known| (*known).into()),
             Some(("net.connect", to)) => to.rsplit_once(':').and_then(|(host, port)| {
                 let port = port.parse().ok().filter(|port| *port > 0)?;

@@ -80,6 +80,7 @@ fn ending() -> Ending {
         }),
         redacted: true,
         denials: vec![denial()],
+        enforced: Enforced([(Guarantee::Paths, Holding::Held)].into()),
     }
 }
 

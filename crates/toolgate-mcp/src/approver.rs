@@ -109,7 +109,7 @@ mod tests {
                 Offer { scope: Scope::Call, grants: "this one call".into() },
                 Offer { scope: Scope::Run, grants: "`delete` may delete a.txt, until this run ends".into() },
             ],
-            replay: "toolgate call --approve delete".into(),
+            replay: Some("toolgate call --approve delete".into()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_contract::{BoxFuture, Call, CancellationToken, Event, Happening, Refusal, Reply};
+use toolgate_contract::{BoxFuture, Call, CancellationToken, Declaration, Event, Happening, Refusal, Reply, Right};
 
 use crate::client::{Client, lock};
 use crate::conformance;
@@ -16,6 +16,7 @@ use crate::methods::{Asking, text};
 use crate::pending::{PATIENCE, Running};
 use crate::result::result;
 use crate::seal::{Bound, digest};
+use crate::tools::REQUESTED;
 
 /// A client that wants to hear of progress hears at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -40,15 +41,26 @@ pub(crate) async fn call(asking: &Asking<'_>) -> Result<Value, Fault> {
 fn begin(asking: &Asking<'_>, guest: &Arc<Guest>, state: Option<Value>) -> Result<Running, Fault> {
     let client = asking.client;
     let name = text(asking.params, "name")?;
-    let args = match asking.params.get("arguments") {
+    let mut args = match asking.params.get("arguments") {
         None => json!({}),
         Some(args) => args.clone(),
     };
-    let call = Call::new(name, args, client.server.host.clock());
+    let requested = requested(&mut args, client.server.host.gate().declarations().find(|tool| tool.name == name))?;
+    let mut call = Call::new(name, args, client.server.host.clock());
+    call.requested_permissions = requested;
     let (link, asks) = Link::new(asking.manner.clone(), asking.params, state, Arc::clone(asking.outlet));
     let cancel = client.stop.child_token();
     let reply = perform(Arc::clone(client), Arc::clone(guest), call, Arc::clone(&link), cancel.clone());
     Ok(Running { reply, asks, link, cancel })
+}
+
+/// The rights that stand among the arguments, taken out of them, unless the tool itself has an argument of that name.
+fn requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Right>, Fault> {
+    let pointer = format!("/properties/{REQUESTED}");
+    let is_its_own = tool.is_some_and(|tool| tool.args_schema.pointer(&pointer).is_some());
+    let taken = args.as_object_mut().filter(|_| !is_its_own).and_then(|args| args.remove(REQUESTED));
+    let rights = taken.map(serde_json::from_value).transpose();
+    rights.map(Option::unwrap_or_default).map_err(|fault| Fault::invalid_params(format!("`{REQUESTED}`: {fault}.")))
 }
 
 /// The call itself, tied to its request while it lasts.

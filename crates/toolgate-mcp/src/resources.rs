@@ -3,12 +3,13 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, Reply};
+use toolgate_runtime::redact::Redactor;
 
 use crate::conformance;
 use crate::fault::Fault;
 use crate::host::Guest;
 use crate::methods::{Asking, page, text};
-use crate::result::{bytes_of, in_words, link};
+use crate::result::{bytes_of, encoded, in_words, link};
 
 const SCHEME: &str = "toolgate://artifact/";
 /// Bytes of an artifact that isn't text; more can't be sent.
@@ -58,7 +59,7 @@ pub(crate) async fn read(asking: &Asking<'_>) -> Result<Value, Fault> {
     let host = &asking.client.server.host;
     let call = Call::new("artifact", args.clone(), host.clock());
     let reply = host.gate().perform(call, &guest.session, asking.cancel.clone()).await;
-    contents(uri, &args, &reply, &guest)
+    contents(uri, &args, &reply, &guest, host.gate().redactor())
 }
 
 /// The arguments of the call that an address stands for.
@@ -76,10 +77,10 @@ fn arguments(uri: &str) -> Option<Value> {
     Some(args)
 }
 
-fn contents(uri: &str, args: &Value, reply: &Reply, guest: &Guest) -> Result<Value, Fault> {
+fn contents(uri: &str, args: &Value, reply: &Reply, guest: &Guest, redactor: &Redactor) -> Result<Value, Fault> {
     if let Some(error) = &reply.error {
         return match error.code {
-            ErrorCode::IsBinary => whole(uri, args, guest),
+            ErrorCode::IsBinary => whole(uri, args, guest, redactor),
             _ => Err(unknown(uri, &in_words(error))),
         };
     }
@@ -97,16 +98,20 @@ fn contents(uri: &str, args: &Value, reply: &Reply, guest: &Guest) -> Result<Val
     Ok(json!({ "contents": [content] }))
 }
 
-/// An artifact that isn't text, which the gate let us have a moment ago.
-fn whole(uri: &str, args: &Value, guest: &Guest) -> Result<Value, Fault> {
+/// An artifact that isn't text, which the gate let us have a moment ago. It may hold some, and that may hold secrets.
+fn whole(uri: &str, args: &Value, guest: &Guest, redactor: &Redactor) -> Result<Value, Fault> {
     let artifacts = guest.session.artifacts.as_ref();
     let opened = artifacts.open(args["id"].as_str().unwrap_or_default());
     let (artifact, _) = opened.map_err(|error| unknown(uri, &in_words(&error)))?;
     if artifact.bytes > MOST_BYTES {
         return Err(unknown(uri, "It is too large to be sent."));
     }
-    let blob = bytes_of(&artifact, artifacts).ok_or_else(|| unknown(uri, "It can't be read."))?;
-    Ok(json!({ "contents": [{ "uri": uri, "mimeType": artifact.mime, "blob": blob }] }))
+    let bytes = bytes_of(&artifact, artifacts).ok_or_else(|| unknown(uri, "It can't be read."))?;
+    let content = match std::str::from_utf8(&bytes) {
+        Ok(text) => json!({ "uri": uri, "mimeType": artifact.mime, "text": redactor.text(text) }),
+        Err(_) => json!({ "uri": uri, "mimeType": artifact.mime, "blob": encoded(&redactor.bytes(&bytes)) }),
+    };
+    Ok(json!({ "contents": [content] }))
 }
 
 fn unknown(uri: &str, why: &str) -> Fault {

@@ -65,7 +65,7 @@ fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Value {
         && artifact.bytes <= MOST_IMAGE
         && let Some(data) = bytes_of(artifact, artifacts)
     {
-        return json!({ "type": "image", "data": data, "mimeType": artifact.mime });
+        return json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime });
     }
     link(artifact)
 }
@@ -83,12 +83,17 @@ pub(crate) fn link(artifact: &ArtifactRef) -> Value {
     })
 }
 
-/// The bytes of stored output, as JSON can carry them.
-pub(crate) fn bytes_of(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<String> {
+/// The bytes of stored output.
+pub(crate) fn bytes_of(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<Vec<u8>> {
     let (_, mut file) = artifacts.open(&artifact.id).ok()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
-    Some(STANDARD.encode(bytes))
+    Some(bytes)
+}
+
+/// Bytes as JSON can carry them.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 /// What the model should know beside the payload.

@@ -1,11 +1,15 @@
 //! The list of tools: what policy offers, each with its schemas and with hints that are derived from its declaration.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_contract::Declaration;
 use toolgate_dialects::{Format, definition};
 
 use crate::fault::Fault;
 use crate::methods::{Asking, page};
+
+/// Rights beyond what a tool states. They are no argument of the tool, but MCP has no other place that models can fill. Only
+/// tools that tell what was kept from them show it.
+pub(crate) const REQUESTED: &str = "requested_permissions";
 
 /// Answers `tools/list`.
 pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
@@ -21,8 +25,13 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
     let mut described = definition(tool, Format::Mcp);
     without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
     if let Some(schema) = described.get_mut("outputSchema") {
-        // What a result's fields mean is told by their names; the list is read by models, and has to be short.
-        without(schema, &|name, value| name == "description" && value.is_string());
+        // What a result's fields mean is told by their names, and that none is negative is of no use; the list is read by
+        // models, and has to be short.
+        without(schema, &|name, value| match name {
+            "description" => value.is_string(),
+            "minimum" => value == 0,
+            _ => false,
+        });
     }
     if let Some(fields) = described.as_object_mut() {
         let is_object = tool.return_schema.get("type").is_some_and(|kind| kind == "object");
@@ -30,6 +39,13 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
             fields.remove("outputSchema");
         }
         fields.insert("title".into(), title(&tool.name).into());
+    }
+    if tool.return_schema.pointer("/properties/denied").is_some() {
+        described["inputSchema"]["properties"][REQUESTED] = json!({
+            "type": "array",
+            "items": { "type": "string" },
+            "description": "The `request` of what a reply says was denied; a person is asked.",
+        });
     }
     described
 }

@@ -59,14 +59,15 @@ impl Policy {
             .any(|rule| rule.decision == Decision::Allow && matches!(&rule.kind, Kind::Host(pattern) if names(pattern)))
     }
 
-    /// The hosts that a call names, itself or in its commands: in plain form, each with its port.
+    /// The hosts that a call names, itself or in its commands: in plain form, each with its port. A confined command's own
+    /// loopback isn't among them.
     pub fn hosts_named(&self, effects: &[Located]) -> Vec<(String, u16)> {
         let case = Case::new(effects, &self.ground);
-        let host = |located: &Located| match &located.effect {
-            Effect::Connect { host, port } => Some((plain_host(host)?, *port)),
+        let host = |(index, located): (usize, &Located)| match &located.effect {
+            Effect::Connect { host, port } if !case.stays_inside(index) => Some((plain_host(host)?, *port)),
             _ => None,
         };
-        case.effects.iter().filter_map(host).collect()
+        case.effects.iter().enumerate().filter_map(host).collect()
     }
 
     fn crossing_by(&self, opinion: &Opinion) -> Crossing {
@@ -152,6 +153,19 @@ mod tests {
     fn hosts_are_read_out_of_commands_too() {
         let effects = [located(connect("A.example.")), located(run("curl https://b.example:8443/x && git push"))];
         assert_eq!(policy("").hosts_named(&effects), [("a.example".to_owned(), 443), ("b.example".to_owned(), 8443)]);
+    }
+
+    #[test]
+    fn a_confined_command_s_own_loopback_is_no_host_that_it_names() {
+        let effects = |more: &[Effect]| -> Vec<Located> {
+            let command = run("curl http://localhost:8000 http://0.0.0.0:8001; curl http://[::1]:8002");
+            std::iter::once(command).chain(more.iter().cloned()).map(located).collect()
+        };
+        assert_eq!(policy("").hosts_named(&effects(&[])), []);
+        let stated = policy("").hosts_named(&effects(&[connect("localhost")]));
+        assert_eq!(stated, [("localhost".to_owned(), 443)], "what a tool states or a call asks for is this machine's");
+        let unsandboxed = policy("").hosts_named(&effects(&[Effect::Unsandboxed { command: "curl".into() }]));
+        assert!(unsandboxed.contains(&("localhost".to_owned(), 8000)), "{unsandboxed:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use toolgate_contract::{Effect, Located};
 
 use crate::commands::{Ground, Part, Reading, Touch, read};
+use crate::host::Host;
 
 /// Every effect in question, with where it came from.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Case<'a> {
 pub(crate) struct CommandCase {
     /// Its number among the effects.
     pub(crate) effect: usize,
+    /// Whether its loopback is its own, since it runs in a sandbox. Who is fed may run in none.
+    has_own_loopback: bool,
     /// Its parts, each with its number and those of what it touches.
     pub(crate) parts: Vec<PartCase>,
     /// Why it can't be read.
@@ -37,22 +40,32 @@ pub(crate) struct PartCase {
     pub(crate) touches: std::ops::Range<usize>,
 }
 
+impl CommandCase {
+    /// Whether whoever connects to this host gets no further than the command's own sandbox.
+    pub(crate) fn keeps(&self, host: &str) -> bool {
+        self.has_own_loopback && Host::read(host).is_ok_and(|host| host.is_loopback())
+    }
+}
+
 impl<'a> Case<'a> {
     pub(crate) fn new(stated: &'a [Located], ground: &Ground) -> Self {
         let mut case = Self { effects: stated.into(), owners: Vec::new(), stated: stated.len(), commands: Vec::new() };
+        let is_confined = !stated.iter().any(|located| matches!(located.effect, Effect::Unsandboxed { .. }));
         for (index, located) in stated.iter().enumerate() {
             match &located.effect {
-                Effect::Run { command, workdir } => case.read(index, read(command, workdir, ground), ground),
-                Effect::Feed { text, .. } => case.read(index, fed(text, ground), ground),
+                Effect::Run { command, workdir } => {
+                    case.read(index, is_confined, read(command, workdir, ground), ground);
+                }
+                Effect::Feed { text, .. } => case.read(index, false, fed(text, ground), ground),
                 _ => {}
             }
         }
         case
     }
 
-    fn read(&mut self, effect: usize, reading: Reading, ground: &Ground) {
+    fn read(&mut self, effect: usize, has_own_loopback: bool, reading: Reading, ground: &Ground) {
         let parts = reading.parts.into_iter().map(|part| self.part(part, ground)).collect();
-        self.commands.push(CommandCase { effect, parts, fault: reading.fault });
+        self.commands.push(CommandCase { effect, has_own_loopback, parts, fault: reading.fault });
     }
 
     fn part(&mut self, part: Part, ground: &Ground) -> PartCase {
@@ -74,6 +87,17 @@ impl<'a> Case<'a> {
     /// The part of a command that an effect belongs to.
     pub(crate) fn owner(&self, effect: usize) -> Option<usize> {
         self.owners.get(effect.checked_sub(self.stated)?).copied()
+    }
+
+    /// Whether an effect stays inside the sandbox of the command that has it: a host that is the command's own loopback.
+    pub(crate) fn stays_inside(&self, effect: usize) -> bool {
+        let has_it = |command: &&CommandCase| command.parts.iter().any(|part| part.touches.contains(&effect));
+        match &self.effects[effect].effect {
+            Effect::Connect { host, .. } => {
+                self.commands.iter().find(has_it).is_some_and(|command| command.keeps(host))
+            }
+            _ => false,
+        }
     }
 
     pub(crate) fn part_at(&self, effect: usize) -> Option<&Part> {

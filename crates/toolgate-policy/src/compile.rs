@@ -29,6 +29,9 @@ pub struct LayerInput {
     pub config: Config,
 }
 
+/// How the warning about something ends that takes effect once the workspace is trusted.
+pub const UNTIL_TRUSTED: &str = " is ignored until you trust this workspace; run `toolgate trust`.";
+
 impl LayerInput {
     pub(crate) fn may_loosen(&self) -> bool {
         self.trusted || self.layer != Layer::Workspace
@@ -39,7 +42,7 @@ impl LayerInput {
         if self.may_loosen() || outranked {
             format!("{}: {what} is ignored, because a layer with more authority is stricter.", self.source)
         } else {
-            format!("{}: {what} is ignored until you trust this workspace; run `toolgate trust`.", self.source)
+            format!("{}: {what}{UNTIL_TRUSTED}", self.source)
         }
     }
 }

@@ -71,6 +71,11 @@ impl Host {
             Self::Name(name) => NAMES.iter().find(|(pattern, _)| is_reserved(pattern, name)).map(|(_, block)| block),
         }
     }
+
+    /// Whether it is the very machine that names it; of a sandbox, the sandbox.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.block().is_some_and(|block| block.kind == LOOPBACK)
+    }
 }
 
 impl std::fmt::Display for Host {

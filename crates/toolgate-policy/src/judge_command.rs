@@ -48,6 +48,13 @@ impl Policy {
         }
         for part in &command.parts {
             self.on_part(part, opinions);
+            for (number, touch) in part.touches.clone().zip(&part.part.touches) {
+                match touch {
+                    // Nobody else is reached, so nobody is asked.
+                    Touch::Host { name, .. } if command.keeps(name) => {}
+                    _ => self.on_touch(number, touch, opinions),
+                }
+            }
         }
     }
 
@@ -73,9 +80,6 @@ impl Policy {
         }
         part.needs.iter().for_each(|need| self.on_need(index, *need, opinions));
         self.on_command_rules(index, part, opinions);
-        for (number, touch) in case.touches.clone().zip(&part.touches) {
-            self.on_touch(number, touch, opinions);
-        }
     }
 
     /// Rules about the permission to run. The baseline is judged part by part, since it depends on what is known.
@@ -201,6 +205,7 @@ fn lies_in(folders: &[&str], path: &str) -> bool {
 mod tests {
     use crate::testing::{judge, policy, run};
     use toolgate_contract::Decision::{Allow, Ask, Deny};
+    use toolgate_contract::Effect;
 
     #[test]
     fn an_unknown_command_is_decided_by_its_setting_alone() {
@@ -214,5 +219,36 @@ mod tests {
         }
         let verdict = judge(&policy(""), &[run("make $what")]);
         assert_eq!((verdict.decision, verdict.decided_by.name.rule.as_str()), (Allow, "commands.unknown = confine"));
+    }
+
+    #[test]
+    fn a_confined_command_may_speak_to_itself() {
+        for (host, confined) in [
+            ("localhost:8765", Allow),
+            ("LOCALHOST.:8765", Allow),
+            ("app.localhost:3000", Allow),
+            ("127.0.0.1:8765", Allow),
+            ("127.8.8.8:8765", Allow),
+            ("0.0.0.0:8765", Allow),
+            ("[::1]:8765", Allow),
+            ("[::ffff:127.0.0.1]:8765", Allow),
+            ("localhost.evil.example", Ask),
+            ("127.0.0.1.evil.example", Ask),
+            ("user@localhost@evil.example", Ask),
+            ("127.1", Deny),
+            ("10.0.0.1", Deny),
+            ("169.254.169.254", Deny),
+            ("[::ffff:169.254.169.254]", Deny),
+        ] {
+            let command = run(&format!("curl -s 'http://{host}/x'"));
+            let verdict = judge(&policy(""), std::slice::from_ref(&command));
+            assert_eq!(verdict.decision, confined, "{host}: {verdict:?}");
+            assert!(verdict.confined, "{host}: only where a sandbox holds it");
+            let fed = Effect::Feed { process: "proc_1".into(), text: format!("curl -s 'http://{host}/x'\n") };
+            let unsandboxed = Effect::Unsandboxed { command: "curl".into() };
+            let bare = if confined == Allow { Deny } else { confined };
+            assert_eq!(judge(&policy(""), &[command, unsandboxed]).decision, bare, "{host}, without a sandbox");
+            assert_eq!(judge(&policy(""), &[fed]).decision, bare, "{host}, typed into who knows what");
+        }
     }
 }

@@ -63,7 +63,7 @@ mod testing;
 pub use border::{Crossing, plain_host};
 pub use ceiling::Ceiling;
 pub use commands::{Ground, Pattern, grant_pattern};
-pub use compile::{Compiled, LayerInput, compile};
+pub use compile::{Compiled, LayerInput, UNTIL_TRUSTED, compile};
 pub use config::{
     ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, ProcessesConfig, Quarantine, Redact,
     Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, StoreConfig, StoreUrl, ToolLimits, Tools, UndoConfig,

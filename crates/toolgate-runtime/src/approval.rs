@@ -33,8 +33,9 @@ pub struct ApprovalRequest {
     pub preview: Option<String>,
     /// What each answer would grant, narrowest first.
     pub scopes: Vec<Offer>,
-    /// A command that repeats this call with approval.
-    pub replay: String,
+    /// A command that repeats this call with approval; none for what only the session itself can do.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replay: Option<String>,
 }
 
 /// One possible yes, and exactly what it means.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, AnyTool, Apart, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, Prepared, Preview,
-    Rehearsals, ToolError, schemars,
+    Access, AnyTool, Apart, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, KeptAside, Prepared,
+    Preview, Rehearsals, ToolError, schemars,
 };
 
 use toolgate_policy::{obeyed, obeyed_beneath};
@@ -124,16 +124,27 @@ impl Ready {
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));
         }
         let chosen = std::mem::take(&mut self.choice.chosen);
-        let committed: Vec<String> = chosen.iter().map(|change| change.path.clone()).collect();
+        let (files, workshop) = (self.chooser.files.as_ref(), self.workshop.as_deref());
         if !chosen.is_empty() {
-            hands.arrange(chosen, self.apart.as_ref())?;
+            hands.arrange(chosen.clone(), self.apart.as_ref())?;
         }
-        self.apart.touch(self.chooser.files.as_ref());
-        let workshop = self.workshop.as_deref();
+        self.apart.touch(files);
+        if let Some(workshop) = workshop {
+            workshop.keep_small(&chosen, files);
+        }
+        let committed: Vec<String> = chosen.into_iter().map(|change| change.path).collect();
         let aside = workshop.map(|workshop| workshop.set_aside(hands.call(), self.apart.as_ref(), &self.choice));
         let aside = aside.transpose()?.unwrap_or_default();
         self.apart.let_go();
         Ok(json!({ "committed": committed, "kept_aside": aside }))
+    }
+}
+
+impl Chooser {
+    /// What a commit would keep aside of changes that are kept apart, and why.
+    pub(crate) fn would_keep_aside(&self, apart: &dyn Apart) -> Result<Vec<KeptAside>, ToolError> {
+        let choice = self.choose(apart.differences(self.files.as_ref())?.all, apart);
+        Ok(choice.aside.into_iter().map(|(change, reason)| KeptAside { path: change.path, reason }).collect())
     }
 }
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, Located, Lookout, Place,
-    Processes, Rehearsals, Reply, ToolError, Veil, Verdict, Web,
+    Access, Apart, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, KeptAside, Located,
+    Lookout, Place, Processes, Rehearsals, Reply, Right, ToolError, Veil, Verdict, Web,
 };
 use toolgate_journal::{Contents, RunOptions, SealKey, State};
 use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
@@ -189,6 +189,11 @@ impl Gate {
         }
     }
 
+    /// What a commit would keep aside of changes that are kept apart, and why.
+    pub fn would_keep_aside(&self, apart: &dyn Apart) -> Result<Vec<KeptAside>, ToolError> {
+        self.chooser.would_keep_aside(apart)
+    }
+
     /// How a refused call can be repeated from a shell.
     #[must_use]
     pub fn with_replay(mut self, replay: Replay) -> Self {
@@ -226,11 +231,18 @@ impl Gate {
     /// How effects that were recorded earlier would be judged now. None if there is no such tool any more.
     pub fn judge_again(&self, tool: &str, effects: Vec<Effect>) -> Option<Result<Verdict, ToolError>> {
         let tool = self.registry.find(tool).ok()?.declaration();
-        let judge = |effects: Vec<Located>| {
-            let judged = self.as_judged(&effects);
-            self.policy.judge(&Question { tool, effects: &judged, ceilings: &[], bounds: None })
-        };
-        Some(self.locate(effects).map(judge))
+        let (mut stated, mut wider) = (Vec::new(), Vec::new());
+        for effect in effects {
+            match self.locate(vec![effect.clone()]) {
+                Ok(located) => stated.extend(located),
+                // What a call got beyond what its tool states lies nowhere in the workspace.
+                Err(_) if Right::of(&effect).is_some() => wider.push(effect),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let judged = self.as_judged(&stated);
+        let question = Question { tool, effects: &judged, ceilings: &[], bounds: None };
+        Some(Ok(self.policy.judge_wider(&question, &wider)))
     }
 
     /// What policy is asked about: the effects, and what they are to git.

@@ -38,7 +38,7 @@ pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
 pub use record::RunRecorder;
 pub use registry::{Registry, RegistryError};
 pub use release::Release;
-pub use replay::Replay;
+pub use replay::{Replay, quoted};
 pub use session::{EventSink, NobodyWatches, Recorder, Session};
 pub use skills::SkillShelf;
 pub use steps::Steps;

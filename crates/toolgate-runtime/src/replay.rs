@@ -1,9 +1,10 @@
-//! The command that repeats a call with approval (C-17), made so that it works when it is pasted into a shell.
+//! The command that repeats a call with approval (C-17), made so that it works when it is pasted into a shell. It goes on with
+//! the run of the call, since a rehearsal and stored output belong to theirs. What only the session itself can do has none.
 
 use serde_json::Value;
-use toolgate_contract::{Call, Effect, Right, ToolError};
+use toolgate_contract::{Call, Effect, Located, Right, ToolError};
 
-use crate::session::Recorder;
+use crate::session::Session;
 
 /// Arguments longer than this are kept in a file instead of standing on the command line.
 const LONGEST_INLINE: usize = 2_000;
@@ -22,16 +23,25 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// The command for this call. Arguments that hold a secret, or are long, go into a private file of the run.
+    /// The command for this call with these effects; none where it would be another thing elsewhere. Arguments that hold a
+    /// secret, or are long, go into a private file of the run.
     pub(crate) fn command(
         &self,
         call: &Call,
+        effects: &[Located],
         wider: &[Effect],
         redacted: &Value,
-        recorder: &dyn Recorder,
-    ) -> Result<String, ToolError> {
+        session: &Session,
+    ) -> Result<Option<String>, ToolError> {
+        let touches = |wanted: fn(&Effect) -> bool| effects.iter().any(|located| wanted(&located.effect));
+        if touches(belongs_to_session) {
+            return Ok(None);
+        }
         let mut words = self.program.clone();
-        words.extend(["call".into(), "--approve".into()]);
+        words.extend(["call".into(), "--approve".into(), "--run".into(), session.run.clone()]);
+        if touches(|effect| matches!(effect, Effect::Note { .. })) {
+            words.extend(["--session".into(), session.id.clone()]);
+        }
         if let Some(version) = &call.version {
             words.extend(["--version-req".into(), version.to_string()]);
         }
@@ -44,14 +54,31 @@ impl Replay {
             words.push(json);
         } else {
             words.push("--args-file".into());
-            words.push(recorder.keep_pending(&call.tool_call_id, json.as_bytes())?);
+            words.push(session.recorder.keep_pending(&call.tool_call_id, json.as_bytes())?);
         }
-        Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+        Ok(Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")))
+    }
+}
+
+/// Whether only the session that asked can do this: its processes, its agents and its skills are there as long as it is.
+fn belongs_to_session(effect: &Effect) -> bool {
+    match effect {
+        Effect::Attend { .. } | Effect::Feed { .. } | Effect::Skill { .. } | Effect::Delegate { .. } => true,
+        Effect::Read { .. }
+        | Effect::Write { .. }
+        | Effect::Delete { .. }
+        | Effect::Restore { .. }
+        | Effect::Run { .. }
+        | Effect::Connect { .. }
+        | Effect::Unsandboxed { .. }
+        | Effect::Speak
+        | Effect::Recall { .. }
+        | Effect::Note { .. } => false,
     }
 }
 
 /// A word as a POSIX shell reads it back unchanged.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+^".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 /// The steps of the path, in order, each with how long it took.
 #[derive(Debug, Clone)]
 pub struct Steps {
+    begun: Instant,
     last: Instant,
     taken: Vec<(&'static str, Duration)>,
 }
 
 impl Steps {
     pub(crate) fn begin() -> Self {
-        Self { last: Instant::now(), taken: Vec::with_capacity(12) }
+        let begun = Instant::now();
+        Self { begun, last: begun, taken: Vec::with_capacity(12) }
     }
 
     /// Closes a step: what passed since the last one was spent on `name`.
@@ -26,7 +28,23 @@ impl Steps {
         &self.taken
     }
 
+    /// How long it has taken so far, with the step that goes on: one that is given up is never closed.
     pub(crate) fn total(&self) -> Duration {
-        self.taken.iter().map(|(_, time)| *time).sum()
+        self.begun.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_is_never_closed_counts() {
+        let mut steps = Steps::begin();
+        steps.done("lock");
+        let before = Instant::now();
+        std::thread::sleep(Duration::from_millis(5));
+        let waited = before.elapsed();
+        assert!(steps.total() >= waited, "{steps:?}");
     }
 }

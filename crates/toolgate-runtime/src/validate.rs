@@ -18,8 +18,9 @@ pub(crate) fn validate(tool: &str, schema: &Value, validator: &Validator, args: 
     }
     let faults: Vec<Fault> =
         validator.iter_errors(args).flat_map(|error| faults_of(&error, schema)).take(MOST_FAULTS).collect();
-    let words: Vec<String> = faults.iter().map(Fault::sentence).collect();
-    Err(ToolError::new(ErrorCode::InvalidArgs, format!("The arguments of `{tool}` don't fit: {}.", words.join("; ")))
+    let words = faults.iter().map(Fault::sentence).collect::<Vec<_>>().join("; ");
+    let stop = if words.ends_with('?') { "" } else { "." };
+    Err(ToolError::new(ErrorCode::InvalidArgs, format!("The arguments of `{tool}` don't fit: {words}{stop}"))
         .with_details(json!({ "faults": faults.iter().map(Fault::to_json).collect::<Vec<_>>() })))
 }
 
@@ -108,14 +109,22 @@ fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> Strin
     }
 }
 
-/// The words to choose from, where each branch of the schema is one word: an enum whose words are explained.
+/// The words to choose from, where each branch of the schema is one word: an enum whose words are explained. What may be left
+/// out has a branch for that, too.
 fn words(branches: &[Vec<ValidationError<'_>>]) -> Option<Value> {
-    let word = |branch: &Vec<ValidationError<'_>>| match branch.iter().map(ValidationError::kind).collect::<Vec<_>>()[..]
+    let choices = |branch: &Vec<ValidationError<'_>>| match branch.iter().map(ValidationError::kind).collect::<Vec<_>>()
+        [..]
     {
-        [ValidationErrorKind::Constant { expected_value }] => Some((**expected_value).clone()),
+        [ValidationErrorKind::Constant { expected_value }] => Some(vec![(**expected_value).clone()]),
+        [ValidationErrorKind::Enum { options }] => options.as_array().cloned(),
+        [ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }] => {
+            words(context).and_then(|words| words.as_array().cloned())
+        }
+        [ValidationErrorKind::Type { kind: TypeKind::Single(one) }] if one.to_string() == "null" => Some(Vec::new()),
         _ => None,
     };
-    branches.iter().map(word).collect()
+    let choices: Vec<Value> = branches.iter().map(choices).collect::<Option<Vec<_>>>()?.concat();
+    (!choices.is_empty()).then(|| choices.into())
 }
 
 /// The value as far as it helps: long ones aren't repeated.

@@ -118,7 +118,8 @@ async fn the_person_is_shown_what_matters() {
     assert_eq!(asked.reason, "Changes need a look.");
     assert_eq!(asked.preview.as_deref(), Some("-one\n-two\n+new\n"));
     assert!(!asked.justification.unwrap().contains("hunter2"));
-    assert_eq!(asked.replay, r#"toolgate call --approve writes '{"path":"a.txt"}'"#);
+    let replay = format!(r#"toolgate call --approve --run {} writes '{{"path":"a.txt"}}'"#, session.run);
+    assert_eq!(asked.replay, Some(replay));
     let scopes: Vec<Scope> = asked.scopes.iter().map(|offer| offer.scope).collect();
     assert_eq!(scopes, [Scope::Call, Scope::Run, Scope::Session], "no rulebook here, so no always");
     assert!(asked.scopes[1].grants.contains("write a.txt"), "{:?}", asked.scopes);

@@ -4,30 +4,26 @@
 
 mod compare;
 mod copy;
+mod folder;
 
 pub(crate) use self::copy::copy;
+pub use self::folder::Folder;
+pub(crate) use self::folder::sweep;
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, CWD, FlockOperation, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{
     Apart, Change, Content, Differences, ErrorCode, Files, LINK_MODE, Place, Rehearsals, Source, ToolError,
 };
 
 use crate::process::{Command, Profile, Rehearsal, Running, Sandbox};
-
-/// The lock of whoever uses the folder, and what the layers are for.
-const LOCK: &str = "lock";
-const NOTE: &str = "layers";
-/// How long changes are kept for somebody to commit them.
-const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a command changed, on layers of its own.
 pub struct Layers {
@@ -41,90 +37,12 @@ pub struct Layers {
     folder: Folder,
 }
 
-/// A folder for layers, held by its lock. It is removed when this is dropped.
-pub struct Folder {
-    path: PathBuf,
-    lock: File,
-    kept: bool,
-}
-
-impl Folder {
-    /// Makes a new one in `parent`.
-    pub(crate) fn make(parent: &Path) -> Result<Self, ToolError> {
-        let fault = |error: std::io::Error| ToolError::io("A folder for a command's changes can't be made", &error);
-        let private = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
-        match private(parent) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(fault(error)),
-            _ => {}
-        }
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        for number in 0..u32::MAX {
-            let path = parent.join(format!("{now:x}-{:x}-{number}", std::process::id()));
-            match private(&path) {
-                // Whoever sweeps may have taken it for one that was left behind, and be about to remove it.
-                Ok(()) => match Self::lock(path) {
-                    Err(error) if is_swept(&error) => {}
-                    locked => return locked.map_err(fault),
-                },
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(fault(error)),
-            }
-        }
-        Err(ToolError::internal("There are no more names for a command's changes."))
-    }
-
-    fn lock(path: PathBuf) -> std::io::Result<Self> {
-        let lock = File::options().create(true).append(true).open(path.join(LOCK))?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        // It may have been removed between these two steps.
-        fs::metadata(path.join(LOCK))?;
-        Ok(Self { path, lock, kept: false })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Makes a folder in it for whatever a command puts there.
-    pub(crate) fn room(&self) -> Result<PathBuf, ToolError> {
-        let room = self.path.join("room");
-        let made = fs::DirBuilder::new().mode(0o700).create(&room);
-        made.map_err(|error| ToolError::io("A folder for temporary files can't be made", &error))?;
-        Ok(room)
-    }
-}
-
-fn is_swept(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::NotFound)
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.kept {
-            crate::process::remove(&self.path);
-        }
-        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
-    }
-}
-
-/// Removes what was left behind: by somebody who was killed, and by rehearsals that nobody committed in time.
-pub(crate) fn sweep(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_fresh = |note: fs::Metadata| note.modified().is_ok_and(|at| at.elapsed().unwrap_or_default() < KEPT_FOR);
-        let waits = fs::metadata(entry.path().join(NOTE)).is_ok_and(is_fresh);
-        if let (false, Ok(left)) = (waits, Folder::lock(entry.path())) {
-            drop(left);
-        }
-    }
-}
-
 impl Layers {
     /// The layers of a command that runs or ran. `roots` are the folders of places, in their order.
     pub(crate) fn new(rehearsal: Rehearsal, folder: Folder, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let layers = layers(rehearsal.layers(), roots);
-        let started = fs::metadata(folder.path().join(LOCK));
-        let started = started.map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        let started = Timestamp::new(started.ctime(), started.ctime_nsec() as i32).unwrap_or(Timestamp::MIN);
+        let started =
+            folder.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
         Ok(Self { layers, started, touched: Mutex::default(), owner: None, rehearsal, folder })
     }
 
@@ -147,14 +65,17 @@ impl Layers {
             ToolError::new(ErrorCode::NotFound, format!("There is no rehearsal `{name}`."))
                 .with_hint("A rehearsal can be committed once, within a day. Rehearse the command again.")
         };
-        let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let path = parent.join(name);
-        let note = is_plain.then(|| fs::read(path.join(NOTE)).ok()).flatten().ok_or_else(gone)?;
+        let mut folder = Folder::open(parent, name).map_err(|_| gone())?;
+        let note = folder.note().map_err(|_| gone())?;
         let (owner, kept): (Option<String>, Vec<PathBuf>) = postcard::from_bytes(&note).map_err(|_| gone())?;
-        let mut folder = Folder::lock(path).map_err(|_| gone())?;
-        folder.kept = true;
         let mut rehearsal = Rehearsal::of(kept, folder.path());
         rehearsal.set_stays(true);
+        folder.kept = true;
+        // One that came with a repository could lead anywhere.
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if !rehearsal.layers().all(|(_, upper)| is_folder(upper)) {
+            return Err(gone());
+        }
         Ok(Self { owner, ..Self::new(rehearsal, folder, roots)? })
     }
 
@@ -223,8 +144,7 @@ impl Apart for Layers {
         let roots: Vec<&Path> = self.rehearsal.layers().map(|(root, _)| root).collect();
         let note =
             postcard::to_allocvec(&(owner, roots)).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
-        fs::write(self.folder.path().join(NOTE), note)
-            .map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
+        self.folder.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
         self.set_stays(true);
         let name = self.folder.path().file_name().unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())

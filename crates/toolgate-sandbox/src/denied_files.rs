@@ -54,8 +54,9 @@ fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
         let reason = format!("`{written}` stays as it is: commands don't change it.");
         return Some(of(&path, reason));
     }
-    let is_kernel = ["/proc", "/sys", "/dev"].iter().any(|place| path.starts_with(place));
-    if is_kernel || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
+    // The kernel's, or the command's own and gone with it.
+    let is_nobodys = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
+    if is_nobodys || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
         return None;
     }
     // The place itself, or the folder in which it was to be made; links are told as what they lead to.
@@ -63,7 +64,13 @@ fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
     let real = std::fs::canonicalize(there).ok().filter(|real| real.components().count() > 1)?;
     // Whoever may not change it anyway wasn't stopped by confinement.
     rustix::fs::access(&real, Access::WRITE_OK).ok()?;
-    let reason = format!("`{written}` wasn't changed: it lies outside of what commands may write.");
+    let reason = match there == path {
+        true => format!("`{written}` wasn't changed: it lies outside of what commands may write."),
+        false => {
+            let folder = real.display();
+            format!("`{written}` wasn't made: to make it the command has to write in `{folder}`, which it may not.")
+        }
+    };
     Some(of(&real, reason))
 }
 
@@ -130,5 +137,9 @@ mod tests {
         ] {
             assert_eq!(missing(errors), expected, "{errors}");
         }
+        let errors = format!("touch: cannot touch '{}/new': Read-only file system", outside.display());
+        let reason = &denied_files(&errors, &profile, &workspace)[0].reason;
+        let words = format!("`{0}/new` wasn't made: to make it the command has to write in `{0}`", outside.display());
+        assert!(reason.starts_with(&words), "both are named: {reason}");
     }
 }

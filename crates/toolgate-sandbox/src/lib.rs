@@ -17,12 +17,13 @@ mod locate;
 mod look;
 mod network;
 mod node;
+mod open_up;
 pub mod process;
 mod processes;
 mod roots;
 mod walk;
 
-pub use apart::{KeptLayers, Layers};
+pub use apart::{Folder, KeptLayers, Layers};
 pub use beneath::OpenWay;
 pub use copy::{Copied, copy_workspace};
 pub use network::{Resolver, SystemResolver, try_list};

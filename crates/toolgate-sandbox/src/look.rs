@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use toolgate_contract::{EntryKind, Looked, Mark};
@@ -34,9 +34,10 @@ pub(crate) fn look(
         return Ok(Looked::AsBefore);
     }
     let folder = match beneath::open(way, root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
-        // Gone or swapped since its parent was looked into; or what no command of this user can look into either.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if !path.is_empty() => {
-            return Ok(Looked::Nothing);
+        // Gone or swapped since its parent was looked into.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(Looked::Nothing),
+        Err(Errno::ACCESS) if !path.is_empty() => {
+            return Ok(if is_within_reach(root, path) { Looked::Closed } else { Looked::Nothing });
         }
         other => other?,
     };
@@ -47,6 +48,13 @@ pub(crate) fn look(
     let mut room = vec![MaybeUninit::uninit(); NAMES];
     each_entry(&folder, &mut room, |name, kind| each(OsStr::from_bytes(name), kind))?;
     Ok(Looked::Anew(is_reliable.then_some(mark)))
+}
+
+/// Whether a command of this user could get at something in a folder that we can't list: by name, or by opening it first.
+fn is_within_reach(root: BorrowedFd<'_>, path: &[u8]) -> bool {
+    let is_ours = |found: Stat| found.st_uid == rustix::process::geteuid().as_raw();
+    rustix::fs::statat(root, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(is_ours)
+        || rustix::fs::accessat(root, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
 /// The mark of the folder at a path. A link on the way, put there this very moment, could only lead to one with another mark.

@@ -37,7 +37,10 @@ pub(crate) fn look(folder: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<O
 /// Opens a file to be read; what took its place meanwhile isn't waited for.
 fn open(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::openat(folder, name, flags, Mode::empty()).map(|opened: OwnedFd| File::from(opened))
+    match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => crate::open_up::file(folder, name, flags),
+        opened => opened.map(|opened: OwnedFd| File::from(opened)),
+    }
 }
 
 fn size_of(found: &Stat) -> u64 {

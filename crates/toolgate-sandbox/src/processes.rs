@@ -79,6 +79,11 @@ impl Confined {
         let mut profile = self.profile.clone();
         profile.secret.extend(order.hidden.iter().filter_map(|place| self.path(place)));
         profile.protected.extend(order.protected.iter().filter_map(|place| self.path(place)));
+        let landing = landing(order.landing, &order.writable)?;
+        if landing != Landing::AtOnce {
+            // Git writes there for a branch or a remote. What it wouldn't write by itself isn't put in place.
+            profile.protected.retain(|path| !path.ends_with(".git/config"));
+        }
         let mut command = match &order.program {
             None => Command::new("/bin/bash").argument("-c").argument(order.command),
             Some(program) => self.started_directly(program, &mut profile)?,
@@ -109,7 +114,6 @@ impl Confined {
         if let Some(border) = border {
             profile.network = Network::Listed(Listed(border));
         }
-        let landing = landing(order.landing, &order.writable)?;
         let scratch = scratch(sandbox.tier(), self.layers.as_deref(), &mut command)?;
         let (running, layers) = self.launch(sandbox, &profile, &command, landing).await?;
         let held = Held { profile, workdir, hidden: order.hidden, roots: self.roots.clone() };

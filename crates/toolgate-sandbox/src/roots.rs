@@ -214,6 +214,13 @@ impl Files for Roots {
         looked.map_err(|error| refusal(&Place { root, path: readable(path) }, error))
     }
 
+    fn open_up(&self, root: usize, except: &BTreeSet<Place>) -> Result<(), ToolError> {
+        let top = Place { root, path: String::new() };
+        let except = except.iter().filter(|place| place.root == root).map(|place| place.path.as_bytes()).collect();
+        crate::open_up::folders(self.way, self.root(&top)?.folder.as_fd(), &except)
+            .map_err(|error| refusal(&top, error))
+    }
+
     fn apply(&self, edits: &[Edit], id: &str, first: &mut First<'_>) -> Result<(), ToolError> {
         let folder = |edit: &Edit| self.root(&edit.place).map(|root| root.folder.as_fd());
         let folders = edits.iter().map(folder).collect::<Result<Vec<_>, _>>()?;

@@ -9,9 +9,11 @@ use toolgate_contract::{Denial, End, ErrorCode, Hands, Right, SessionProcess, Se
 /// Something that a command wanted and didn't get.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Denied {
-    /// `network_denied`, `sandbox_denied` or `sensitive_path`.
+    /// `network_denied`, `sandbox_denied` or `sensitive_path`; `not_found` or `io_error` of a host that may be reached and couldn't
+    /// be.
     code: &'static str,
     /// What would have been needed.
+    #[serde(skip_serializing_if = "String::is_empty")]
     missing: String,
     /// Why it was refused.
     reason: String,
@@ -23,14 +25,14 @@ pub(crate) struct Denied {
     rule: Option<String>,
     /// What to do instead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<&'static str>,
+    next: Option<String>,
 }
 
 impl From<&Denial> for Denied {
     fn from(denial: &Denial) -> Self {
         let request: Vec<String> = denial.missing.iter().filter_map(Right::of).map(|right| right.to_string()).collect();
         let rule = denial.rule.as_ref().map(|name| format!("{} ({})", name.rule, name.layer));
-        let next = request.is_empty().then(|| denial.code.next_step());
+        let next = (request.is_empty() && !denial.is_mere_reason()).then(|| denial.code.next_step().to_owned());
         let (missing, reason) = (denial.missing_in_words(), denial.reason.clone());
         Self { code: denial.code.as_str(), missing, reason, request, rule, next }
     }

@@ -132,7 +132,7 @@ pub struct Output {
     title: Option<String>,
     /// The text; empty where there is none.
     content: String,
-    /// The stored bytes of what isn't text; `artifact` reads them.
+    /// The stored bytes of what isn't text.
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<String>,
     /// Bytes that came.

@@ -289,9 +289,10 @@ async fn write(args: &Args, process: &dyn SessionProcess, hands: &Hands) -> Resu
 fn answer(process: &dyn SessionProcess, from: [u64; 2], raw: bool) -> Result<Output, ToolError> {
     let progress = process.progress().borrow().clone();
     let is_terminal = process.facts().terminal;
+    // Nobody has read beyond the end, whatever they asked for: what comes there is still to be read.
     let (out, err) = (
-        excerpt(process, Stream::Stdout, from[0], MOST_BYTES)?,
-        excerpt(process, Stream::Stderr, from[1], MOST_BYTES)?,
+        excerpt(process, Stream::Stdout, from[0].min(progress.stdout), MOST_BYTES)?,
+        excerpt(process, Stream::Stderr, from[1].min(progress.stderr), MOST_BYTES)?,
     );
     // Of a terminal all counts as seen that its screen has shown.
     let next = if is_terminal && !raw { [progress.stdout, 0] } else { [out.next, err.next] };

@@ -252,3 +252,35 @@ async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back
     }
     session.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
+    let world = world();
+    world.file(".vscode/tasks.json", "mine");
+    let session = world.session();
+    let wait = "until [ -e NAME ]; do sleep 0.02; done";
+    let first = format!(
+        "echo evil > .vscode/tasks.json; touch ready; {}; printf mine > .vscode/tasks.json",
+        wait.replace("NAME", "go")
+    );
+    world.file("first.sh", first).file("second.sh", format!("touch second; {}", wait.replace("NAME", "end")));
+    let start = |name: &str| json!({ "command": format!("sh {name}.sh"), "background": true });
+    let appears = async |name: &str| {
+        while !world.path().join(name).exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let end = async |process: Value| {
+        let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+        while call(&world, &session, "process", wait.clone()).await.1["running"] == json!(true) {}
+    };
+    let one = call(&world, &session, "shell", start("first")).await.1["process"].clone();
+    appears("ready").await;
+    let other = call(&world, &session, "shell", start("second")).await.1["process"].clone();
+    appears("second").await;
+    world.file("go", "");
+    end(one).await;
+    world.file("end", "");
+    end(other).await;
+    assert_eq!(read(&world, ".vscode/tasks.json").as_deref(), Some("mine"));
+}

@@ -79,6 +79,23 @@ async fn a_command_that_ends_in_time_is_answered_as_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_reads_beyond_the_end_misses_nothing_that_comes_later() {
+    let world = world("");
+    let session = world.session();
+    let command = "echo first; read go; echo second; read go";
+    let started = shell(&world, &session, json!({ "command": command, "stdin": true, "yield_ms": 0 })).await;
+    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "first\n", "timeout_ms": 60_000 }))
+        .await;
+    let far = json!({ "offset": 99_999, "stderr_offset": 99_999 });
+    let beyond = process(&world, &session, &started, "read", far).await;
+    assert_eq!((&beyond["next_offset"], &beyond["next_stderr_offset"]), (&json!(6), &json!(0)), "{beyond}");
+    let typed = json!({ "text": "\n", "pattern": "second\n", "timeout_ms": 60_000 });
+    let wrote = process(&world, &session, &started, "write", typed).await;
+    assert_eq!(wrote["stdout"], json!("second\n"), "{wrote}");
+    process(&world, &session, &started, "stop", json!({})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_outlives_its_call_goes_on() {
     let world = world("");
     let session = world.session();

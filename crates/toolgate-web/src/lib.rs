@@ -2,11 +2,13 @@
 //!
 //! Every request goes by itself: the host is shown to the border, looked up once, its addresses are shown to the border
 //! too, and the connection is made to one of those, whatever the name leads to a moment later. A redirect is a new
-//! request and takes the same way. No proxy of the environment is used, and no certificate but the usual ones is trusted.
+//! request and takes the same way. No proxy of the environment is used. Trusted are the usual certificates and those of this
+//! machine.
 
 mod hop;
 mod limits;
 mod redirect;
+mod trust;
 
 use std::sync::Arc;
 
@@ -17,31 +19,25 @@ use url::Url;
 use crate::hop::{Answer, Hop};
 pub use crate::limits::Limits;
 use crate::redirect::next_hop;
+use crate::trust::Trust;
 
 /// Fetches over HTTP.
 #[derive(Debug, Clone)]
 pub struct WebClient {
     resolver: Arc<dyn Resolver>,
-    tls: rustls::ClientConfig,
+    trust: Arc<Trust>,
     limits: Limits,
 }
 
 impl WebClient {
-    /// A client that trusts the usual certificates, and looks names up as this machine does.
-    pub fn new(limits: Limits) -> Result<Self, ToolError> {
-        Self::with(limits, Arc::new(SystemResolver), &[])
+    /// A client that looks names up, and trusts certificates, as this machine does.
+    pub fn new(limits: Limits) -> Self {
+        Self::with(limits, Arc::new(SystemResolver), Vec::new())
     }
 
     /// A client that looks names up elsewhere, and trusts these certificates (DER) as well.
-    pub fn with(limits: Limits, resolver: Arc<dyn Resolver>, trusted: &[Vec<u8>]) -> Result<Self, ToolError> {
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
-        roots.add_parsable_certificates(trusted.iter().map(|certificate| certificate.clone().into()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let versions = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let versions = versions.map_err(|fault| ToolError::internal(format!("TLS can't be set up: {fault}.")))?;
-        let tls = versions.with_root_certificates(roots).with_no_client_auth();
-        Ok(Self { resolver, tls, limits })
+    pub fn with(limits: Limits, resolver: Arc<dyn Resolver>, trusted: Vec<Vec<u8>>) -> Self {
+        Self { resolver, trust: Arc::new(Trust::new(trusted)), limits }
     }
 
     async fn go(&self, request: WebRequest, border: &dyn Border) -> Result<WebResponse, ToolError> {
@@ -77,7 +73,7 @@ impl WebClient {
         match (usable.is_empty(), refused) {
             (true, Some(denial)) => Err(denial.into()),
             (true, None) => Err(ToolError::new(ErrorCode::NotFound, format!("`{host}` has no address."))),
-            (false, _) => hop.make(&usable, self.tls.clone(), &self.limits).await,
+            (false, _) => hop.make(&usable, self.trust.tls().await?, &self.limits).await,
         }
     }
 }

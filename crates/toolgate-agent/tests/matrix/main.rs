@@ -62,7 +62,7 @@ fn prepared() -> World {
     let world =
         World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "network.allow = ['127.0.0.1']")
             .confined()
-            .on_the_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::Limits::default()).unwrap()));
+            .on_the_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::Limits::default())));
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
     let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
     world.file(".agents/skills/shopping/SKILL.md", skill);

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::signal::unix::{SignalKind, signal};
-use toolgate_contract::TerminalSize;
+use tokio::io::AsyncWriteExt;
 
 use super::frames::{Frame, read, write};
 use super::{Found, Request, connect};
+use crate::terminal::{Keyboard, Raw, Typed, own_size};
 
 /// Ctrl-]: lets go.
 const LET_GO: u8 = 0x1d;
@@ -34,7 +32,7 @@ pub(crate) async fn attach(found: &Found, by: &str) -> Result<Left> {
     write(&mut to, &Frame::Request(serde_json::to_vec(&request)?)).await?;
     let raw = if found.running.tty { Raw::begin()? } else { None };
     let has_let_go = Arc::new(AtomicBool::new(false));
-    let typing = tokio::spawn(typing(to, Arc::clone(&has_let_go)));
+    let typing = tokio::spawn(typing(to, Keyboard::new()?, Arc::clone(&has_let_go)));
     let left = watching(&mut from, typing, &has_let_go).await;
     drop(raw);
     left
@@ -74,22 +72,15 @@ async fn watching(
 }
 
 /// Passes on what is typed, and the terminal's size when that changes. Ends when the person lets go.
-async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, has_let_go: Arc<AtomicBool>) {
-    let mut stdin = tokio::io::stdin();
-    let mut bytes = vec![0; 4096];
-    let Ok(mut resized) = signal(SignalKind::window_change()) else { return };
-    loop {
-        let frame = tokio::select! {
-            _ = resized.recv() => match own_size().and_then(|size| serde_json::to_vec(&size).ok()) {
-                Some(json) => Frame::Size(json),
-                None => continue,
-            },
-            read = stdin.read(&mut bytes) => match read {
-                Ok(0) | Err(_) => break,
-                Ok(count) => Frame::Input(bytes[..count].to_vec()),
+async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, mut keyboard: Keyboard, has_let_go: Arc<AtomicBool>) {
+    while let Some(typed) = keyboard.next().await {
+        let (frame, let_go) = match typed {
+            Typed::Keys(keys) => until_let_go(keys),
+            Typed::Size(size) => match serde_json::to_vec(&size) {
+                Ok(json) => (Frame::Size(json), false),
+                Err(_) => continue,
             },
         };
-        let (frame, let_go) = until_let_go(frame);
         if write(&mut to, &frame).await.is_err() || let_go {
             has_let_go.store(let_go, Ordering::Release);
             let _ = to.shutdown().await;
@@ -103,42 +94,8 @@ async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, has_let_go: Arc<Atom
 }
 
 /// What was typed before the person let go, and whether they did.
-fn until_let_go(frame: Frame) -> (Frame, bool) {
-    match frame {
-        Frame::Input(mut typed) => {
-            let end = typed.iter().position(|byte| *byte == LET_GO);
-            typed.truncate(end.unwrap_or(typed.len()));
-            (Frame::Input(typed), end.is_some())
-        }
-        other => (other, false),
-    }
-}
-
-fn own_size() -> Option<TerminalSize> {
-    let size = tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_row > 0 && size.ws_col > 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
-}
-
-/// A terminal that passes on every key as it is. When this is dropped, it is as it was.
-struct Raw(Termios);
-
-impl Raw {
-    /// None where there is no terminal.
-    fn begin() -> Result<Option<Self>> {
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
-            return Ok(None);
-        }
-        let before = tcgetattr(&stdin).context("the terminal's settings can't be read")?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(&stdin, OptionalActions::Now, &raw).context("the terminal can't be made raw")?;
-        Ok(Some(Self(before)))
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
-    }
+fn until_let_go(mut typed: Vec<u8>) -> (Frame, bool) {
+    let end = typed.iter().position(|byte| *byte == LET_GO);
+    typed.truncate(end.unwrap_or(typed.len()));
+    (Frame::Input(typed), end.is_some())
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use clap::Args;
+use jiff::Timestamp;
 
 use super::{Setting, block_on};
 use crate::attach::{self, Found, Left};
 use crate::exit::Exit;
-use crate::terminal::{DIM, Table, paint, plain};
+use crate::terminal::{DIM, Table, own_size, paint, plain};
 use crate::wiring::person_name;
 
 /// Attach this terminal to a command that an agent has running: see its screen, type into it, and let go with Ctrl-].
@@ -91,12 +92,21 @@ fn show(found: &[Found], json: bool) -> Result<Exit> {
         anstream::println!("{}", serde_json::to_string(&running)?);
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(&["process", "session", "started", "tty", "command"]);
+    if running.is_empty() {
+        anstream::eprintln!("No Toolgate of yours has a process running.");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(&["PROCESS", "STARTED", "TTY", "SESSION", "COMMAND"]);
     for one in running {
-        let tty = if one.tty { "yes" } else { "" };
-        let cells = [one.process.clone(), plain(&one.session), one.started.clone(), tty.into(), plain(&one.command)];
+        let (tty, command) = (if one.tty { "yes" } else { "no" }, plain(&one.command).replace('\n', "\\n"));
+        let cells = [one.process.clone(), time_of_day(&one.started), tty.into(), plain(&one.session), command];
         table.row(cells.map(|cell| (cell, Style::new())));
     }
-    table.print();
+    table.print_within(own_size().map(|size| usize::from(size.columns)));
     Ok(Exit::Ok)
+}
+
+/// When something began, as far as one wants to know of what still runs.
+fn time_of_day(time: &str) -> String {
+    time.parse::<Timestamp>().map_or_else(|_| plain(time), |time| time.strftime("%H:%M:%SZ").to_string())
 }

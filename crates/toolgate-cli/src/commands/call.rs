@@ -10,9 +10,10 @@ use semver::VersionReq;
 use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
 
-use super::{Setting, block_on};
+use super::{Setting, block_on, runs};
 use crate::exit::Exit;
-use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, show_reply};
+use crate::signals::cancel_on_signal;
+use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, Whence, show_reply};
 use crate::wiring::{CLI, Desk, RunChoice, person_name, warn};
 
 /// Call a tool, through the same path as any agent's call.
@@ -36,7 +37,7 @@ pub(crate) struct Call {
     /// Approve this one call, whatever would be asked. Never lifts a deny.
     #[arg(long)]
     approve: bool,
-    /// Go on with an earlier run instead of beginning a new one.
+    /// Go on with an earlier run instead of beginning a new one: its id, the beginning of one, or `last`.
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// The session whose approvals count.
@@ -59,6 +60,17 @@ pub(super) struct Performed {
     /// The run that it is recorded in.
     pub(super) run: String,
     sink: Arc<TerminalSink>,
+}
+
+impl Performed {
+    fn print(&self, setting: &Setting) -> Result<()> {
+        let Self { reply, run, sink } = self;
+        match setting.json {
+            true => anstream::println!("{}", serde_json::to_string(reply)?),
+            false => show_reply(reply, &Whence { run, toolgate: setting.place.typed() }, sink.has_shown_output()),
+        }
+        Ok(())
+    }
 }
 
 impl Call {
@@ -88,16 +100,17 @@ impl Call {
 
     /// The same, with tools that only this call needs.
     pub(super) fn run_with(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
-        let Performed { reply, sink, .. } = self.perform(setting, tools)?;
-        print(&reply, setting, &sink)?;
-        Ok(Exit::of_reply(&reply))
+        let performed = self.perform(setting, tools)?;
+        performed.print(setting)?;
+        Ok(Exit::of_reply(&performed.reply))
     }
 
     /// Makes the call, and leaves it to somebody else to show what came of it.
     pub(super) fn perform(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Performed> {
         let args = strict_json::parse(&self.arguments()?)?;
         let desk = Desk::open_with(&setting.place, tools, Vec::new())?;
-        let choice = RunChoice { run: self.run.clone(), session: self.session.clone(), front_end: CLI };
+        let run = self.run.as_ref().map(|run| runs::find(&desk.state, run)).transpose()?;
+        let choice = RunChoice { run, session: self.session.clone(), front_end: CLI };
         let stay = desk.begin(&choice)?;
         let sink = Arc::new(TerminalSink::new(setting.json));
         let session = stay
@@ -113,7 +126,7 @@ impl Call {
         call.justification = self.justification;
         let reply = block_on(async {
             let cancel = CancellationToken::new();
-            let _on_interrupt = cancel_on_interrupt(cancel.clone());
+            cancel_on_signal(cancel.clone(), || {});
             let work = async {
                 let reply = desk.gate.perform(call, &session, cancel).await;
                 session.end().await;
@@ -159,22 +172,4 @@ pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
         true => Arc::new(TerminalRespondent { by: person_name() }),
         false => Arc::new(NobodyAnswers),
     }
-}
-
-fn print(reply: &Reply, setting: &Setting, sink: &TerminalSink) -> Result<()> {
-    match setting.json {
-        true => anstream::println!("{}", serde_json::to_string(reply)?),
-        false => show_reply(reply, sink.has_shown_output()),
-    }
-    Ok(())
-}
-
-/// Ctrl-C cancels the call; a second one ends the program at once.
-pub(super) fn cancel_on_interrupt(cancel: CancellationToken) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
-        let _ = tokio::signal::ctrl_c().await;
-        cancel.cancel();
-        let _ = tokio::signal::ctrl_c().await;
-        std::process::exit(130);
-    })
 }

@@ -9,13 +9,14 @@ use toolgate_sandbox::Layers;
 use super::Setting;
 use super::call::Call;
 use super::placed::Wording;
-use super::sandbox::changes::{Shown, print};
+use super::sandbox::changes::Rehearsed;
 use crate::exit::Exit;
 use crate::wiring::folders;
 
 const WORDING: Wording = Wording { done: "Put in place:", left: "Kept aside:", left_in: "kept_aside" };
 
-/// Put the changes of a rehearsed command in place: exactly those that it showed, all or none.
+/// Put the changes of a rehearsed command in place: exactly those that it showed, all or none, but for what it said would be
+/// kept aside.
 ///
 /// It is a call like any other: judged, recorded, and undoable. Where a file has changed since the rehearsal, nothing is
 /// put in place. A rehearsal can be committed once, within a day. It prints each file with the lines that came and went;
@@ -48,9 +49,11 @@ impl Commit {
         let layers = Layers::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
         if self.show {
             let files = crate::wiring::roots(place, &settings)?;
-            let changes = layers.differences(&files)?.all.into_iter().map(|difference| difference.change);
-            let shown = if setting.json { Shown::Json } else { Shown::Whole };
-            print(&changes.collect::<Vec<_>>(), &layers, &files, shown, Some(&self.rehearsal))?;
+            let rehearsed = Rehearsed::of(&layers, &files, &self.rehearsal, setting)?;
+            match setting.json {
+                true => anstream::eprintln!("{}", rehearsed.json()?),
+                false => rehearsed.show(true)?,
+            }
             return Ok(Exit::Ok);
         }
         let owner = layers.owner().map(str::to_owned);

@@ -13,12 +13,12 @@ use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Reply, Scope
 use toolgate_journal::read_tree;
 use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Session};
 
-use super::call::cancel_on_interrupt;
 use super::{block_on, undo};
 use crate::config::{PolicyFlags, Sources};
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, YELLOW, paint, show_reply, show_tree,
+    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, Whence, YELLOW, paint, show_reply, show_tree,
 };
 use crate::wiring::{Desk, Place, RunChoice, person_name};
 
@@ -103,7 +103,7 @@ fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
     let agent = Agent::new(Arc::new(Scripted::new(script)), Arc::clone(&desk.gate), session, Controls::default());
     let outcome = block_on(async {
         let cancel = CancellationToken::new();
-        let _on_interrupt = cancel_on_interrupt(cancel.clone());
+        cancel_on_signal(cancel.clone(), || {});
         agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await
     })?;
     reporter.end(&outcome, run);
@@ -118,7 +118,8 @@ fn take_back(place: &Place, run: &str) -> Result<()> {
     let undone = call(&desk, &stay.session, "undo", json!({ "run": run }))?;
     undo::WORDING.show(&undone, &stay.run.id, &desk.state)?;
     say("$ sh test.sh, as it was before");
-    show_reply(&call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?, false);
+    let tried = call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
+    show_reply(&tried, &Whence { run: &stay.run.id, toolgate: place.typed() }, false);
     stay.run.end()?;
     desk.finish();
     Ok(())

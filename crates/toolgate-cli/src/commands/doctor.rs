@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use toolgate_contract::{Guarantee, Holding, Place};
+use toolgate_contract::{Holding, Place};
 use toolgate_journal::RunFilter;
 use toolgate_policy::Compiled;
 use toolgate_runtime::PolicyBorder;
@@ -17,7 +17,7 @@ use super::{Setting, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::stores::shared;
-use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
+use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
 use crate::trust;
 use crate::wiring::{own_secrets, profile, weakest};
 
@@ -28,19 +28,13 @@ pub(crate) struct Doctor;
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
-    name: &'static str,
-    state: State,
+    /// Its name; what belongs to the one above is set in.
+    name: String,
+    state: Holding,
     found: String,
+    /// What helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Held,
-    Partly,
-    NotHeld,
 }
 
 impl Doctor {
@@ -55,21 +49,21 @@ impl Doctor {
             Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
         }
         print(&checks, setting.json)?;
-        let is_broken = checks.iter().any(|check| check.state == State::NotHeld);
+        let is_broken = checks.iter().any(|check| check.state == Holding::NotHeld);
         Ok(if is_broken { Exit::Failed } else { Exit::Ok })
     }
 }
 
-fn held(name: &'static str, found: impl Into<String>) -> Check {
-    Check { name, state: State::Held, found: found.into(), remedy: None }
+fn held(name: impl Into<String>, found: impl Into<String>) -> Check {
+    Check { name: name.into(), state: Holding::Held, found: found.into(), remedy: None }
 }
 
-fn partly(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name, state: State::Partly, found: found.into(), remedy: Some(remedy.into()) }
+fn partly(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name: name.into(), state: Holding::Partly, found: found.into(), remedy: Some(remedy.into()) }
 }
 
-fn broken(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name, state: State::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
+fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name: name.into(), state: Holding::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
 }
 
 fn files(setting: &Setting) -> Check {
@@ -151,16 +145,7 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
     };
     let mut checks = vec![whether_they_run(&enforcement, weakest, &hidden)];
     for report in enforcement.guarantees {
-        let name = match report.guarantee {
-            Guarantee::Paths | Guarantee::Filesystem => "  files",
-            Guarantee::Network => "  network",
-            Guarantee::ProcessTree => "  process tree",
-            Guarantee::Syscalls => "  system calls",
-            Guarantee::Resources => "  resources",
-            Guarantee::Environment => "  environment",
-            Guarantee::Secrets => "  secrets",
-            Guarantee::Undo => "  undo",
-        };
+        let name = format!("  {}", guarantee(report.guarantee));
         checks.push(match report.holding {
             Holding::Held => held(name, report.reason),
             Holding::Partly => partly(name, report.reason, UNCONFINED),
@@ -234,20 +219,33 @@ fn print(checks: &[Check], as_json: bool) -> Result<()> {
         anstream::println!("{}", serde_json::to_string(checks)?);
         return Ok(());
     }
-    let mut table = Table::new(&["", "GUARANTEE", "FOUND", "REMEDY"]);
-    for check in checks {
-        let (mark, style) = match check.state {
-            State::Held => ("✓", GREEN),
-            State::Partly => ("~", YELLOW),
-            State::NotHeld => ("✗", RED),
-        };
-        table.row([
-            (mark.into(), style),
-            (check.name.into(), crate::terminal::BOLD),
-            (check.found.clone(), anstyle::Style::new()),
-            (check.remedy.clone().unwrap_or_default(), DIM),
-        ]);
+    let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();
+    // The mark, the name, and a space behind each.
+    let indent = widest + 4;
+    for Check { name, state, found, .. } in checks {
+        let (mark, style) = holding_mark(*state);
+        let space = " ".repeat(indent - 2 - name.chars().count());
+        anstream::println!("{} {}{space}{}", paint(style, mark), paint(BOLD, name), wrapped(&plain(found), indent));
     }
-    table.print();
+    show_remedies(checks);
     Ok(())
+}
+
+/// What helps, each once, with all that it helps.
+fn show_remedies(checks: &[Check]) {
+    let mut remedies: Vec<(&str, Vec<&str>)> = Vec::new();
+    for check in checks {
+        let Some(remedy) = check.remedy.as_deref() else { continue };
+        // One may say more than the others do.
+        match remedies.iter_mut().find(|(known, _)| known.starts_with(remedy)) {
+            Some((_, names)) => names.push(check.name.trim()),
+            None => remedies.push((remedy, vec![check.name.trim()])),
+        }
+    }
+    if !remedies.is_empty() {
+        anstream::println!("\n{}", paint(BOLD, "What helps"));
+    }
+    for (remedy, names) in remedies {
+        anstream::println!("  {}", wrapped(&format!("{}: {remedy}", names.join(", ")), 4));
+    }
 }

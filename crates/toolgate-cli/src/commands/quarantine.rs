@@ -9,9 +9,13 @@ use toolgate_contract::LINK_MODE;
 use toolgate_journal::{Held, Quarantine as Store};
 use toolgate_runtime::Release;
 
-use super::{Setting, call};
+use super::Setting;
+use super::call::Call;
+use super::placed::Wording;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint, plain};
+
+const WORDING: Wording = Wording { done: "Put in place:", left: "Left alone:", left_in: "refused" };
 
 /// Look at what commands made and the workspace didn't get, and let it in.
 ///
@@ -61,14 +65,19 @@ impl Quarantine {
             Verb::Release { call, path, force } => {
                 let args = json!({ "call": call, "path": path, "replace": force }).to_string();
                 // Only whoever types this is offered that tool, and has decided already.
-                call::Call::approved("release", args).run_with(setting, vec![Release::tool(store)])
+                let call = Call::approved("release", args);
+                WORDING.tell(&call.perform(setting, vec![Release::tool(store)])?, setting)
             }
         }
     }
 }
 
 fn list(store: &Store, as_json: bool) -> Result<Exit> {
-    for call in store.calls()? {
+    let calls = store.calls()?;
+    if calls.is_empty() && !as_json {
+        anstream::eprintln!("Nothing is kept aside.");
+    }
+    for call in calls {
         let held = store.held(&call)?;
         if as_json {
             anstream::println!("{}", json!({ "call": call, "held": held }));

@@ -15,10 +15,10 @@ use toolgate_contract::{Call, CancellationToken};
 use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, Respondent, Session};
 
 pub(crate) use self::model::ModelChoice;
-use super::call::cancel_on_interrupt;
 use super::{Setting, block_on};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
 use crate::terminal::{Board, JsonReporter, Manner, Reporter, TerminalApprover, TerminalRespondent, Waiting};
 use crate::trust;
 use crate::wiring::{Desk, RunChoice, person_name};
@@ -87,7 +87,7 @@ impl Run {
             stay.session.approved_by(watching.approver).answered_by(watching.respondent).watched_by(watching.sink);
         let outcome = block_on(async {
             let cancel = CancellationToken::new();
-            let _on_interrupt = cancel_on_interrupt(cancel.clone());
+            cancel_on_signal(cancel.clone(), || {});
             let _ticking = watching.reporter.clone().map(Reporter::tick);
             let words = workspace_words(&desk, &session, setting).await;
             let processes = Arc::clone(&session.processes);

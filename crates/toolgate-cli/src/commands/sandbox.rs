@@ -1,34 +1,37 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
 pub(super) mod changes;
+mod ended;
+mod streams;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use toolgate_contract::{Access, Lookout, Place, Veil};
 use toolgate_policy::{Compiled, Policy, Settings, plain_host};
 use toolgate_runtime::PolicyBorder;
-use toolgate_sandbox::process::{
-    Command, Enforcement, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier,
-};
+use toolgate_sandbox::process::{Command, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier};
 use toolgate_sandbox::{Layers, enough, scratch};
 
-use self::changes::Shown;
-use super::commit::Commit;
+use self::ended::Ended;
 use super::{Setting, block_on};
 use crate::exit::Exit;
-use crate::terminal::{DIM, YELLOW, paint};
 use crate::wiring::{folders, profile, roots, weakest};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
+/// It reads what you pipe in; where you sit at a terminal, it has one too. Nothing that it leaves is kept aside, such as an
+/// `.envrc` that your shell would obey; `--rehearse` and `--commit` do that. With `--json`, the last line on standard error is
+/// an object that says how it ended and what held.
+///
 /// Examples:
 ///   toolgate sandbox -- cargo test
+///   toolgate sandbox -- bash
 ///   toolgate sandbox -- sh -c 'curl example.com; ls ~'
+///   git diff | toolgate sandbox -- ./review.py
 ///   toolgate sandbox --connect registry.npmjs.org -- npm ci
 ///   toolgate sandbox --connect db.example.com:5432 --connect '*.example.org' -- ./migrate
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
@@ -58,15 +61,15 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let hosts: Vec<_> = self.connect.iter().map(|host| with_port(host)).collect();
+        let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Result<Vec<_>>>()?;
         let Compiled { policy, settings, .. } =
             setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let policy = Arc::new(policy);
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?))).collect();
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
         let mut command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
+        streams::like_ours(&mut command);
         let folders = folders(&setting.place, &settings.roots);
-        let files = roots(&setting.place, &settings)?;
         let ended = block_on(async {
             let (maker, profile) = self.confine(setting, &policy, &settings, cleared).await?;
             let layers = setting.place.state()?.layers_dir();
@@ -77,14 +80,12 @@ impl Sandbox {
                     .map(|(running, apart)| (running, Some(apart)))?,
                 false => (maker.spawn(&profile, &command).await?, None),
             };
-            pass_on(&mut running).await?;
+            streams::pass_on(&mut running).await?;
             let code = running.wait().await?.shell_code();
-            tell_denials(&running, &policy, &folders);
-            let shown = if setting.json { Shown::Json } else { Shown::First };
-            let kept = apart.map(|mut apart| changes::show(&mut apart, &files, shown)).transpose()?.flatten();
-            anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), kept })
+            let denied = denied(&running, code, &policy, &folders);
+            anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), denied, apart })
         })??;
-        self.tell(ended, setting)
+        ended.tell(&self, setting)
     }
 
     /// What makes the sandbox, if it is good enough, and what the command is confined to.
@@ -111,40 +112,18 @@ impl Sandbox {
         enough::can_hide(maker.tier(), &hidden)?;
         Ok((maker, profile))
     }
-
-    fn tell(&self, Ended { code, enforcement, kept }: Ended, setting: &Setting) -> Result<Exit> {
-        match enough::gaps(&enforcement) {
-            _ if self.verbose => tell(&enforcement),
-            // Somebody said that less will do; still nobody should take it for more.
-            Some(gaps) => anstream::eprintln!("{}", paint(YELLOW, gaps)),
-            None => {}
-        }
-        match kept {
-            Some(rehearsal) if self.commit && code == 0 => return Commit::of(rehearsal).run(setting),
-            Some(_) if setting.json => {}
-            Some(rehearsal) => {
-                let how = format!("To put exactly this in place within a day: toolgate commit {rehearsal}");
-                anstream::eprintln!("{}", paint(DIM, how));
-            }
-            None => {}
-        }
-        Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
-    }
-}
-
-/// How a command ended.
-struct Ended {
-    code: i32,
-    enforcement: Enforcement,
-    /// What it changed, where that was kept apart.
-    kept: Option<String>,
 }
 
 /// A host with the port behind it, if there is one.
-fn with_port(text: &str) -> (String, Option<u16>) {
-    match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
-        Some((host, Ok(port))) if !host.contains(':') => (host.to_owned(), Some(port)),
-        _ => (text.to_owned(), None),
+fn with_port(text: &str) -> Result<(String, Option<u16>)> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            match port.parse() {
+                Ok(port) if port > 0 => Ok((host.to_owned(), Some(port))),
+                _ => bail!("The port of `{text}` must be a number from 1 to 65535."),
+            }
+        }
+        _ => Ok((text.to_owned(), None)),
     }
 }
 
@@ -170,33 +149,8 @@ pub(super) fn hide(
     Ok(found.hidden)
 }
 
-/// Hands on what the command writes, as it comes.
-async fn pass_on(running: &mut Running) -> Result<()> {
-    let (Some(stdout), Some(stderr)) = (running.stdout.take(), running.stderr.take()) else {
-        bail!("The command has no output.")
-    };
-    let out = copy(stdout, std::io::stdout());
-    let err = copy(stderr, std::io::stderr());
-    tokio::try_join!(out, err).context("the command's output can't be passed on")?;
-    Ok(())
-}
-
-async fn copy(mut from: impl tokio::io::AsyncRead + Unpin, mut to: impl Write) -> std::io::Result<()> {
-    use tokio::io::AsyncReadExt;
-    let mut piece = vec![0; 64 * 1024];
-    loop {
-        match from.read(&mut piece).await? {
-            0 => return Ok(()),
-            count => {
-                to.write_all(&piece[..count])?;
-                to.flush()?;
-            }
-        }
-    }
-}
-
-/// What was kept from the command, a line each.
-fn tell_denials(running: &Running, policy: &Policy, folders: &[PathBuf]) {
+/// What was kept from the command, a sentence each; if it failed, also what else may be why.
+fn denied(running: &Running, code: i32, policy: &Policy, folders: &[PathBuf]) -> Vec<String> {
     let opened = running.opened();
     let decoy = |path: &PathBuf| {
         let beneath = |(root, folder): (usize, &PathBuf)| Some((root, path.strip_prefix(folder).ok()?));
@@ -205,15 +159,7 @@ fn tell_denials(running: &Running, policy: &Policy, folders: &[PathBuf]) {
         let place = Place { root, path: inside.display().to_string() };
         Some(policy.denial_of(&place, &shown.to_string()))
     };
-    for denial in running.denials().into_iter().chain(opened.iter().filter_map(decoy)) {
-        anstream::eprintln!("{}", paint(DIM, &denial.reason));
-    }
-}
-
-fn tell(enforcement: &Enforcement) {
-    anstream::eprintln!("{}", paint(DIM, format!("confined by {}", enforcement.tier.name())));
-    for report in &enforcement.guarantees {
-        let line = format!("{:?}: {:?}, {}", report.guarantee, report.holding, report.reason);
-        anstream::eprintln!("  {}", paint(DIM, line));
-    }
+    let unused = if code == 0 { Vec::new() } else { running.unused_names() };
+    let all = running.denials().into_iter().chain(unused).chain(opened.iter().filter_map(decoy));
+    all.map(|denial| denial.reason).collect()
 }

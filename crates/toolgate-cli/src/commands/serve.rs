@@ -6,14 +6,17 @@ mod http;
 mod limits;
 mod loopback;
 mod mcp;
-mod stop;
 mod tls;
 
 use anyhow::Result;
 use clap::Args;
 
+use toolgate_contract::CancellationToken;
+
 use super::Setting;
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
+use crate::terminal::{DIM, paint};
 
 /// Serve this workspace's tools to other programs.
 ///
@@ -23,7 +26,7 @@ use crate::exit::Exit;
 ///
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
 /// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Beyond loopback it
-/// listens only with a certificate. Ctrl-C or SIGTERM ends every call and its processes, finishes the record and stops;
+/// listens only with a certificate. Ctrl-C, SIGTERM or SIGHUP ends every call and its processes, finishes the record and stops;
 /// a second one leaves at once.
 ///
 /// Examples:
@@ -50,4 +53,12 @@ impl Serve {
             false => self.http.run(setting, &self.mcp),
         }
     }
+}
+
+/// Stops in order at the first signal.
+fn stop_on_signal() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let told = || anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
+    cancel_on_signal(stop.clone(), told);
+    stop
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use toolgate_policy::UNTIL_TRUSTED;
 
 use super::Setting;
 use crate::config::{WORKSPACE_FILE, read_optional};
@@ -33,8 +34,8 @@ impl Trust {
             anstream::println!("Trusted {}. It has no {WORKSPACE_FILE} as yet.", paint(BOLD, workspace.display()));
             return Ok(Exit::Ok);
         };
-        for warning in &setting.place.load()?.warnings {
-            anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(warning));
+        for now in setting.place.load()?.warnings.iter().filter_map(|warning| warning.strip_suffix(UNTIL_TRUSTED)) {
+            anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(now));
         }
         trust::trust(&trusted, workspace, &text)?;
         anstream::println!("Trusted {} as it is now.", paint(BOLD, workspace.join(WORKSPACE_FILE).display()));

@@ -1,8 +1,10 @@
 //! `toolgate undo`: takes changes back.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
+use toolgate_contract::Happening;
+use toolgate_journal::{State, list_runs, read_events};
 
 use super::call::Call;
 use super::placed::Wording;
@@ -18,6 +20,7 @@ pub(super) const WORDING: Wording = Wording { done: "Taken back:", left: "Left a
 /// and can be undone. It prints each file with the lines that came and went; `--json` prints the reply.
 ///
 /// Examples:
+///   toolgate undo last
 ///   toolgate undo call_0195…
 ///   toolgate undo --run last
 ///   toolgate undo --run last --turn 3
@@ -25,7 +28,7 @@ pub(super) const WORDING: Wording = Wording { done: "Taken back:", left: "Left a
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Undo {
-    /// The call; `toolgate changes` lists them.
+    /// The call, or `last` for the last one that changed a file; `toolgate changes` lists them.
     #[arg(required_unless_present = "run", conflicts_with = "run")]
     call: Option<String>,
     /// The run, the beginning of its id, or `last`.
@@ -41,13 +44,34 @@ pub(crate) struct Undo {
 
 impl Undo {
     pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let run = self.run.map(|run| runs::find(&setting.place.state()?, &run)).transpose()?;
+        let state = setting.place.state()?;
+        let run = self.run.map(|run| runs::find(&state, &run)).transpose()?;
+        let call = match self.call.as_deref() {
+            Some("last") => Some(last_that_changed(&state)?),
+            _ => self.call,
+        };
         let args =
-            [("call", json!(self.call)), ("run", json!(run)), ("turn", json!(self.turn)), ("agent", json!(self.agent))];
+            [("call", json!(call)), ("run", json!(run)), ("turn", json!(self.turn)), ("agent", json!(self.agent))];
         let args: serde_json::Map<String, Value> =
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
         // Whoever types this has decided already.
         let call = Call::approved("undo", Value::Object(args).to_string());
         WORDING.tell(&call.perform(setting, Vec::new())?, setting)
     }
+}
+
+/// The last call that changed a file, in whichever run.
+fn last_that_changed(state: &State) -> Result<String> {
+    let mut last = None;
+    for run in list_runs(state.path())? {
+        // A line that can't be read is no change.
+        for event in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok).map(|recorded| recorded.event) {
+            if let (Happening::FilesChanging { .. }, Some(call)) = (event.happening, event.tool_call_id)
+                && last.as_ref().is_none_or(|(time, _)| *time <= event.time)
+            {
+                last = Some((event.time, call));
+            }
+        }
+    }
+    last.map(|(_, call)| call).context("Nothing was changed here as yet.")
 }

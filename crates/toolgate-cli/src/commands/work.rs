@@ -11,10 +11,10 @@ use toolgate_agent::{Agent, Controls};
 use toolgate_contract::{BoxFuture, CancellationToken};
 use toolgate_journal::Inbox;
 
-use super::call::cancel_on_interrupt;
 use super::run::ModelChoice;
 use super::{Setting, block_on};
 use crate::exit::Exit;
+use crate::signals::cancel_on_signal;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
 use crate::wiring::{Desk, RunChoice};
 use crate::work::{Finished, Job, Records, Supervisor, Telegram, Worker, commander};
@@ -82,7 +82,7 @@ impl Work {
         token: Option<String>,
     ) -> Result<()> {
         let cancel = CancellationToken::new();
-        let _on_interrupt = cancel_on_interrupt(cancel.clone());
+        cancel_on_signal(cancel.clone(), || {});
         let telegram = self.telegram(token)?;
         if let Some(telegram) = telegram.clone() {
             let inbox = Arc::clone(&inbox);

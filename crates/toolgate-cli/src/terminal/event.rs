@@ -1,7 +1,7 @@
 //! One event as one line, for whoever follows a run.
 
 use jiff::Timestamp;
-use toolgate_contract::{Event, Happening};
+use toolgate_contract::{Effect, Event, Happening};
 
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
 
@@ -31,6 +31,10 @@ fn what(event: &Event) -> String {
             let effects: Vec<String> = effects.iter().map(ToString::to_string).collect();
             format!("{} {decided}{}", paint(BOLD, plain(tool)), paint(DIM, plain(&effects.join(", "))))
         }
+        Happening::CallWidened { effects, .. } => {
+            let with: Vec<String> = effects.iter().map(|effect| plain(&what_is_new(effect))).collect();
+            format!("{} {}", paint(YELLOW, "run once more with"), with.join(", "))
+        }
         Happening::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(event, ending.duration_ms)),
         Happening::CallFailed { error, ending, .. } => {
             let failure = paint(RED, format!("✗ {}", error.code));
@@ -52,6 +56,15 @@ fn what(event: &Event) -> String {
         Happening::QuestionAsked(inquiry) => format!("{} {}", paint(BLUE, "?"), plain(&inquiry.question)),
         Happening::QuestionAnswered { by } => format!("{} by {}", paint(GREEN, "answered"), plain(by)),
         other => kind(other),
+    }
+}
+
+/// What a call got that it didn't have before.
+fn what_is_new(effect: &Effect) -> String {
+    match effect {
+        Effect::Connect { host, port } => format!("{host}:{port}"),
+        Effect::Unsandboxed { .. } => "no sandbox".into(),
+        other => other.path().map_or_else(|| other.to_string(), |(_, path)| path.to_owned()),
     }
 }
 

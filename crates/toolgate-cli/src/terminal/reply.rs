@@ -1,44 +1,60 @@
 //! A reply as a person reads it: the result on standard output, everything about it on standard error.
 
 use serde_json::Value;
-use toolgate_contract::Reply;
+use toolgate_contract::{Reply, Settled};
 
+use super::fields::show_fields;
+use super::settled::show_settled;
 use super::{BLUE, DIM, complain_of, diff_line, paint, plain};
 
+/// Where a reply comes from, for what is said of how to go on.
+pub(crate) struct Whence<'a> {
+    /// The run that has its artifacts.
+    pub(crate) run: &'a str,
+    /// How the program is typed here.
+    pub(crate) toolgate: String,
+}
+
 /// Shows a reply; `output_was_shown` says that a command's output is on the screen already.
-pub(crate) fn show_reply(reply: &Reply, output_was_shown: bool) {
+pub(crate) fn show_reply(reply: &Reply, whence: &Whence<'_>, output_was_shown: bool) {
     match &reply.payload {
         Some(payload) if output_was_shown && payload.get("exit_code").is_some() => show_end(payload),
         Some(payload) => show_payload(payload),
         None => {}
     }
+    let changes = reply.payload.as_ref().and_then(|payload| payload.get("changes"));
+    if let Some(settled) = changes.and_then(|changes| serde_json::from_value::<Settled>(changes.clone()).ok()) {
+        show_settled(&settled, &whence.toolgate);
+    }
     if let Some(error) = &reply.error {
         complain_of(error);
     }
-    for note in notes(reply) {
+    for note in notes(reply, whence) {
         anstream::eprintln!("{}", paint(DIM, note));
     }
 }
 
-/// What a payload is about, as lines where that is what it is, and as JSON elsewhere.
+/// What a payload is about: the text or the list that it is, and elsewhere every field.
 fn show_payload(payload: &Value) {
     if let Some(stdout) = payload.get("stdout").and_then(Value::as_str) {
         return show_command(stdout, payload);
     }
     let list = |field: &str| payload.get(field).and_then(Value::as_array);
-    if let Some(text) = payload.get("content").and_then(Value::as_str) {
+    let text = |field: &str| payload.get(field).and_then(Value::as_str);
+    if let Some(text) = text("content").or(text("screen")) {
         let text = plain(text);
         anstream::print!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+        fetched(payload).iter().for_each(|note| anstream::eprintln!("{}", paint(DIM, note)));
     } else if let Some(entries) = list("entries") {
         entries.iter().for_each(show_entry);
     } else if let Some(matches) = list("matches") {
         matches.iter().for_each(show_match);
     } else if let Some(paths) = list("paths").or(list("files")) {
         paths.iter().filter_map(Value::as_str).for_each(|path| anstream::println!("{}", one_line(path)));
-    } else if let Some(diff) = payload.get("diff").and_then(Value::as_str) {
+    } else if let Some(diff) = text("diff") {
         diff.lines().for_each(|line| anstream::println!("{}", diff_line(line)));
     } else {
-        anstream::println!("{}", serde_json::to_string_pretty(payload).unwrap_or_default());
+        show_fields(payload);
     }
 }
 
@@ -65,9 +81,20 @@ fn show_end(payload: &Value) {
         Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
     }
     let denied = payload.get("denied").and_then(Value::as_array).into_iter().flatten();
-    for reason in denied.filter_map(|denied| denied.get("reason").and_then(Value::as_str)) {
-        anstream::eprintln!("{}", paint(DIM, plain(reason)));
+    for denied in denied {
+        let words = |field: &str| denied.get(field).and_then(Value::as_str).map(plain);
+        words("reason").iter().for_each(|reason| anstream::eprintln!("{}", paint(DIM, reason)));
+        words("next").iter().for_each(|next| anstream::eprintln!("{}", paint(DIM, format!("  next: {next}"))));
     }
+}
+
+/// What a server answered beside its text: status, type, size, and where to find what isn't text.
+fn fetched(payload: &Value) -> Option<String> {
+    let number = |field: &str| payload.get(field).and_then(Value::as_u64);
+    let words = |field: &str| payload.get(field).and_then(Value::as_str).map(plain);
+    let kind = words("content_type").map(|kind| format!(", {kind}")).unwrap_or_default();
+    let stored = words("artifact").map(|id| format!("; not text, stored as {id}")).unwrap_or_default();
+    Some(format!("status {}{kind}, {} bytes{stored}", number("status")?, number("bytes")?))
 }
 
 /// A match as `grep -n` shows it, with the lines around it.
@@ -105,14 +132,15 @@ fn show_entry(entry: &Value) {
     }
 }
 
-fn notes(reply: &Reply) -> Vec<String> {
+fn notes(reply: &Reply, whence: &Whence<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if cut.lines > 0 || cut.bytes > 0 {
             notes.push(format!("{} lines, {} bytes are not shown", cut.lines, cut.bytes));
         }
         if let Some(artifact) = &cut.artifact {
-            notes.push(format!("all of it: toolgate call artifact '{{\"id\":\"{artifact}\"}}'"));
+            let Whence { run, toolgate } = whence;
+            notes.push(format!("all of it: {toolgate} call --run {run} artifact '{{\"id\":\"{artifact}\"}}'"));
         }
         if let Some(cursor) = &cut.next_cursor {
             notes.push(format!("there is more; go on with \"cursor\": {}", Value::from(cursor.as_str())));

@@ -23,11 +23,24 @@ impl Table {
 
     /// Prints it.
     pub(crate) fn print(&self) {
+        self.print_within(None);
+    }
+
+    /// Prints it so that it is no wider than this, as far as its last column can make up for it.
+    pub(crate) fn print_within(&self, most: Option<usize>) {
         let widths: Vec<usize> = (0..self.head.len()).map(|column| self.width(column)).collect();
+        let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
+        let room = most.map_or(usize::MAX, |most| {
+            most.saturating_sub(before_last).max(self.head.last().map_or(0, |head| head.len()))
+        });
         let head = self.head.iter().zip(&widths).map(|(name, width)| padded(name, *width, BOLD));
         anstream::println!("{}", head.collect::<Vec<_>>().join("  ").trim_end());
         for row in &self.rows {
-            let cells = row.iter().zip(&widths).map(|((text, style), width)| padded(text, *width, *style));
+            let last = row.len().saturating_sub(1);
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, ((text, style), width))| match column {
+                column if column == last => padded(&cut(text, room), (*width).min(room), *style),
+                _ => padded(text, *width, *style),
+            });
             anstream::println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
         }
     }
@@ -35,6 +48,14 @@ impl Table {
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|(text, _)| text.chars().count());
         cells.chain([self.head[column].len()]).max().unwrap_or(0)
+    }
+}
+
+/// A text with at most so many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 

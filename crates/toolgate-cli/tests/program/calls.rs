@@ -93,6 +93,60 @@ fn a_refused_call_can_be_repeated_by_pasting_its_replay() {
 }
 
 #[test]
+fn what_only_the_session_itself_can_do_has_no_replay() {
+    let args = json!({ "action": "write", "process": "proc_1", "text": "make\n" }).to_string();
+    let reply = World::new().run(&["--json", "--ask", "tool=process", "call", "process", &args]).json();
+    assert_eq!(reply["error"]["code"], json!("approval_required"), "{reply}");
+    assert!(reply["error"]["details"].get("replay").is_none(), "{reply}");
+    assert!(reply["error"]["hint"].as_str().unwrap().contains("toolgate approvals"), "{reply}");
+}
+
+#[test]
+fn what_was_cut_can_be_had_by_pasting_the_line_that_says_so() {
+    let world = World::new();
+    let said = world.run(&["call", "shell", r#"{"command":"seq 30000"}"#]);
+    let (_, line) = said.err.split_once("all of it: ").unwrap_or_else(|| panic!("{said:?}"));
+    let whole = world.shell(line);
+    assert!(whole.code == 0 && whole.out.starts_with("1\n2\n3\n"), "{line}: {whole:?}");
+}
+
+#[test]
+fn last_is_understood_wherever_a_run_or_a_change_is_named() {
+    let world = World::new();
+    world.call("write", json!({ "path": "new.txt", "content": "one\n" }));
+    let said = world.run(&["call", "--run", "last", "edit", r#"{"path":"new.txt","find":"one","replace":"two"}"#]);
+    assert_eq!(said.code, 0, "{said:?}");
+    world.call("list", json!({}));
+    let said = world.run(&["undo", "last"]);
+    assert_eq!((said.code, world.read("new.txt").as_str()), (0, "one\n"), "{said:?}");
+    let said = World::new().run(&["undo", "last"]);
+    assert!(said.code == 2 && said.err.contains("Nothing was changed here as yet"), "{said:?}");
+}
+
+#[test]
+fn a_result_without_a_form_of_its_own_is_shown_as_lines() {
+    let world = World::new();
+    assert_eq!(world.run(&["call", "process", r#"{"action":"list"}"#]).out, "processes: none\n");
+    let said = world.run(&["call", "--approve", "delete", r#"{"path":"hello.txt"}"#]);
+    assert_eq!(said.out, "path: hello.txt\nfiles: 1\n", "{said:?}");
+}
+
+#[test]
+fn faults_name_what_would_be_right() {
+    let world = World::new();
+    for (args, words) in [
+        (&["call", "process", r#"{"action":"signal","process":"p","signal":"BOGUS"}"#][..], r#"one of ["INT","TERM","#),
+        (&["call", "shell", r#"{"command":"true","timeout_second":1}"#], "did you mean `timeout_seconds`?\n"),
+        (&["call", "--permit", "net.connect=a.example", "shell", "{}"], "add it: `net.connect=a.example:443`"),
+        (&["sandbox", "--connect", "a.example:99999", "--", "true"], "must be a number from 1 to 65535"),
+        (&["sandbox", "--connect", "a.example:0", "--", "true"], "must be a number from 1 to 65535"),
+    ] {
+        let said = world.run(args);
+        assert!(said.code == 2 && said.err.contains(words), "{words}: {said:?}");
+    }
+}
+
+#[test]
 fn a_person_at_a_terminal_is_asked_and_their_answer_counts() {
     let world = World::new();
     // `script` gives the program a terminal; what is typed comes through its standard input.

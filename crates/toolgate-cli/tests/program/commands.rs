@@ -179,6 +179,10 @@ fn doctor_tells_how_commands_are_confined() {
     for words in ["confined by", "process tree", "system calls", "network", "ports 53, 80 and 443", "decoys stand in"] {
         assert!(said.out.contains(words), "{words}: {said:?}");
     }
+    let narrow = r#"script -qec 'stty cols 80 rows 24; "$toolgate" --color never doctor' /dev/null"#;
+    let said = World::new().file(".env", "x").shell(narrow);
+    let widest = said.out.lines().map(|line| line.trim_end().chars().count()).max();
+    assert!(said.out.contains("process tree") && widest <= Some(80), "{said:?}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod quarantine;
 mod record;
 mod rehearsal;
 mod replay;
+mod sandbox;
 mod shared_store;
 mod terminal;
 mod world;

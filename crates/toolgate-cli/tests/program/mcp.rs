@@ -8,6 +8,8 @@ mod news;
 mod robust;
 mod talk;
 
+use std::io::{Read, Write};
+
 use serde_json::{Value, json};
 
 use self::talk::Talk;
@@ -141,6 +143,46 @@ fn long_output_is_linked_and_can_be_read_in_pages() {
     assert!(whole.contains(&expected), "nothing is lost between pages");
     let unknown = talk.fault("resources/read", json!({ "uri": "toolgate://artifact/art_0" }));
     assert_eq!((&unknown["code"], &unknown["data"]["uri"]), (&json!(-32602), &json!("toolgate://artifact/art_0")));
+}
+
+#[test]
+fn more_than_a_tool_states_can_be_asked_for() {
+    let world = World::new();
+    let mut talk = Talk::legacy(&world, json!({}));
+    let listed = talk.ask("tools/list", json!({}));
+    let has_it = |tool: &&Value| tool["inputSchema"]["properties"]["requested_permissions"].is_object();
+    let having: Vec<Value> = listed["tools"].as_array().unwrap().iter().filter(has_it).cloned().collect();
+    assert_eq!(names(&json!({ "tools": having })), ["script", "shell"]);
+    let mut ask =
+        |tool: &str, right: &str| talk.call(tool, json!({ "command": "true", "requested_permissions": [right] }));
+    let asked = ask("shell", "net.connect=ok.example:22");
+    let words = asked["content"][0]["text"].as_str().unwrap();
+    assert!(words.starts_with("error[approval_required]"), "{asked}");
+    assert!(words.contains("--permit net.connect=ok.example:22"), "{asked}");
+    assert_eq!(ask("list", "unsandboxed")["_meta"]["toolgate/error"]["code"], "invalid_args", "`list` runs nothing");
+    let args = json!({ "command": "true", "requested_permissions": ["everything"] });
+    let fault = talk.fault("tools/call", json!({ "name": "shell", "arguments": args }));
+    assert!(fault["message"].as_str().unwrap().contains("there is no right `everything`"), "{fault}");
+}
+
+#[test]
+fn secrets_in_bytes_that_are_no_text_are_replaced() {
+    let world = World::new();
+    world.put(&world.user_config(), "network.allow = ['127.0.0.1']");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", server.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-thing\r\nConnection: close\r\n\r\n";
+        let _ = stream.write_all(format!("{head}\0\0 postgres://app:hunter2hunter2@db/app \0").as_bytes());
+    });
+    let mut talk = Talk::modern(&world, json!({}));
+    let fetched = talk.call("fetch", json!({ "url": url }));
+    let uri = format!("toolgate://artifact/{}", fetched["structuredContent"]["artifact"].as_str().unwrap());
+    let content = talk.ask("resources/read", json!({ "uri": uri }))["contents"][0].clone();
+    assert_eq!(content["mimeType"], "application/x-thing");
+    assert_eq!(content["text"], "\0\0 postgres://app:***REDACTED***@db/app \0", "{content}");
 }
 
 #[test]

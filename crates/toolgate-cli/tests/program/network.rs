@@ -56,6 +56,24 @@ fn a_page_is_fetched_from_a_host_that_a_rule_names() {
 }
 
 #[test]
+fn what_a_server_calls_bytes_is_shown_as_the_text_that_it_is() {
+    let text = "HTTP/1.1 404 Not Found\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n\r\n\
+                db: postgres://app:hunter2hunter2@db/app\n";
+    let bytes = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n\r\n\0\u{1}\0\u{2}";
+    let world = with_config("network.allow = ['127.0.0.1']");
+    let fetch = |answer: &'static str| {
+        let args = json!({ "url": format!("http://127.0.0.1:{}/", serve(answer)) }).to_string();
+        world.run(&["call", "fetch", &args])
+    };
+    let said = fetch(text);
+    assert_eq!(said.out, "db: postgres://app:***REDACTED***@db/app\n", "{said:?}");
+    assert!(said.err.contains("status 404, application/octet-stream, 41 bytes"), "{said:?}");
+    let said = fetch(bytes);
+    assert!(said.out.is_empty() && said.err.contains("status 200"), "{said:?}");
+    assert!(said.err.contains("4 bytes; not text, stored as art_"), "{said:?}");
+}
+
+#[test]
 fn a_command_reaches_names_on_the_list_and_is_told_of_the_others() {
     let world = with_config("network.allow = ['ok.example']");
     let reply = call(&world, &[], r#"getent ahostsv4 "$(echo ok).example""#);
@@ -101,7 +119,7 @@ fn with_no_host_on_the_list_it_is_still_known_whom_a_command_tried_to_reach() {
     let reply = call(&world, &["--approve"], LOOK_UP);
     assert!(reply["payload"]["stdout"].as_str().unwrap().contains("198.18."), "asked for and tried once more: {reply}");
     let said = world.run(&["sandbox", "--", "getent", "ahostsv4", "evil.example"]);
-    assert!(said.code != 0 && said.err.contains("evil.example:443 wasn't reached"), "{said:?}");
+    assert!(said.code != 0 && said.err.contains("evil.example wasn't reached"), "{said:?}");
 }
 
 #[test]
@@ -125,6 +143,40 @@ fn a_host_that_was_missing_can_be_granted_from_another_terminal() {
 }
 
 #[test]
+fn who_refuses_what_was_missing_is_told_to_the_model_with_their_words() {
+    let (world, outside) = (with_config("approvals.wait_seconds = 3600"), tempfile::tempdir_in("/var/tmp").unwrap());
+    let command = format!("touch \"$(echo {})/new\"", outside.path().display());
+    let (reply, asked, answered) = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| call(&world, &[], &command));
+        while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
+            assert!(!waiting.is_finished(), "nobody was asked: {:?}", waiting.join());
+        }
+        let asked = world.run(&["approvals", "show", "last"]);
+        let answered = world.run(&["approvals", "deny", "last", "--reason", "no thanks"]);
+        (waiting.join().unwrap(), asked, answered)
+    });
+    let folder = outside.path().display();
+    let words = format!("`{folder}/new` wasn't made: to make it the command has to write in `{folder}`");
+    assert!(asked.err.contains(&words) && answered.code == 0, "{asked:?} {answered:?}");
+    let denied = &reply["payload"]["denied"][0];
+    let next = denied["next"].as_str().unwrap_or_default();
+    assert!(next.contains("don't ask for it again") && next.contains("no thanks"), "{reply}");
+    assert!(denied["request"].is_null() && !outside.path().join("new").exists(), "{reply}");
+}
+
+#[test]
+fn a_name_that_was_looked_up_and_not_reached_is_told_only_if_the_command_failed() {
+    let world = with_config("network.allow = ['ok.example']");
+    let connect = r#"exec 3<>/dev/tcp/"$(echo ok)".example/22"#;
+    let reply = call(&world, &[], connect);
+    let denied = &reply["payload"]["denied"][0];
+    assert!(denied["reason"].as_str().unwrap().contains("net.connect=ok.example:PORT"), "{reply}");
+    assert!(denied["request"].is_null() && denied["next"].is_null(), "nothing can be asked for as it is: {reply}");
+    let reply = call(&world, &[], &format!("({connect}) || true"));
+    assert!(reply["payload"]["denied"].is_null() && !events(&world).contains("was looked up"), "{reply}");
+}
+
+#[test]
 fn a_place_that_was_missing_is_granted_for_one_call() {
     let (world, outside) = (World::new(), tempfile::tempdir_in("/var/tmp").unwrap());
     let command = format!("touch \"$(echo {})/new\"", outside.path().display());
@@ -132,6 +184,8 @@ fn a_place_that_was_missing_is_granted_for_one_call() {
     let denied = &reply["payload"]["denied"][0];
     assert_eq!(denied["code"], json!("sandbox_denied"), "{reply}");
     assert_eq!(denied["missing"], json!(format!("write {}", outside.path().display())), "{reply}");
+    assert!(denied["reason"].as_str().unwrap().contains("/new` wasn't made"), "the file is named too: {reply}");
+    assert!(denied["next"].as_str().unwrap().contains("--permit fs.write="), "{reply}");
     assert!(!outside.path().join("new").exists());
     let reply = call(&world, &["--approve"], &command);
     assert_eq!(reply["payload"]["exit_code"], json!(0), "{reply}");
@@ -175,5 +229,5 @@ fn a_person_can_try_the_list_from_the_shell() {
     let line = "getent ahostsv4 ok.example && getent ahostsv4 evil.example";
     let said = world.run(&["sandbox", "--connect", "*.example.org", "--connect", "ok.example", "--", "sh", "-c", line]);
     assert!(said.code != 0 && said.out.contains("198.18."), "{said:?}");
-    assert!(said.err.contains("evil.example:443 wasn't reached"), "{said:?}");
+    assert!(said.err.contains("evil.example wasn't reached"), "{said:?}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Said, World};
+use crate::world::{PROGRAM, Said, World};
 
 /// Runs a line of shell where nobody can make a namespace, as in many containers.
 fn without_namespaces(world: &World, line: &str) -> Said {
@@ -34,6 +34,7 @@ fn commands_are_refused_unless_the_user_accepts_less() {
         said.code == 1 && said.out.contains("none runs. Commands can't be confined well enough here (by landlock)"),
         "{said:?}"
     );
+    assert_eq!(said.out.matches("Allow user namespaces").count(), 1, "each remedy once: {said:?}");
 }
 
 #[test]
@@ -72,6 +73,24 @@ fn a_command_that_takes_the_record_away_has_failed_and_the_person_is_told_where_
         let told = format!("{}{}", reply["error"]["message"], said.err);
         assert!(told.contains("was removed") || told.contains("Look at git's hooks"), "{take}: {said:?}");
     }
+}
+
+/// Inside of one sandbox no other can be built of namespaces: mounts, new namespaces and `clone3` are refused there, as by
+/// what confines containers.
+#[test]
+fn inside_of_another_sandbox_landlock_still_holds() {
+    let world = World::new().file("inner/a.txt", "one\n").file("outside.txt", "theirs");
+    world.put(&world.workspace().join("home/.config/toolgate/config.toml"), ACCEPTED);
+    if std::fs::hard_link(PROGRAM, world.workspace().join("program")).is_err() {
+        std::fs::copy(PROGRAM, world.workspace().join("program")).unwrap();
+    }
+    let args = json!({ "command": "echo two > a.txt; cat ../outside.txt; echo three > ../outside.txt; echo ran" });
+    let inner = format!("env HOME=$PWD/home ./program --workspace inner --json call shell '{args}'");
+    let said = world.run(&["sandbox", "--", "sh", "-c", &inner]);
+    let reply = said.json();
+    assert!(reply["payload"]["stdout"].as_str().is_some_and(|out| out.ends_with("ran\n")), "{said:?}");
+    assert_eq!(reply["enforced"]["filesystem"], json!("partly"), "{said:?}");
+    assert_eq!((world.read("inner/a.txt").as_str(), world.read("outside.txt").as_str()), ("two\n", "theirs"));
 }
 
 #[test]

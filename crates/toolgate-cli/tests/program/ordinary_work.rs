@@ -68,3 +68,18 @@ fn a_server_and_its_client_meet_on_the_loopback() {
                 2> /dev/null && break; done";
     assert!(output(&work(&world, line)).contains("served"));
 }
+
+#[test]
+fn a_command_line_with_a_server_and_curl_speaks_to_itself_and_nobody_is_asked() {
+    let world = World::new().file("page.txt", "served\n");
+    for host in ["localhost", "127.0.0.1", "0.0.0.0", "app.localhost"] {
+        let line = format!(
+            "/usr/bin/python3 -m http.server 8765 > /dev/null 2>&1 & \
+             curl -s --retry 60 --retry-delay 1 --retry-connrefused http://{host}:8765/page.txt"
+        );
+        assert_eq!(output(&work(&world, &line)), "served\n", "{host}");
+    }
+    let args = json!({ "command": "curl -s http://localhost:8765/page.txt" }).to_string();
+    let reply = world.run(&["--json", "call", "--approve", "--permit", "unsandboxed", "shell", &args]).json();
+    assert_eq!(reply["error"]["code"], json!("network_denied"), "without a sandbox it is this machine's: {reply}");
+}

@@ -262,6 +262,32 @@ fn a_planted_link_is_applied_as_a_link_and_no_tool_follows_it_out() {
 }
 
 #[test]
+fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
+    let world = World::new();
+    let (victim, state) = (world.home().join("victim"), world.workspace().join(".toolgate"));
+    let plant = |link: &str, target: &std::path::Path| {
+        let _ = std::fs::remove_dir_all(&state);
+        world.put(&victim.join("folder/kept.txt"), "kept");
+        std::fs::create_dir_all(state.join(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, state.join(link)).unwrap();
+    };
+    for link in ["layers", "layers/abc", "layers/abc/lock", "layers/abc/layers"] {
+        plant(
+            link,
+            if link.ends_with("abc") || link == "layers" { &victim } else { std::path::Path::new("/var/tmp/none") },
+        );
+        let reply = world.call("shell", json!({ "command": "echo x > made.txt" }));
+        let refused = reply["ok"] == json!(false);
+        assert!(refused || world.read("made.txt") == "x\n", "{link}: {reply}");
+        assert_ne!(world.run(&["commit", "abc"]).code, 0, "{link}");
+        assert_eq!(std::fs::read_to_string(victim.join("folder/kept.txt")).unwrap(), "kept", "{link}");
+        let left: Vec<_> = std::fs::read_dir(&victim).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["folder"], "{link}");
+        assert!(!std::path::Path::new("/var/tmp/none").exists(), "{link}");
+    }
+}
+
+#[test]
 fn a_command_that_is_stopped_leaves_what_it_did_and_undo_covers_it() {
     let world = World::new().file("a.txt", "one\n");
     let args = json!({ "command": "echo two > a.txt; sleep 100", "timeout_seconds": 1 });
@@ -310,6 +336,27 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
     assert_eq!(everything(&world), before);
     assert_eq!(left(&world, "snapshots"), 0);
     assert_eq!(world.run(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn a_call_that_is_told_to_end_settles_what_its_command_did() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let world =
+            World::new().file("a.txt", "one\n").file("plant.sh", "echo x > .envrc; echo two > a.txt; touch ready");
+        let args = json!({ "command": "sh plant.sh; sleep 1000", "stdin": true });
+        let mut command = world.command(PROGRAM);
+        command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        while !world.workspace().join("ready").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        world.shell(&format!("kill -{signal} {}", child.id()));
+        child.wait().unwrap();
+        assert!(!world.workspace().join(".envrc").exists(), "{signal}");
+        assert_eq!((world.read("a.txt").as_str(), left(&world, "snapshots")), ("two\n", 0), "{signal}");
+        assert_eq!(world.run(&["undo", "--run", "last"]).code, 0, "{signal}");
+        assert_eq!(world.read("a.txt"), "one\n", "{signal}");
+    }
 }
 
 #[test]

@@ -74,6 +74,9 @@ fn replay_tells_what_would_be_decided_otherwise() {
     let changed = world.run(&["--deny", "path=hello.txt", "policy", "replay"]);
     assert!(changed.out.contains("allow → deny  read read hello.txt"), "{changed:?}");
     assert!(changed.out.contains("1 would be decided otherwise"), "{changed:?}");
+    world.run(&["call", "--approve", "--permit", "fs.write=/var/tmp/elsewhere", "shell", r#"{"command":"true"}"#]);
+    let wider = world.run(&["policy", "replay"]);
+    assert!(wider.out.contains("3 calls judged again, 0 would be decided otherwise\n"), "{wider:?}");
 }
 
 #[test]
@@ -108,7 +111,8 @@ fn a_workspace_file_only_tightens_until_it_is_trusted() {
     let reads = |world: &World| world.run(&["policy", "check", "--tool", "read", r#"{"path":"secret.txt"}"#]).code;
     assert_eq!((deletes(&world), reads(&world)), (4, 3), "the deny counts, the looser preset doesn't");
     assert!(world.run(&["call", "list"]).err.contains("toolgate trust"));
-    assert_eq!(world.run(&["trust"]).code, 0);
+    let said = world.run(&["trust"]);
+    assert!(said.code == 0 && said.out.contains("now takes effect: toolgate.toml: the preset `full`\n"), "{said:?}");
     assert_eq!((deletes(&world), reads(&world)), (0, 3));
     world.put(&world.workspace().join("toolgate.toml"), format!("{config}# changed\n"));
     assert_eq!(deletes(&world), 4, "another content is another file");

@@ -121,6 +121,7 @@ fn what_would_be_obeyed(config: &str, args: Value) {
     assert_eq!(world.run(&["quarantine", "show", call, ".envrc"]).out, "export X=1\n");
     let said = world.run(&["quarantine", "release", call, ".envrc"]);
     assert_eq!((said.code, world.read(".envrc").as_str()), (0, "export X=1\n"), "{said:?}");
+    assert!(said.out.starts_with("Put in place:\n  .envrc +1 -0\n") && said.err.contains("toolgate undo"), "{said:?}");
     assert!(!world.run(&["quarantine", "list"]).out.contains(".envrc"));
     let recorded = world.run(&["--json", "changes", "last"]).json();
     assert_eq!(world.run(&["undo", recorded["call"].as_str().unwrap()]).code, 0, "{recorded}");
@@ -147,6 +148,71 @@ fn the_user_can_have_it_reported_or_left_alone() {
         let hook = shell(&world, "sh ./plant.sh");
         assert!(kept_aside(&hook).contains("hooks/update"), "policy still guards hooks: {hook}");
     }
+}
+
+#[test]
+fn git_can_name_remotes_and_branches_and_nothing_that_runs() {
+    let world = World::new().file("a.txt", "one\n");
+    shell(&world, &format!("{GIT} init -q . && git add -A && {GIT} commit -qm first"));
+    let reply =
+        shell(&world, "git remote add origin https://example.com/x.git && git branch copy && git branch -u main copy");
+    assert_eq!(kept_aside(&reply), "", "{reply}");
+    assert!(world.shell("git remote -v && git rev-parse --abbrev-ref copy@{upstream}").out.contains("main"));
+    world.put(&world.workspace().join("plant.sh"), "git config core.fsmonitor ./evil; git config core.pager ./evil");
+    let before = world.read(".git/config");
+    let reply = shell(&world, "sh plant.sh");
+    assert_eq!((kept_aside(&reply).as_str(), world.read(".git/config")), (".git/config", before), "{reply}");
+}
+
+#[test]
+fn a_folder_that_an_overlay_cannot_rename_is_explained() {
+    let world = World::new().file("dir/a.txt", "one\n");
+    let reply = world.call("shell", json!({ "command": "python3 -c \"import os; os.rename('dir', 'dir2')\"" }));
+    shell(&world, "mv dir dir3");
+    assert!(reply["payload"]["denied"].to_string().contains("wasn't renamed"), "{reply}");
+    assert_eq!((world.read("dir3/a.txt").as_str(), world.workspace().join("dir").exists()), ("one\n", false));
+}
+
+#[test]
+fn what_a_command_closes_behind_it_is_found_all_the_same() {
+    let plant = "mkdir -p .vscode deep/er; echo evil > .vscode/tasks.json; echo evil > deep/er/.envrc; echo x > z; \
+                 echo evil > .envrc; chmod 000 z; chmod 311 .vscode deep/er; chmod 000 deep";
+    let world = World::new().file("plant.sh", plant);
+    let ordinary = world.as_ordinary_user();
+    let line = json!({ "command": "sh plant.sh", "tty": true }).to_string();
+    let said = ordinary(&["--json", "call", "--approve", "shell", &line]);
+    let reply = said.json();
+    assert_eq!(kept_aside(&reply), ".envrc .vscode/tasks.json deep/er/.envrc", "{said:?}");
+    assert!(!world.workspace().join(".envrc").exists(), "{said:?}");
+}
+
+#[test]
+fn a_closed_folder_hides_what_is_in_it() {
+    let world =
+        World::new().file("config/.env", "TOKEN=correct-horse").file("look.sh", "cat config/.env s/.env; mv config s");
+    world.shell("chmod 311 config");
+    let ordinary = world.as_ordinary_user();
+    for more in [json!({}), json!({ "tty": true })] {
+        let mut args = json!({ "command": "sh look.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        for _ in 0..2 {
+            let said = ordinary(&["--json", "call", "--approve", "shell", &args.to_string()]);
+            assert!(!said.out.contains("horse"), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_holds_something_hidden_stays_where_it_is() {
+    let world = World::new()
+        .file(".streamlit/secrets.toml", "correct-horse")
+        .file("look.sh", "mv .streamlit s; rev s/secrets.toml");
+    for _ in 0..2 {
+        let args = json!({ "command": "sh look.sh", "tty": true }).to_string();
+        let said = world.run(&["--json", "call", "--approve", "shell", &args]);
+        assert!(!said.out.contains("esroh"), "{said:?}");
+    }
+    assert_eq!(world.read(".streamlit/secrets.toml"), "correct-horse");
 }
 
 #[test]
@@ -191,4 +257,16 @@ fn a_file_tool_makes_no_repository_that_git_would_obey_whatever_it_is_called() {
     assert_eq!(write("HEAD"), "policy_denied", "of the workspace as well");
     assert_eq!(write("other/HEAD"), "written", "what is in it is git's own");
     assert_eq!(write("other/config"), "policy_denied");
+}
+
+#[test]
+fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
+    let world = World::new().file("plant.sh", "mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .envrc");
+    assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is kept aside.\n");
+    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
+    assert!(said.err.contains("Kept aside, so the workspace doesn't have it:\n  .envrc (direnv"), "{said:?}");
+    assert!(said.err.contains("toolgate quarantine list"), "{said:?}");
+    world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
+    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
+    assert!(said.err.contains("note: `.vscode/tasks.json` was put in place"), "{said:?}");
 }

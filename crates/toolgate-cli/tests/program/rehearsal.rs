@@ -27,7 +27,7 @@ fn a_rehearsal_shows_the_diff_and_its_commit_makes_exactly_that_change_once() {
     let changes = &payload["changes"];
     assert_eq!(changes["paths"], json!(["~a.txt", "+big", "+new.txt"]), "{payload}");
     let diff = changes["diff"].as_str().unwrap();
-    for words in ["-two", "+2", "+n", "big: nothing becomes a file of 2000000 bytes"] {
+    for words in ["-two", "+2", "+n", "big: new file of 2000000 bytes"] {
         assert!(diff.contains(words), "{words}: {diff}");
     }
     assert_eq!(world.read("a.txt"), "one\ntwo\n");
@@ -76,8 +76,25 @@ fn a_commit_is_refused_where_a_file_has_changed_since_and_where_policy_denies_or
     let args = json!({ "rehearsal": payload["changes"]["rehearsal"] }).to_string();
     let asked = world.run(&["--json", "call", "--run", &run_of(&world), "commit", &args]).json();
     assert_eq!(asked["error"]["code"], json!("approval_required"), "{asked}");
-    let said = world.run(&["commit", payload["changes"]["rehearsal"].as_str().unwrap()]);
-    assert_eq!((said.code, world.read("f30").as_str()), (0, "30\n"), "{said:?}");
+    let said = world.shell(asked["error"]["details"]["replay"].as_str().unwrap());
+    assert_eq!((said.code, world.read("f30").as_str()), (0, "30\n"), "the replay works as printed: {said:?}");
+}
+
+#[test]
+fn a_call_that_is_rehearsed_shows_a_person_the_diff_what_would_be_kept_aside_and_how_to_commit_it() {
+    let world = world().file("plant.sh", "sed -i s/two/2/ a.txt; echo 'export X=1' > .envrc; printf abc > three");
+    let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh; echo ran","rehearse":true}"#]);
+    assert_eq!((said.code, said.out.as_str()), (0, "ran\n"), "{said:?}");
+    for words in ["It would change 3 paths; nothing has changed.", "-two", "+2", "would keep aside:\n  .envrc (direnv"]
+    {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
+    let (_, commit) = said.err.trim().rsplit_once("To put the rest in place within a day: ").unwrap();
+    let said = world.shell(commit);
+    assert_eq!((said.code, world.read("a.txt").as_str()), (0, "one\n2\n"), "{said:?}");
+    assert!(said.out.contains("three +1 -0\n") && said.out.contains("Kept aside:\n  .envrc"), "{said:?}");
+    let said = world.run(&["call", "shell", r#"{"command":"true","rehearse":true}"#]);
+    assert_eq!(said.err, "It would change nothing.\n");
 }
 
 #[test]
@@ -101,7 +118,12 @@ fn a_long_rehearsal_is_shown_in_part_and_can_be_had_whole() {
     let command = "seq 100000 > long.txt; for i in $(seq 20); do echo $i > f$i; done";
     let said = world.run(&["sandbox", "--rehearse", "--", "sh", "-c", command]);
     assert!(said.err.lines().count() < 450, "{}", said.err.lines().count());
-    assert!(said.err.contains("more lines") && said.err.contains("All of it: toolgate commit --show"), "{said:?}");
+    assert!(
+        said.err.contains("more lines")
+            && said.err.contains("All of it: ")
+            && said.err.contains("toolgate commit --show"),
+        "{said:?}"
+    );
     let (_, handle) = said.err.trim().rsplit_once("toolgate commit ").unwrap();
     let whole = world.run(&["commit", "--show", handle.trim()]);
     assert!(whole.err.contains("+100000\n") && whole.err.lines().count() > 100_000, "{}", whole.err.lines().count());
@@ -122,8 +144,13 @@ fn a_person_can_rehearse_and_commit_from_the_shell() {
     assert!(!world.workspace().join("old.txt").exists());
     let said = world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo three > a.txt"]);
     assert_eq!((said.code, world.read("a.txt").as_str()), (0, "three\n"), "{said:?}");
-    assert_eq!(world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo four > a.txt; false"]).code, 1);
-    assert_eq!(world.read("a.txt"), "three\n", "what failed isn't committed");
+    assert!(said.err.contains("It changed 1 path:") && !said.err.contains("would"), "{said:?}");
+    let said = world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo four > a.txt; false"]);
+    assert_eq!((said.code, world.read("a.txt").as_str()), (1, "three\n"), "what failed isn't committed");
+    assert!(said.err.contains("Not put in place: it ended with 1."), "{said:?}");
+    assert_eq!(world.run(&["sandbox", "--commit", "--", "true"]).err, "It changed nothing.\n");
+    let said = world.run(&["sandbox", "--rehearse", "--", "sh", "-c", "echo x > .envrc; echo fine > fine.txt"]);
+    assert!(said.err.contains("would keep aside:\n  .envrc (direnv"), "{said:?}");
 }
 
 #[test]

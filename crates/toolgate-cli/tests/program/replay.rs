@@ -42,6 +42,18 @@ fn a_run_repeats_itself_in_a_copy() {
 }
 
 #[test]
+fn a_run_that_made_and_removed_folders_repeats_itself() {
+    let world = World::new().file("old/deep/x", "x\n");
+    let args = json!({ "command": "mkdir -p new/deep; echo y > new/deep/y; rm -r old" }).to_string();
+    assert_eq!(world.run(&["call", "--approve", "shell", &args]).code, 0);
+    let made = world.run(&["replay"]);
+    assert_eq!((made.code, made.out.lines().last()), (0, Some("1 same, 0 different, 0 not repeated")), "{made:?}");
+    std::fs::remove_dir_all(world.workspace().join("new")).unwrap();
+    let gone = world.run(&["replay"]);
+    assert_eq!(gone.code, 0, "whoever removed what it made: {gone:?}");
+}
+
+#[test]
 fn the_first_difference_is_shown_and_ends_it() {
     let world = World::new();
     let run = a_run(&world);

@@ -13,7 +13,7 @@ use crate::world::{PROGRAM, Said, World};
 const PERSON: &str = include_str!("terminal/person.py");
 
 /// Runs the program on a terminal, with a person who follows this script.
-fn on_a_terminal(world: &World, script: &[&str], args: &[&str]) -> Said {
+pub(crate) fn on_a_terminal(world: &World, script: &[&str], args: &[&str]) -> Said {
     let mut command = world.command("python3");
     command.args(["-c", PERSON, &script.join("\n"), PROGRAM]).args(args).env("toolgate", PROGRAM).env("TERM", "dumb");
     Said::from(command.output().unwrap())
@@ -91,7 +91,7 @@ const ASK: &str = r#"{"question":"Which way?","choices":[{"label":"left"},{"labe
 fn a_question_of_the_agents_is_answered_by_its_number() {
     let world = World::new();
     let script = ["wait Which way?", "wait [2] right", "wait Your answer:", "type 3", "wait one of the numbers"];
-    let script = [&script[..], &["type 2", r#"wait "answer": "right""#]].concat();
+    let script = [&script[..], &["type 2", "wait answer: right"]].concat();
     let said = on_a_terminal(&world, &script, &["call", "ask", ASK]);
     assert_eq!(said.code, 0, "{said:?}");
 }
@@ -100,8 +100,7 @@ fn a_question_of_the_agents_is_answered_by_its_number() {
 fn a_question_of_the_agents_goes_away_when_somebody_else_has_answered_it() {
     let world = World::new();
     let elsewhere = r#"run "$toolgate" approvals answer last left"#;
-    let script =
-        ["wait Which way?", "wait Your answer:", elsewhere, "wait (no longer needed", r#"wait "answer": "left""#];
+    let script = ["wait Which way?", "wait Your answer:", elsewhere, "wait (no longer needed", "wait answer: left"];
     let said = on_a_terminal(&world, &script, &["call", "ask", ASK]);
     assert_eq!(said.code, 0, "{said:?}");
 }

@@ -80,6 +80,34 @@ impl World {
         Said::from(self.command(PROGRAM).args(args).output().unwrap())
     }
 
+    /// Hands everything over to an ordinary user, where we are root, and gives what runs the program as that one.
+    pub(crate) fn as_ordinary_user(&self) -> impl Fn(&[&str]) -> Said {
+        const NOBODY: u32 = 65_534;
+        let is_root =
+            std::fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
+        let program = self.folder.path().join("toolgate");
+        if std::fs::hard_link(PROGRAM, &program).is_err() {
+            std::fs::copy(PROGRAM, &program).unwrap();
+        }
+        let hand_over = |path: &Path| std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY));
+        let mut left = vec![self.workspace(), self.home()];
+        if is_root {
+            hand_over(self.folder.path()).unwrap();
+        }
+        while let Some(path) = left.pop().filter(|_| is_root) {
+            hand_over(&path).unwrap();
+            left.extend(std::fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
+        }
+        move |args| {
+            let mut command = self.command(program.to_str().unwrap());
+            if is_root {
+                std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+                std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+            }
+            Said::from(command.args(args).output().unwrap())
+        }
+    }
+
     /// Runs a shell script in which `$toolgate` is the program.
     pub(crate) fn shell(&self, script: &str) -> Said {
         Said::from(self.command("sh").env("toolgate", PROGRAM).args(["-c", script]).output().unwrap())

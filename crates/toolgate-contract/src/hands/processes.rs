@@ -136,7 +136,11 @@ impl Hands {
         if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(MOST_TOLD)) {
             last.reason.push_str(&format!(" So it was with {more} more."));
         }
-        self.note(|tally| tally.denials.extend(denials.iter().cloned()));
+        self.note(|tally| {
+            let has_failed = tally.exit_code.is_some_and(|code| code != 0);
+            denials.retain(|denial| has_failed || !denial.is_mere_reason());
+            tally.denials.extend(denials.iter().cloned());
+        });
         denials
     }
 

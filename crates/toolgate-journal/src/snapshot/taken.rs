@@ -232,7 +232,12 @@ impl Snapshot {
         };
         for root in &self.scope.roots {
             let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
-            files.walk(&Place { root: *root, path: String::new() }, &everything, &visitors)?;
+            let top = Place { root: *root, path: String::new() };
+            if files.walk(&top, &everything, &visitors)? > 0 {
+                // A command can close a folder behind it; it doesn't hide anything there.
+                files.open_up(*root, &self.scope.except)?;
+                files.walk(&top, &everything, &visitors)?;
+            }
         }
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

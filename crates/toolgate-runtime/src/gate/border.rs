@@ -20,27 +20,30 @@ impl PolicyBorder {
         Self { policy, cleared }
     }
 
-    fn is_cleared(&self, host: &str, port: u16) -> bool {
+    /// The ports at which a host was cleared with the call.
+    fn cleared_at(&self, host: &str) -> Vec<u16> {
         let host = plain_host(host);
-        self.cleared.iter().any(|(name, cleared)| Some(name) == host.as_ref() && *cleared == port)
+        let same = self.cleared.iter().filter(|(name, _)| Some(name) == host.as_ref());
+        same.map(|(_, port)| *port).collect()
     }
 }
 
 impl Border for PolicyBorder {
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
-        let crossing = self.policy.crossing(host);
+        let (crossing, cleared) = (self.policy.crossing(host), self.cleared_at(host));
         match crossing.decision {
             Decision::Allow => Ok(()),
-            Decision::Ask if self.is_cleared(host, port) => Ok(()),
+            Decision::Ask if cleared.contains(&port) => Ok(()),
             Decision::Ask => {
-                let reason = format!(
-                    "{host}:{port} wasn't reached: {} The call doesn't name this host, and no rule allows it.",
-                    crossing.reason
-                );
+                let unnamed = match cleared.is_empty() {
+                    true => "The call doesn't name this host".to_owned(),
+                    false => format!("The call names this host, but not its port {port}"),
+                };
+                let reason = format!("{host} wasn't reached: {} {unnamed}, and no rule allows it.", crossing.reason);
                 Err(Denial::of_host(host, port, reason, None))
             }
             Decision::Deny => {
-                let reason = format!("{host}:{port} wasn't reached: {}", crossing.reason);
+                let reason = format!("{host} wasn't reached: {}", crossing.reason);
                 Err(Denial::of_host(host, port, reason, Some(crossing.name)))
             }
         }
@@ -50,7 +53,7 @@ impl Border for PolicyBorder {
         match self.policy.forbids_address(host, address) {
             None => Ok(()),
             Some(crossing) => {
-                let reason = format!("{host}:{port} wasn't reached: it leads to {address}. {}", crossing.reason);
+                let reason = format!("{host} wasn't reached: it leads to {address}. {}", crossing.reason);
                 Err(Denial::of_host(host, port, reason, Some(crossing.name)))
             }
         }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolgate_contract::{Change, ErrorCode, Happening, Order, Place, ToolError};
+use toolgate_contract::{Change, ErrorCode, FileState, Files, Happening, Order, Place, ToolError};
 use toolgate_journal::{Changing, Scope, Snapshot};
 
 use super::changer::Changer;
@@ -24,6 +24,11 @@ pub(crate) struct Straight {
     pub(super) is_open: bool,
     /// Whether walls keep it from what nobody may change, Toolgate's own state among it.
     pub(super) has_walls: bool,
+    /// What others who work beside it had changed already when it began, and what was there before them: that counts, not what
+    /// they left for it to find.
+    inherited: BTreeMap<Place, Option<FileState>>,
+    /// What walls stand before, and which files these were.
+    covered: Vec<(Place, Option<(u64, u64)>)>,
     watched: Mutex<Watched>,
 }
 
@@ -49,11 +54,21 @@ impl Straight {
         let protected = order.protected.iter().filter(|_| has_walls);
         let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
         let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE)]).collect();
+        let mut inherited = BTreeMap::new();
+        for other in workshop.watched() {
+            other.catch_up(None)?;
+            for (place, change) in &other.watched().made {
+                let first = other.inherited.get(place).unwrap_or(&change.before);
+                inherited.entry(place.clone()).or_insert_with(|| first.clone());
+            }
+        }
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
-        let scope = Scope { run, call, roots, except, quota: workshop.contents().quota() };
+        let scope = Scope { run, call, roots, except: except.clone(), quota: workshop.contents().quota() };
         let snapshot = Some(workshop.snapshots()?.take(scope, changer.files.as_ref())?);
         let watched = Mutex::new(Watched { snapshot, ..Watched::default() });
-        let straight = Arc::new(Self { changer, is_open: order.unsandboxed, has_walls, watched });
+        let files = changer.files.as_ref();
+        let covered = except.iter().filter(|_| has_walls).map(|place| (place.clone(), which(files, place))).collect();
+        let straight = Arc::new(Self { changer, is_open: order.unsandboxed, has_walls, inherited, covered, watched });
         workshop.watch(&straight);
         Ok(straight)
     }
@@ -109,10 +124,25 @@ impl Straight {
         self.catch_up(None)?;
         let Watched { snapshot, made } = std::mem::take(&mut *self.watched());
         let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).unwrap_or_default();
-        let made = made.into_values().filter(|change| change.before != change.after);
-        let settled = settle(&turn, made.collect(), unspeakable)?;
+        let settled = settle(&turn, self.really_changed(made), unspeakable)?;
         snapshot.into_iter().for_each(Snapshot::rest);
         Ok(settled)
+    }
+
+    /// What it made, with what was there before it and before those who had begun earlier.
+    fn really_changed(&self, made: BTreeMap<Place, Change>) -> Vec<Change> {
+        let really = |(place, change): (Place, Change)| match self.inherited.get(&place) {
+            Some(before) => Change { before: before.clone(), ..change },
+            None => change,
+        };
+        made.into_iter().map(really).filter(|change| change.before != change.after).collect()
+    }
+
+    /// Places that somebody replaced while it ran: with that, the wall before them fell.
+    pub(super) fn uncovered(&self) -> Vec<String> {
+        let files = self.changer.files.as_ref();
+        let is_another = |(place, was): &&(Place, Option<(u64, u64)>)| was.is_some() && *was != which(files, place);
+        self.covered.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
     }
 
     /// It never began.
@@ -123,4 +153,9 @@ impl Straight {
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Which file or folder is at a place.
+fn which(files: &dyn Files, place: &Place) -> Option<(u64, u64)> {
+    files.node(place, false).ok().flatten().map(|node| (node.device, node.number))
 }

@@ -235,6 +235,7 @@ impl<'a> Walk<'a> {
             commands_run: self.tally.commands_run.clone(),
             refs: self.tally.refs.clone(),
             denials: self.tally.denials.clone(),
+            enforced: self.tally.enforced.clone(),
             truncated,
             redacted: self.redacted,
         };

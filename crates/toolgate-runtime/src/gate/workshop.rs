@@ -187,7 +187,7 @@ impl Workshop {
     }
 
     /// Keeps the new side of changes as well, as far as it is small: then they can be shown later.
-    pub(super) fn keep_small(&self, changes: &[Change], files: &dyn Files) {
+    pub(crate) fn keep_small(&self, changes: &[Change], files: &dyn Files) {
         let mut room = KEPT_OF_NEW;
         for change in changes {
             let Some(after) = change.after.as_ref().filter(|after| after.is_file() || after.is_link()) else {

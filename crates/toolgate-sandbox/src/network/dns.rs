@@ -67,7 +67,12 @@ fn decide(question: &Question<'_>, shared: &Shared) -> Answer {
         return Answer::Address(Ipv4Addr::LOCALHOST);
     }
     match passes_somewhere(name, shared) {
-        Ok(()) => shared.names().address_of(name).map_or(Answer::NotNow, Answer::Address),
+        Ok(()) => {
+            if question.wants_address() {
+                shared.notes.looked_up(name);
+            }
+            shared.names().address_of(name).map_or(Answer::NotNow, Answer::Address)
+        }
         Err(denial) => {
             // Who asks for the name behind an address, or for a service, wasn't going to connect.
             if question.wants_address() && !name.ends_with(".arpa") {
@@ -90,6 +95,13 @@ fn passes_somewhere(name: &str, shared: &Shared) -> Result<(), Denial> {
             Err(denial) => drop(first.get_or_insert(denial)),
         }
     }
-    let missing = USUAL_PORTS.map(|port| Effect::Connect { host: name.to_owned(), port }).to_vec();
-    first.map_or(Ok(()), |denial| Err(Denial { missing, ..denial }))
+    let Some(mut denial) = first else { return Ok(()) };
+    denial.missing = USUAL_PORTS.map(|port| Effect::Connect { host: name.to_owned(), port }).to_vec();
+    if denial.rule.is_none() {
+        let other = format!(
+            " It was looked up, so its port isn't known; if it is none of the usual ones, ask for `net.connect={name}:PORT`."
+        );
+        denial.reason.push_str(&other);
+    }
+    Err(denial)
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use toolgate_contract::{Border, Denial};
+use toolgate_contract::{Border, Denial, ErrorCode};
 
 use super::dns;
 use super::doors::with_names;
@@ -141,12 +141,13 @@ async fn reach(client: &mut TcpStream, shared: &Shared) -> Result<Option<Reached
     let Ok(meant) = client.local_addr() else { return Ok(None) };
     let port = meant.port();
     let Some(host) = host_of(meant.ip(), port, shared)? else { return Ok(None) };
+    shared.notes.came_for(&host);
     shared.border.pass(&host, port)?;
     let mut said = Vec::new();
     if matches!(port, 80 | 443) && !greet(client, &host, port, &mut said, shared).await? {
         return Ok(None);
     }
-    let Some(mut server) = connect(&host, port, shared).await? else { return Ok(None) };
+    let mut server = connect(&host, port, shared).await?;
     if !matches!(port, 80 | 443) && !either_speaks(client, &mut server, &host, port, &mut said, shared).await? {
         return Ok(None);
     }
@@ -218,21 +219,37 @@ async fn either_speaks(
     }
 }
 
-/// Looks the host up and connects to an address of it that may be used: to that very one.
-async fn connect(host: &str, port: u16, shared: &Shared) -> Result<Option<TcpStream>, Denial> {
-    let found = tokio::time::timeout(PATIENCE, shared.resolver.resolve(host, port)).await;
-    let Ok(Ok(found)) = found else { return Ok(None) };
+/// Looks the host up and connects to an address of it that may be used: to that very one. The command sees no more than
+/// that its connection ended, so why that is so is told as if it had been refused.
+async fn connect(host: &str, port: u16, shared: &Shared) -> Result<TcpStream, Denial> {
+    let found = in_time(shared.resolver.resolve(host, port)).await;
+    let found =
+        found.map_err(|fault| unreached(ErrorCode::NotFound, format!("{host} can't be looked up: {fault}.")))?;
     let (usable, refused) = judged(&found, host, port, shared);
     if let (true, Some(denial)) = (usable.is_empty(), refused) {
         return Err(denial);
     }
+    let mut why = "it has no address".to_owned();
     for address in usable {
-        if let Ok(Ok(server)) = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await {
-            let _ = server.set_nodelay(true);
-            return Ok(Some(server));
+        match in_time(TcpStream::connect(address)).await {
+            Ok(server) => {
+                let _ = server.set_nodelay(true);
+                return Ok(server);
+            }
+            Err(fault) => why = fault.to_string(),
         }
     }
-    Ok(None)
+    Err(unreached(ErrorCode::IoError, format!("{host} is let through, but port {port} of it can't be reached: {why}.")))
+}
+
+async fn in_time<T>(attempt: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
+    let late = || std::io::Error::new(std::io::ErrorKind::TimedOut, "nobody answered in time");
+    tokio::time::timeout(PATIENCE, attempt).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// Nothing is missing that could be granted.
+fn unreached(code: ErrorCode, reason: String) -> Denial {
+    Denial { code, missing: Vec::new(), reason, rule: None }
 }
 
 fn judged(found: &[SocketAddr], host: &str, port: u16, shared: &Shared) -> (Vec<SocketAddr>, Option<Denial>) {

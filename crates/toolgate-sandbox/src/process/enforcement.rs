@@ -97,7 +97,8 @@ impl Enforcement {
 impl Enforcement {
     /// What holds where there are no walls.
     fn of_nothing() -> Self {
-        let open = [Guarantee::Filesystem, Guarantee::Network, Guarantee::Syscalls, Guarantee::Resources];
+        let open =
+            [Guarantee::Filesystem, Guarantee::Network, Guarantee::Syscalls, Guarantee::Resources, Guarantee::Secrets];
         let mut guarantees: Vec<GuaranteeReport> =
             open.map(|guarantee| report(guarantee, Holding::NotHeld, "it was granted to run with no sandbox")).into();
         guarantees.push(process_tree(Tier::Open));

@@ -37,7 +37,13 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
     let (mut covered, mut masked) = hidden_places(profile, hidden, &writable, &shown);
     let lies_in_a_root = |cover: &mut Cover| !cover.writable && writable.iter().any(|root| is_within(cover, root));
     let hollow: Vec<Cover> = covered.extract_if(.., lies_in_a_root).collect();
-    let (pinned, protected) = protecting::places(&profile.protected, &writable)?;
+    let (mut pinned, protected) = protecting::places(&profile.protected, &writable)?;
+    // What is hidden by its whole path must not be moved to where nobody hides it.
+    let hidden = secret
+        .iter()
+        .map(path_of)
+        .chain(hollow.iter().map(|cover| PathBuf::from(std::ffi::OsStr::from_bytes(cover.path.to_bytes()))));
+    pinned.extend(hidden.flat_map(|path| protecting::above(&path, &writable)));
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
         masked.extend(sockets::of_host(&covered, &writable));
     }

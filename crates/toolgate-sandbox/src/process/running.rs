@@ -77,6 +77,11 @@ impl Running {
         self.notes().all()
     }
 
+    /// Names that it looked up and to which it has made no connection that could be seen: perhaps that is why it failed.
+    pub fn unused_names(&self) -> Vec<Denial> {
+        self.notes().unused()
+    }
+
     /// The list of that, which goes on when this is gone.
     pub(crate) fn notes(&self) -> Notes {
         self.relay.as_ref().map(|relay| relay.notes().clone()).unwrap_or_default()

@@ -44,6 +44,7 @@ impl Started {
     pub(super) fn new(mut running: Running, held: Option<Held>, beside: Beside) -> Result<Self, SandboxError> {
         let controls = Reins {
             held,
+            is_apart: beside.layers.is_some(),
             notes: running.notes(),
             decoys: running.decoys(),
             process: running.signaller()?,
@@ -134,6 +135,8 @@ impl Held {
 /// The host's hold on a command.
 struct Reins {
     held: Option<Held>,
+    /// Whether its changes are kept apart.
+    is_apart: bool,
     notes: Notes,
     decoys: Arc<Decoys>,
     process: Signaller,
@@ -190,8 +193,10 @@ impl Controls for Reins {
 
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = self.notes.all();
+        denials.extend(self.notes.unused());
         let files = self.held.as_ref().map(|held| denied_files(errors, &held.profile, &held.workdir));
         denials.extend(files.into_iter().flatten());
+        denials.extend(self.is_apart.then(|| folder_not_renamed(errors)).flatten());
         denials
     }
 
@@ -199,6 +204,14 @@ impl Controls for Reins {
         let opened = self.decoys.opened();
         opened.iter().filter_map(|path| self.held.as_ref()?.place(path)).collect()
     }
+}
+
+/// An overlay can't rename a folder that was there before; programs that don't copy instead give up.
+fn folder_not_renamed(errors: &str) -> Option<Denial> {
+    let is_that = errors.contains("cross-device link") || errors.contains("EXDEV");
+    let reason = "A folder that was there before wasn't renamed, as the command's changes are kept apart until it ends. `mv` \
+                  copies it instead; with `stdin: true` the command works straight on the workspace, and can rename it.";
+    is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 
 fn no_input() -> ToolError {

@@ -81,7 +81,16 @@ fn is_text(mime: &str, bytes: &[u8], said: Option<Encoding>) -> bool {
         &["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-www-form-urlencoded", "graphql"];
     let is_wide = matches!(said, Some(Encoding::Utf16Le | Encoding::Utf16Be));
     let claims = mime.is_empty() || mime.starts_with("text/") || TEXTUAL.iter().any(|kind| mime.contains(kind));
-    claims && (is_wide || !is_binary(bytes))
+    match claims {
+        true => is_wide || !is_binary(bytes),
+        // Many a server says that of everything it doesn't know. What isn't shown as text isn't searched for secrets either.
+        false => is_plainly_text(bytes),
+    }
+}
+
+/// Text whatever anybody says: all of it is UTF-8, and nothing in it is only for machines.
+fn is_plainly_text(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes).is_none() && !is_binary(bytes) && std::str::from_utf8(bytes).is_ok()
 }
 
 fn is_page(text: &str) -> bool {
@@ -120,6 +129,11 @@ mod tests {
             (b"{}", "application/json", "{}"),
             (b"{}", "application/vnd.api+json; charset=\"utf-8\"", "{}"),
             (b"plain", "", "plain"),
+            (b"caf\xc3\xa9\n", "application/octet-stream", "café\n"),
+            (b"<svg/>", "image/svg", "<svg/>"),
+            (b"caf\xe9\n", "application/octet-stream", "binary application/octet-stream"),
+            (b"a\0b", "application/octet-stream", "binary application/octet-stream"),
+            (b"", "application/octet-stream", ""),
             (b"\x89PNG\r\n\x1a\n\0\0\0\r", "image/png", "binary image/png"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\r", "text/plain", "binary text/plain"),
             (b"\x1f\x8b\x08\0\0\0\0\0", "", "binary application/octet-stream"),

@@ -28,11 +28,16 @@ impl Differ for Diffs {
 
 /// What has no text: folders, pipes, large files.
 fn in_words(change: &Change) -> String {
-    let words = |state: &Option<FileState>| match state {
-        None => "nothing".to_owned(),
-        Some(state) if state.is_folder() => format!("a folder ({:o})", state.permissions()),
-        Some(state) if state.is_file() || state.is_link() => format!("a file of {} bytes", state.bytes),
-        Some(_) => "a pipe or socket".to_owned(),
+    let words = |state: &FileState| match state {
+        state if state.is_folder() => format!("folder ({:o})", state.permissions()),
+        state if state.is_file() || state.is_link() => format!("file of {} bytes", state.bytes),
+        _ => "pipe or socket".to_owned(),
     };
-    format!("{}: {} becomes {}\n", change.path, words(&change.before), words(&change.after))
+    let told = match (&change.before, &change.after) {
+        (None, None) => "nothing".to_owned(),
+        (None, Some(after)) => format!("new {}", words(after)),
+        (Some(before), None) => format!("{} removed", words(before)),
+        (Some(before), Some(after)) => format!("{} becomes {}", words(before), words(after)),
+    };
+    format!("{}: {told}\n", change.path)
 }

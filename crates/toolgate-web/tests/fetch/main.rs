@@ -57,7 +57,7 @@ fn list() -> List {
 
 fn client(limits: Limits, trusted: &[Vec<u8>]) -> WebClient {
     let here = Changing(vec![SocketAddr::new(LOCAL, 0)], Mutex::default());
-    WebClient::with(limits, Arc::new(here), trusted).unwrap()
+    WebClient::with(limits, Arc::new(here), trusted.to_vec())
 }
 
 fn get(url: String) -> WebRequest {
@@ -134,7 +134,7 @@ async fn a_name_is_looked_up_once_and_pinned() {
     let metadata: SocketAddr = "169.254.169.254:80".parse().unwrap();
     // The second answer would be another address; nobody asks for it.
     let resolver = Arc::new(Changing(vec![SocketAddr::new(LOCAL, server), metadata], Mutex::default()));
-    let client = WebClient::with(Limits::default(), resolver.clone(), &[]).unwrap();
+    let client = WebClient::with(Limits::default(), resolver.clone(), Vec::new());
     let response = client.fetch(get(format!("http://ok.test:{server}/")), &list()).await.unwrap();
     assert_eq!(response.body, b"right");
     assert_eq!(*resolver.1.lock().unwrap(), 1);

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Effect, Happening, Verdict};
+use toolgate_contract::{Effect, Happening, ToolError, Verdict};
 use toolgate_journal::{list_runs, read_events};
 
 use crate::commands::{Setting, runs};
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, paint, plain, verdict_word};
+use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, verdict_word};
 use crate::wiring::Desk;
 
 #[derive(Debug, Args)]
@@ -26,6 +26,15 @@ struct Past {
     verdict: Verdict,
 }
 
+impl Past {
+    fn in_words(&self) -> String {
+        let effects: Vec<String> =
+            self.effects.iter().map(|effect| plain(&effect.to_string()).replace('\n', "\\n")).collect();
+        let (tool, run) = (paint(BOLD, plain(&self.tool)), paint(DIM, format!("({})", self.run)));
+        format!("{tool} {} {run}", effects.join(", "))
+    }
+}
+
 impl Replay {
     pub(super) fn run(self, desk: &Desk, setting: &Setting) -> Result<Exit> {
         let state = setting.place.state()?;
@@ -34,12 +43,19 @@ impl Replay {
             None => list_runs(state.path())?,
         };
         names.sort();
-        let (mut judged, mut differ) = (0, 0);
+        let (mut judged, mut differ, mut unjudged) = (0, 0, 0);
         for name in names {
             for past in calls(&state.path().join("runs").join(&name), &name)? {
                 let Some(now) = desk.gate.judge_again(&past.tool, past.effects.clone()) else { continue };
                 judged += 1;
-                let now = now?;
+                let now = match now {
+                    Ok(now) => now,
+                    Err(error) => {
+                        unjudged += 1;
+                        tell_unjudged(&past, &error, setting.json);
+                        continue;
+                    }
+                };
                 if (now.decision, now.confined) != (past.verdict.decision, past.verdict.confined) {
                     differ += 1;
                     tell(&past, &now, setting.json)?;
@@ -47,7 +63,8 @@ impl Replay {
             }
         }
         if !setting.json {
-            anstream::println!("{judged} calls judged again, {differ} would be decided otherwise");
+            let unjudged = if unjudged > 0 { format!(", {unjudged} can't be judged any more") } else { String::new() };
+            anstream::println!("{judged} calls judged again, {differ} would be decided otherwise{unjudged}");
         }
         Ok(Exit::Ok)
     }
@@ -72,16 +89,18 @@ fn tell(past: &Past, now: &Verdict, as_json: bool) -> Result<()> {
         anstream::println!("{line}");
         return Ok(());
     }
-    let effects: Vec<String> =
-        past.effects.iter().map(|effect| plain(&effect.to_string()).replace('\n', "\\n")).collect();
-    anstream::println!(
-        "{} → {}  {} {} {}",
-        verdict_word(&past.verdict),
-        verdict_word(now),
-        paint(BOLD, plain(&past.tool)),
-        effects.join(", "),
-        paint(DIM, format!("({})", past.run)),
-    );
+    anstream::println!("{} → {}  {}", verdict_word(&past.verdict), verdict_word(now), past.in_words());
     anstream::println!("    {}", plain(&now.decided_by.reason));
     Ok(())
+}
+
+/// A call that can't be judged any more, such as one about a root that is no longer configured.
+fn tell_unjudged(past: &Past, why: &ToolError, as_json: bool) {
+    if as_json {
+        let line =
+            json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "error": why });
+        return anstream::println!("{line}");
+    }
+    anstream::println!("{} → {}  {}", verdict_word(&past.verdict), paint(YELLOW.bold(), "?"), past.in_words());
+    anstream::println!("    {}", plain(&why.message));
 }

@@ -83,6 +83,7 @@ impl PastCall {
             _ if self.answer.is_null() => Some("it never ended"),
             _ if self.args.to_string().contains(REDACTED) => Some("its arguments held a secret"),
             "ask" => Some("only the person could answer it again"),
+            "commit" | "release" => Some("what it put in place is kept no longer"),
             "memory" | "task" | "agents" => Some("it depends on more than the workspace"),
             _ => None,
         }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use tempfile::TempDir;
-use toolgate_contract::{Access, BoxFuture, Change, Content, Edit, Files, Happening, Place as Spot, Scope};
+use toolgate_contract::{
+    Access, BoxFuture, Change, FOLDER_MODE, FileState, Files, Happening, Place as Spot, Scope, sha256,
+};
 use toolgate_journal::{Durability, State, list_runs, read_events};
 use toolgate_runtime::{Answer, ApprovalRequest, Approver};
 use toolgate_sandbox::{Roots, copy_workspace};
@@ -89,32 +91,47 @@ fn replaced(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-/// Puts back, in the copy, what was changed since the run began: each file's first `before` is what it was then.
+/// Puts back, in the copy, what was changed since the run began: each place's first `before` is what it was then.
 fn put_back(state: &State, past: &Past, copy: &Roots, hides: &dyn Fn(&Spot) -> bool) -> Result<Vec<String>> {
     let contents = state.contents(Durability::Os)?;
-    let (mut edits, mut notes) = (Vec::new(), Vec::new());
-    for change in first_changes(state, past)?.values() {
+    let (mut back, mut notes) = (BTreeMap::new(), Vec::new());
+    for change in first_changes(state, past)?.into_values() {
         if change.place.root != 0 || hides(&change.place) {
             notes.push(format!("`{}` isn't in the copy.", change.path));
             continue;
         }
-        let after = match &change.before {
-            None => None,
-            Some(then) => match contents.get(&then.sha256)? {
-                Some(bytes) => Some(Content { bytes, mode: Some(then.mode) }),
-                None => {
-                    notes.push(format!("What `{}` held then is no longer kept, so it is as it is now.", change.path));
-                    continue;
-                }
-            },
-        };
-        let before = copy.content(&change.place, u64::MAX)?;
-        if before != after {
-            edits.push(Edit { place: change.place.clone(), before, after });
+        let has_bytes = |then: &&FileState| then.is_file() || then.is_link();
+        if change.before.as_ref().filter(has_bytes).is_some_and(|then| !contents.has(then)) {
+            notes.push(format!("What `{}` held then is no longer kept, so it is as it is now.", change.path));
+            continue;
+        }
+        let now = copy.node(&change.place, true)?.map(|node| node.state);
+        if now != change.before {
+            back.insert(change.place.clone(), Change { before: now, after: change.before.clone(), ..change });
         }
     }
-    copy.apply(&edits, "replay", &mut || Ok(()))?;
+    add_missing_folders(&mut back, copy)?;
+    copy.arrange(&back.into_values().collect::<Vec<_>>(), &contents, "replay")?;
     Ok(notes)
+}
+
+/// What comes back needs the folders that it was in, whoever removed them.
+fn add_missing_folders(back: &mut BTreeMap<Spot, Change>, copy: &Roots) -> Result<()> {
+    let comes = back.values().filter(|change| change.after.is_some()).map(|change| change.place.path.clone());
+    let folders: BTreeSet<String> = comes.flat_map(|path| folders_of(&path)).collect();
+    for path in folders {
+        let place = Spot::in_workspace(&path);
+        if !back.contains_key(&place) && copy.node(&place, false)?.is_none() {
+            let after = FileState { sha256: sha256(""), bytes: 0, mode: FOLDER_MODE | 0o755 };
+            back.insert(place.clone(), Change { path, place, before: None, after: Some(after) });
+        }
+    }
+    Ok(())
+}
+
+/// Every folder that a path leads through.
+fn folders_of(path: &str) -> Vec<String> {
+    path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect()
 }
 
 /// The first change of every file since the run began, whichever run it belongs to.

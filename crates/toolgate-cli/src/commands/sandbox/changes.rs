@@ -1,90 +1,107 @@
-//! What a rehearsed command would change, as diffs.
+//! What a rehearsed command would change, as diffs, and what of it a commit would keep aside.
 
 use anyhow::Result;
-use serde_json::json;
-use toolgate_contract::{Apart, Change, Content, Differ, Files};
+use serde_json::{Value, json};
+use toolgate_contract::{Apart, Change, Content, Differ, Files, KeptAside};
 use toolgate_tools::text::Diffs;
 
-use crate::terminal::{BOLD, DIM, diff_line, paint, plain};
+use crate::commands::Setting;
+use crate::terminal::{BOLD, DIM, MOST_LINES, diff_line, how_to_commit, paint, plain, show_aside, would_change};
+use crate::wiring::Desk;
 
 /// A file larger than this is named and not shown.
 const MOST: u64 = 1 << 20;
 
-/// Lines that are shown unless all of it is wanted.
-const MOST_LINES: usize = 400;
-
-/// How much of it is shown, and in what form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Shown {
-    /// What a person wants to see at once.
-    First,
-    /// All of it.
-    Whole,
-    /// All of it, as one line of JSON.
-    Json,
+/// Changes that are kept apart, ready to be shown.
+pub(in crate::commands) struct Rehearsed<'a> {
+    changes: Vec<Change>,
+    aside: Vec<KeptAside>,
+    apart: &'a dyn Apart,
+    files: &'a dyn Files,
+    /// The handle by which they can be had.
+    handle: &'a str,
+    /// How the program is typed here.
+    toolgate: String,
 }
 
-/// Shows every change, on standard error, since standard output is the command's. Gives the handle by which they can be had;
-/// none if there are none.
-pub(super) fn show(apart: &mut dyn Apart, files: &dyn Files, shown: Shown) -> Result<Option<String>> {
-    let changes: Vec<Change> = apart.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
-    let handle = if changes.is_empty() { None } else { Some(apart.keep(None)?) };
-    print(&changes, apart, files, shown, handle.as_deref())?;
-    Ok(handle)
-}
-
-/// Prints changes that are kept apart.
-pub(in crate::commands) fn print(
-    changes: &[Change],
-    apart: &dyn Apart,
-    files: &dyn Files,
-    shown: Shown,
-    handle: Option<&str>,
-) -> Result<()> {
-    if shown == Shown::Json {
-        let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-        let diff = changes.iter().map(|change| diff_of(change, apart, files)).collect::<Result<String>>()?;
-        anstream::eprintln!("{}", json!({ "rehearsal": handle, "paths": paths, "diff": diff }));
-        return Ok(());
+impl<'a> Rehearsed<'a> {
+    /// What is kept apart under this handle.
+    pub(in crate::commands) fn of(
+        apart: &'a dyn Apart,
+        files: &'a dyn Files,
+        handle: &'a str,
+        setting: &Setting,
+    ) -> Result<Self> {
+        let changes = apart.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
+        let aside = Desk::open(&setting.place)?.gate.would_keep_aside(apart)?;
+        Ok(Self { changes, aside, apart, files, handle, toolgate: setting.place.typed() })
     }
-    let paths = if changes.len() == 1 { "path" } else { "paths" };
-    anstream::eprintln!("{}", paint(BOLD, format!("It would change {} {paths}; nothing has changed.", changes.len())));
-    let mut room = if shown == Shown::Whole { usize::MAX } else { MOST_LINES };
-    for (number, change) in changes.iter().enumerate() {
-        if room == 0 {
-            anstream::eprintln!("{}", paint(DIM, format!("… and {} more paths", changes.len() - number)));
-            break;
+
+    /// How many paths they are about.
+    pub(super) fn count(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Everything, for a program.
+    pub(in crate::commands) fn json(&self) -> Result<Value> {
+        let paths: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
+        let diff = self.changes.iter().map(|change| self.diff_of(change)).collect::<Result<String>>()?;
+        let handle = (!self.changes.is_empty()).then_some(self.handle);
+        Ok(json!({ "rehearsal": handle, "paths": paths, "diff": diff, "kept_aside": self.aside }))
+    }
+
+    /// Shows what would be, what a commit would keep aside, and how to commit it; all of it, or what a person wants to see at
+    /// once. It is on standard error, since standard output is the command's.
+    pub(in crate::commands) fn show(&self, all: bool) -> Result<()> {
+        anstream::eprintln!("{}", paint(BOLD, would_change(self.count())));
+        self.show_diffs(if all { usize::MAX } else { MOST_LINES })?;
+        show_aside("Of that, a commit would keep aside:", &self.aside, 0);
+        if self.count() > 0 {
+            let how = how_to_commit(self.handle, self.aside.is_empty(), &self.toolgate);
+            anstream::eprintln!("{}", paint(DIM, how));
         }
-        room = print_one(change, apart, files, room)?;
+        Ok(())
     }
-    if let (0, Some(handle)) = (room, handle) {
-        anstream::eprintln!("{}", paint(DIM, format!("All of it: toolgate commit --show {handle}")));
-    }
-    Ok(())
-}
 
-/// Prints one change in at most so many lines. Gives how many are left.
-fn print_one(change: &Change, apart: &dyn Apart, files: &dyn Files, room: usize) -> Result<usize> {
-    let verb = match (&change.before, &change.after) {
-        (None, _) => "create",
-        (Some(_), Some(_)) => "change",
-        (Some(_), None) => "delete",
-    };
-    anstream::eprintln!("{} {}", paint(DIM, verb), plain(&change.path));
-    let diff = diff_of(change, apart, files)?;
-    let lines = diff.lines().count();
-    let most = room.saturating_sub(1);
-    for line in diff.lines().take(most) {
-        anstream::eprintln!("  {}", diff_line(line));
+    /// Shows the changes in at most so many lines.
+    pub(super) fn show_diffs(&self, mut room: usize) -> Result<()> {
+        for (number, change) in self.changes.iter().enumerate() {
+            if room == 0 {
+                anstream::eprintln!("{}", paint(DIM, format!("… and {} more paths", self.count() - number)));
+                break;
+            }
+            room = self.show_one(change, room)?;
+        }
+        if room == 0 {
+            let whole = format!("All of it: {} commit --show {}", self.toolgate, self.handle);
+            anstream::eprintln!("{}", paint(DIM, whole));
+        }
+        Ok(())
     }
-    if lines > most {
-        anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - most)));
-    }
-    Ok(most.saturating_sub(lines))
-}
 
-fn diff_of(change: &Change, apart: &dyn Apart, files: &dyn Files) -> Result<String> {
-    let before: Option<Content> = files.content(&change.place, MOST).ok().flatten();
-    let after = apart.content(&change.place, MOST)?;
-    Ok(Diffs.diff(change, before.as_ref(), after.as_ref()))
+    /// Shows one change in at most so many lines. Gives how many are left.
+    fn show_one(&self, change: &Change, room: usize) -> Result<usize> {
+        let verb = match (&change.before, &change.after) {
+            (None, _) => "create",
+            (Some(_), Some(_)) => "change",
+            (Some(_), None) => "delete",
+        };
+        anstream::eprintln!("{} {}", paint(DIM, verb), plain(&change.path));
+        let diff = self.diff_of(change)?;
+        let lines = diff.lines().count();
+        let most = room.saturating_sub(1);
+        for line in diff.lines().take(most) {
+            anstream::eprintln!("  {}", diff_line(line));
+        }
+        if lines > most {
+            anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - most)));
+        }
+        Ok(most.saturating_sub(lines))
+    }
+
+    fn diff_of(&self, change: &Change) -> Result<String> {
+        let before: Option<Content> = self.files.content(&change.place, MOST).ok().flatten();
+        let after = self.apart.content(&change.place, MOST)?;
+        Ok(Diffs.diff(change, before.as_ref(), after.as_ref()))
+    }
 }

@@ -13,7 +13,7 @@ use toolgate_runtime::Gate;
 
 use super::limits::Carries;
 use super::mcp::Mcp;
-use super::stop::stop_on_signal;
+use super::stop_on_signal;
 use super::tls::Secrecy;
 use crate::commands::Setting;
 use crate::exit::Exit;
@@ -65,7 +65,7 @@ impl Http {
         })?;
         let address = listener.local_addr()?;
         let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
-        let stop = stop_on_signal()?;
+        let stop = stop_on_signal();
         let routes = mcp.routes(Arc::clone(&desk), setting, &self.carries, stop.clone())?;
         let is_encrypted = tls.is_some();
         let options = Options { doors, limits: self.carries.limits(), tls };

@@ -11,8 +11,7 @@ use toolgate_mcp::{Options, Server};
 
 use super::host::McpHost;
 use super::limits::Carries;
-use super::stop::stop_on_signal;
-use super::{budget, loopback};
+use super::{budget, loopback, stop_on_signal};
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::wiring::Desk;
@@ -44,7 +43,7 @@ impl Mcp {
         let server = Server::new(Arc::clone(&host) as _, options)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(async {
-            stop_with(&server, stop_on_signal()?);
+            stop_with(&server, stop_on_signal());
             let work = async {
                 match self.stdio {
                     true => toolgate_mcp::serve_stdio(&server).await,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::server::Server;
-use crate::world::{Said, World};
+use crate::world::{PROGRAM, Said, World};
 
 /// A certificate for this machine's names, and its key.
 struct Certificate {
@@ -13,11 +13,16 @@ struct Certificate {
 
 impl Certificate {
     fn make(world: &World, name: &str) -> Self {
+        Self::make_with(world, name, &[])
+    }
+
+    fn make_with(world: &World, name: &str, more: &[&str]) -> Self {
         let (certificate, key) = (world.home().join(format!("{name}.pem")), world.home().join(format!("{name}.key")));
         let said = Said::from(
             world
                 .command("openssl")
                 .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
+                .args(more)
                 .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:0.0.0.0", "-out"])
                 .args([&certificate, &PathBuf::from("-keyout"), &key])
                 .output()
@@ -51,6 +56,25 @@ fn a_client_that_trusts_the_certificate_calls_a_tool() {
     assert_eq!(said.json()["payload"]["content"], "hello\nworld\n", "{said:?}");
     let mistrusting = curl(&server, &[], "/health");
     assert_eq!((mistrusting.code, mistrusting.out.as_str()), (60, ""), "it checks: {mistrusting:?}");
+}
+
+#[test]
+fn what_this_machine_trusts_is_fetched_from() {
+    let world = World::new();
+    let certificate = Certificate::make_with(&world, "gate", &["-addext", "basicConstraints=critical,CA:FALSE"]);
+    let server = Server::start_in(world, &certificate.flags());
+    let world = World::new();
+    world.put(&world.user_config(), "network.allow = ['127.0.0.1']");
+    let args = serde_json::json!({ "url": format!("https://{}/health", server.address) }).to_string();
+    let fetch = |trusted: &[(&str, &PathBuf)]| {
+        let mut program = world.command(PROGRAM);
+        program.envs(trusted.iter().copied()).args(["--json", "call", "fetch", &args]);
+        Said::from(program.output().unwrap()).json()
+    };
+    let trusting = fetch(&[("SSL_CERT_FILE", &certificate.certificate)]);
+    assert_eq!(trusting["payload"]["status"], 200, "{trusting}");
+    let mistrusting = fetch(&[]);
+    assert_eq!(mistrusting["error"]["code"], "io_error", "it checks: {mistrusting}");
 }
 
 #[test]

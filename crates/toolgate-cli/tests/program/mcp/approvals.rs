@@ -105,7 +105,7 @@ fn a_client_that_cannot_ask_gets_a_command_that_repeats_the_call() {
     for mut talk in [Talk::legacy(&world, json!({})), Talk::modern(&world, json!({ "elicitation": { "url": {} } }))] {
         let refused = talk.ask("tools/call", delete());
         assert_eq!(error_code(&refused), "approval_required");
-        assert!(refused["content"][0]["text"].as_str().unwrap().contains("call --approve delete"), "{refused}");
+        assert!(refused["content"][0]["text"].as_str().unwrap().contains("call --approve --run run_"), "{refused}");
     }
 }
 

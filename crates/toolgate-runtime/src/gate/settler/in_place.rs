@@ -10,6 +10,8 @@ use crate::gate::straight::Straight;
 
 const BESIDE: &str = "It worked straight on the workspace, so what others changed there meanwhile counts as its own.";
 
+const UNCOVERED: &str = "was replaced while it ran. From then on it could read or change what is there now.";
+
 impl Settler {
     /// Tells what a command did straight to the workspace.
     pub(super) fn tell(&self, straight: &Straight) -> Result<Settled, ToolError> {
@@ -25,6 +27,8 @@ impl Settler {
             let mut settled = counted(&stays);
             settled.notes.extend(has_changed.then(|| BESIDE.to_owned()));
             settled.notes.extend(lost(workshop.beyond_quota(&stays)));
+            let uncovered = straight.uncovered();
+            settled.notes.extend(uncovered.iter().take(MOST_ASIDE).map(|path| format!("`{path}` {UNCOVERED}")));
             settled.notes.extend(notes);
             name_aside(&mut settled, kept);
             Ok(settled)

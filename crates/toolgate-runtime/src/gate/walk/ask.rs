@@ -84,19 +84,13 @@ impl Walk<'_> {
             effects: self.granted().iter().map(|located| located.effect.clone()).collect(),
             preview: preview.map(|preview| self.clean(&preview.diff)),
             scopes: self.offers(verdict, asked),
-            replay: self.gate.replay.command(
-                &self.call,
-                &self.wider,
-                &self.shown_args,
-                self.session.recorder.as_ref(),
-            )?,
+            replay: self.gate.replay.command(&self.call, &self.effects, &self.wider, &self.shown_args, self.session)?,
         })
     }
 
     /// What each answer would grant, narrowest first. "Always" is offered where it can be written down.
     fn offers(&self, verdict: &Verdict, asked: &[Effect]) -> Vec<Offer> {
-        let what: Vec<String> = asked.iter().map(in_words).collect();
-        let what = if what.is_empty() { "any call".into() } else { what.join(", ") };
+        let what = what_is_granted(asked);
         let name = &self.call.name;
         let mut offers = vec![
             Offer { scope: Scope::Call, grants: "this one call".into() },
@@ -136,6 +130,26 @@ impl Walk<'_> {
         self.session.recorder.remember(&grant)?;
         self.session.grants().push(grant);
         Ok(())
+    }
+}
+
+/// All that would be granted; hosts together, since what is done with each is the same.
+fn what_is_granted(asked: &[Effect]) -> String {
+    let is_host = |effect: &&Effect| matches!(effect, Effect::Connect { .. });
+    let mut what: Vec<String> = asked.iter().filter(|effect| !is_host(effect)).map(in_words).collect();
+    let hosts: Vec<String> = asked.iter().filter_map(host_and_port).collect();
+    match hosts.split_last() {
+        Some((last, [])) => what.push(format!("connect to {last}")),
+        Some((last, first)) => what.push(format!("connect to {} and {last}", first.join(", "))),
+        None => {}
+    }
+    if what.is_empty() { "any call".into() } else { what.join(", ") }
+}
+
+fn host_and_port(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Connect { host, port } => Some(format!("{host}:{port}")),
+        _ => None,
     }
 }
 

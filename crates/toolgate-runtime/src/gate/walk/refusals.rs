@@ -29,9 +29,13 @@ pub(super) fn refused(tool: &str, by: &str, reason: Option<String>) -> ToolError
 pub(super) fn unanswered(request: &ApprovalRequest) -> ToolError {
     let message =
         format!("This call of `{}` needs approval, and nobody could be asked. {}", request.tool, request.reason);
-    ToolError::new(ErrorCode::ApprovalRequired, message)
-        .with_hint(format!("A person can approve and repeat this call with: {}", request.replay))
-        .with_details(json!(request))
+    let hint = match &request.replay {
+        Some(replay) => format!("A person can approve and repeat this call with: {replay}"),
+        None => "Only this session can make this call. A person can answer while it waits, with `toolgate approvals`; \
+                 `approvals.wait_seconds` in their configuration says how long it does."
+            .into(),
+    };
+    ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint).with_details(json!(request))
 }
 
 /// The record failed.

@@ -2,7 +2,7 @@
 //! Either way it is judged, asked for and recorded like everything else; and a call is tried again only once.
 
 use serde_json::{Value, json};
-use toolgate_contract::{Decision, Effect, ErrorCode, Happening, Right, ToolError};
+use toolgate_contract::{Decision, Denial, Effect, ErrorCode, Happening, Right, ToolError};
 
 use super::Walk;
 use crate::gate::cleared::{Cleared, Recorded};
@@ -109,24 +109,57 @@ impl Walk<'_> {
             false => "",
         };
         let again = match self.is_started && !self.wider.is_empty() {
-            true => " Confinement stopped the call; if you agree, it is run once more, from its beginning.",
-            false => "",
+            true => {
+                let stopped = self.stopped_at_places();
+                format!(
+                    " Confinement stopped the call.{stopped} If you agree, it is run once more, from its beginning."
+                )
+            }
+            false => String::new(),
         };
         format!("{loud}{reasons}{again}")
+    }
+
+    /// Which places a call was kept from. For one file that is to be made, a whole folder is asked for.
+    fn stopped_at_places(&self) -> String {
+        let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
+        let at_places = self.tally.denials.iter().filter(is_place);
+        at_places.map(|denial| format!(" {}", denial.reason)).collect()
     }
 }
 
 /// The first outcome, and why it wasn't tried again.
 fn not_again(first: Result<Value, ToolError>, why: &ToolError) -> Result<Value, ToolError> {
+    let next = match why.code {
+        ErrorCode::ApprovalRequired => why.hint.clone(),
+        ErrorCode::ApprovalDenied => {
+            Some(format!("Work without it, and don't ask for it again. A person was asked: {}", why.message))
+        }
+        _ => None,
+    };
+    let first = first.map(|payload| with_next_step(payload, why.code, next.as_deref()));
     first.map_err(|mut error| {
-        if why.code == ErrorCode::ApprovalRequired {
-            error.hint.clone_from(&why.hint);
+        if next.is_some() {
+            error.hint = next;
         }
         if let (Some(Value::Object(details)), true) = (&mut error.details, why.code != error.code) {
             details.insert("not_tried_again".into(), json!({ "code": why.code, "message": why.message }));
         }
         error
     })
+}
+
+/// What confinement kept from a command, each with what to do now instead of asking for it.
+fn with_next_step(mut payload: Value, why: ErrorCode, next: Option<&str>) -> Value {
+    let denied = payload.get_mut("denied").and_then(Value::as_array_mut);
+    for denied in denied.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let (true, Some(next)) = (denied.contains_key("request"), next) else { continue };
+        denied.insert("next".into(), next.into());
+        if why == ErrorCode::ApprovalDenied {
+            denied.remove("request");
+        }
+    }
+    payload
 }
 
 /// An absolute path in which every name is one.

@@ -11,14 +11,25 @@ pub(super) fn places(protected: &[PathBuf], writable: &[Place]) -> Result<(Vec<P
     let (mut pinned, mut kept) = (Vec::new(), Vec::new());
     for path in protected {
         let Some(place) = really(path)? else { continue };
-        let roots = writable.iter().filter(|root| path_of(&place).starts_with(path_of(root)));
-        let Some(root) = roots.max_by_key(|root| root.path.as_bytes().len()) else { continue };
-        let between = path_of(&place);
-        let between = between.ancestors().skip(1).take_while(|folder| *folder != path_of(root));
-        pinned.extend(between.filter_map(find));
+        let Some(root) = root_of(&path_of(&place), writable) else { continue };
+        pinned.extend(between(&path_of(&place), &root));
         kept.push(place);
     }
     Ok((pinned, kept))
+}
+
+/// The folders between a place and the writable root that it is in.
+pub(super) fn above(path: &Path, writable: &[Place]) -> Vec<Place> {
+    root_of(path, writable).map(|root| between(path, &root)).unwrap_or_default()
+}
+
+fn root_of(path: &Path, writable: &[Place]) -> Option<PathBuf> {
+    let roots = writable.iter().map(path_of).filter(|root| path.starts_with(root));
+    roots.max_by_key(|root| root.as_os_str().len())
+}
+
+fn between(path: &Path, root: &Path) -> Vec<Place> {
+    path.ancestors().skip(1).take_while(|folder| *folder != root).filter_map(find).collect()
 }
 
 /// The place that a protected path names. A link can't be covered, only be replaced by whoever may write beside it; so

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use toolgate_contract::{Border, BoxFuture, Denial, Effect, Guarantee, Holding};
 use toolgate_sandbox::Resolver;
-use toolgate_sandbox::process::{Command, Listed, Network, Options, Profile, Sandbox, Tier};
+use toolgate_sandbox::process::{Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
 
 use super::scene::{Outcome, Scene, attack, finish};
 
@@ -42,7 +42,10 @@ impl Border for List {
     }
 }
 
-/// Answers every name with one address, and keeps what it was asked.
+/// A name that passes and that nobody has an address for.
+const NOWHERE: &str = "nowhere.test";
+
+/// Answers every other name with one address, and keeps what it was asked.
 #[derive(Debug)]
 struct Fixed {
     address: SocketAddr,
@@ -52,7 +55,11 @@ struct Fixed {
 impl Resolver for Fixed {
     fn resolve<'a>(&'a self, host: &'a str, _port: u16) -> BoxFuture<'a, std::io::Result<Vec<SocketAddr>>> {
         self.asked.lock().unwrap().push(host.to_owned());
-        Box::pin(std::future::ready(Ok(vec![self.address])))
+        let found = match host {
+            NOWHERE => Err(std::io::Error::other("nobody knows it")),
+            _ => Ok(vec![self.address]),
+        };
+        Box::pin(std::future::ready(found))
     }
 }
 
@@ -95,12 +102,16 @@ impl<'a> Way<'a> {
 
     /// Makes an attempt with this list: how it ended, and what was refused.
     fn attempt(&self, list: &List, words: &str) -> (Outcome, Vec<Denial>) {
+        let (outcome, running) = self.run(list, words);
+        (outcome, running.denials())
+    }
+
+    fn run(&self, list: &List, words: &str) -> (Outcome, Running) {
         self.scene.runtime.block_on(async {
             let command = Command::shell(format!("{} {words}", self.attacker));
             let mut running = self.sandbox.spawn(&self.profile(list), &command).await.unwrap();
             assert_eq!(running.enforcement().holding(Guarantee::Network), Some(Holding::Held));
-            let outcome = finish(&mut running).await;
-            (outcome, running.denials())
+            (finish(&mut running).await, running)
         })
     }
 
@@ -247,6 +258,31 @@ attack! {
         way.fails(&ok(), "speak 198.18.7.7 443 x", "stands for no name");
         let named = List { cleared: vec![("192.0.2.2".into(), server.port())], addresses: vec![LOCAL], ..List::default() };
         way.works(&named, &format!("speak 192.0.2.2 {} x", server.port()));
+    }
+}
+
+attack! {
+    fn why_a_host_on_the_list_was_not_reached_is_told(scene) {
+        let list = List { names: vec!["ok.test".into(), NOWHERE.into()], ..ok() };
+        let Some(way) = Way::new(scene) else { return };
+        let unused = |words: &str| -> Vec<String> {
+            let (outcome, running) = way.run(&list, words);
+            assert!(!outcome.worked() && running.denials().is_empty(), "{words}: {outcome:?} {:?}", running.denials());
+            running.unused_names().into_iter().map(|denial| denial.reason).collect()
+        };
+        for words in ["speak ok.test 22 x".to_owned(), format!("speak ok.test {} x", way.server.port())] {
+            let told = unused(&words);
+            assert!(matches!(&told[..], [told] if told.contains("net.connect=ok.test:PORT")), "{words}: {told:?}");
+        }
+        assert_eq!(unused("connect-tcp 192.0.2.2:22"), [""; 0], "no name, nothing known");
+        let (outcome, running) = way.run(&list, &format!("speak ok.test 80 {REQUEST}"));
+        assert!(outcome.worked() && running.unused_names().is_empty(), "{:?}", running.unused_names());
+        way.fails(&list, &format!("speak {NOWHERE} 80 {}", REQUEST.replace("ok.test", NOWHERE)), "nowhere.test can't be looked up: nobody knows it.");
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let way = Way::leading_to(scene, gone, gone).unwrap();
+        way.fails(&list, &format!("speak ok.test 80 {REQUEST}"), "port 80 of it can't be reached: Connection refused");
+        let (_, denials) = way.attempt(&list, "speak evil.test 22 x");
+        assert!(denials[0].reason.contains("ask for `net.connect=evil.test:PORT`"), "{denials:?}");
     }
 }
 

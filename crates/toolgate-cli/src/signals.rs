@@ -1,0 +1,43 @@
+//! How the program is told to stop: by Ctrl-C, by a request to end, or by the end of its terminal.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use toolgate_contract::CancellationToken;
+
+/// The first signal cancels, so that nothing is left half done, and `told` says so; the second leaves at once.
+/// Where the system can't tell of signals, they do what they always do.
+pub(crate) fn cancel_on_signal(cancel: CancellationToken, told: impl FnOnce() + Send + 'static) {
+    let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else { return };
+    let mut hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup()).ok()).flatten();
+    tokio::spawn(async move {
+        next(&mut interrupt, &mut terminate, &mut hangup).await;
+        told();
+        cancel.cancel();
+        let number = next(&mut interrupt, &mut terminate, &mut hangup).await;
+        std::process::exit(128 + number);
+    });
+}
+
+/// The number of the next signal.
+async fn next(interrupt: &mut Signal, terminate: &mut Signal, hangup: &mut Option<Signal>) -> i32 {
+    let hung_up = async {
+        match hangup {
+            Some(hangup) => hangup.recv().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
+        _ = hung_up => SignalKind::hangup().as_raw_value(),
+    }
+}
+
+/// Whether somebody wants us to go on without our terminal, as `nohup` does.
+#[allow(clippy::disallowed_methods, reason = "asks the kernel about this very process")]
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    ignored & (1 << (SignalKind::hangup().as_raw_value() - 1)) != 0
+}

@@ -1,0 +1,29 @@
+//! What confinement promises, in the words that every verb has for it.
+
+use anstyle::Style;
+use toolgate_contract::{Guarantee, Holding};
+
+use super::{GREEN, RED, YELLOW};
+
+/// A guarantee by its name.
+pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::Paths | Guarantee::Filesystem => "files",
+        Guarantee::Network => "network",
+        Guarantee::ProcessTree => "process tree",
+        Guarantee::Syscalls => "system calls",
+        Guarantee::Resources => "resources",
+        Guarantee::Environment => "environment",
+        Guarantee::Secrets => "secrets",
+        Guarantee::Undo => "undo",
+    }
+}
+
+/// How well one holds, as a mark in its colour.
+pub(crate) fn holding_mark(holding: Holding) -> (&'static str, Style) {
+    match holding {
+        Holding::Held => ("✓", GREEN),
+        Holding::Partly => ("~", YELLOW),
+        Holding::NotHeld => ("✗", RED),
+    }
+}

@@ -1,0 +1,48 @@
+//! Text that is broken where the terminal ends, with its further lines set in.
+
+use super::own_size;
+
+/// Text in lines as wide as the terminal that it is printed on, all but the first set in so far. Where there is no terminal it
+/// stays on one line, for whoever searches it.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    match own_size() {
+        Some(size) => lines(text, indent, usize::from(size.columns)).join(&format!("\n{}", " ".repeat(indent))),
+        None => text.to_owned(),
+    }
+}
+
+/// The lines that a text takes beside an indent in this width. A word that is longer than that isn't broken.
+fn lines(text: &str, indent: usize, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(indent).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_wide_as_there_is_room() {
+        assert_eq!(lines("one two three four five six", 10, 30), ["one two three four", "five six"]);
+        assert_eq!(
+            lines("one aWordThatIsLongerThanTheRoom two", 0, 20),
+            ["one", "aWordThatIsLongerThanTheRoom", "two"]
+        );
+        assert_eq!(lines("", 0, 80), Vec::<String>::new());
+        assert_eq!(
+            lines("one two three four five", 100, 30),
+            ["one two three four", "five"],
+            "some room is always left"
+        );
+    }
+}
