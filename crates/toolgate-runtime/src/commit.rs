@@ -94,7 +94,8 @@ impl Prepared for Ready {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             let path = &change.place.path;
             let is_obeyed = obeyed(path).is_some() || obeyed_beneath(path).is_some();
-            if is_obeyed || self.chooser.veil.hides(access, &change.place) {
+            if is_obeyed || self.choice.of_git.contains(&change.place) || self.chooser.veil.hides(access, &change.place)
+            {
                 // What git made of a new repository was looked into when it was chosen.
                 return vec![Effect::Restore { path: change.path.clone(), access }];
             }

@@ -15,6 +15,7 @@ mod witness;
 mod workshop;
 mod writer;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
 
 pub use self::border::PolicyBorder;
 pub use self::cleared::Cleared;
+use self::settler::as_git_sees;
 pub(crate) use self::settler::{Choice, Chooser};
 use self::walk::Walk;
 pub(crate) use self::witness::Witness;
@@ -220,8 +222,9 @@ impl Gate {
     pub fn judge(&self, call: &Call, ceilings: &[Ceiling]) -> Result<Judgement, ToolError> {
         let tool = self.registry.find(&call.name)?;
         let effects = self.locate(tool.prepare(call)?.effects())?;
+        let judged = self.as_judged(&effects);
         let verdict =
-            self.policy.judge(&Question { tool: tool.declaration(), effects: &effects, ceilings, bounds: None });
+            self.policy.judge(&Question { tool: tool.declaration(), effects: &judged, ceilings, bounds: None });
         Ok(Judgement { effects, verdict })
     }
 
@@ -237,8 +240,17 @@ impl Gate {
                 Err(error) => return Some(Err(error)),
             }
         }
-        let question = Question { tool, effects: &stated, ceilings: &[], bounds: None };
+        let judged = self.as_judged(&stated);
+        let question = Question { tool, effects: &judged, ceilings: &[], bounds: None };
         Some(Ok(self.policy.judge_wider(&question, &wider)))
+    }
+
+    /// What policy is asked about: the effects, and what they are to git.
+    fn as_judged<'e>(&self, effects: &'e [Located]) -> Cow<'e, [Located]> {
+        match as_git_sees(effects, self.files.as_ref()) {
+            more if more.is_empty() => effects.into(),
+            more => [effects, &more].concat().into(),
+        }
     }
 
     /// The tools that a session may use at all, by name.

@@ -238,6 +238,28 @@ fn a_file_tool_has_to_ask_before_it_writes_what_others_obey() {
 }
 
 #[test]
+fn a_file_tool_makes_no_repository_that_git_would_obey_whatever_it_is_called() {
+    let world = World::new();
+    let write = |path: &str| {
+        let reply = world.call("write", json!({ "path": path, "content": "[core]\n\tfsmonitor = x\n" }));
+        reply["error"]["code"].as_str().unwrap_or("written").to_owned()
+    };
+    assert_eq!(world.shell("git init -q --bare bare.git && git init -q --bare other && rm other/HEAD").code, 0);
+    for path in ["bare.git/config", "bare.git/hooks/pre-commit"] {
+        assert_eq!(write(path), "policy_denied", "{path}");
+    }
+    for path in ["bare.git/description", "foo/config", "foo/hooks/update", "foo/refs/x", "foo/HEAD", "config", "refs/x"]
+    {
+        assert_eq!(write(path), "written", "{path}");
+    }
+    assert_eq!(write("foo/objects/x"), "policy_denied", "it would make a repository of it");
+    assert_eq!(write("objects/x"), "written");
+    assert_eq!(write("HEAD"), "policy_denied", "of the workspace as well");
+    assert_eq!(write("other/HEAD"), "written", "what is in it is git's own");
+    assert_eq!(write("other/config"), "policy_denied");
+}
+
+#[test]
 fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
     let world = World::new().file("plant.sh", "mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .envrc");
     assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is kept aside.\n");

@@ -42,7 +42,7 @@ struct Way {
 impl Planted<'_> {
     /// Puts back what wouldn't have been put in place.
     pub(super) fn put_back(&self, turn: &Changing, changes: Vec<Change>) -> Result<PutBack, ToolError> {
-        let Choice { chosen, aside, needed, notes } = self.chooser.choose_in_place(changes);
+        let Choice { chosen, aside, needed, notes, .. } = self.chooser.choose_in_place(changes);
         let mut done = PutBack { stays: chosen, ..PutBack::default() };
         let ways = self.ways(aside, &mut done);
         let folders: Vec<Way> =

@@ -9,6 +9,7 @@ mod quarantine;
 use std::sync::Arc;
 
 pub(crate) use self::choice::{Choice, Chooser};
+pub(super) use self::quarantine::as_git_sees;
 use super::changer::Changer;
 use super::straight::Straight;
 use super::workshop::aside;

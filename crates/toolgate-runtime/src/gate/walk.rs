@@ -123,7 +123,8 @@ impl<'a> Walk<'a> {
 
     fn judge(&self, tool: &Declaration) -> Verdict {
         let (ceilings, bounds) = (self.session.ceilings(), self.session.bounds());
-        let question = Question { tool, effects: &self.effects, ceilings: &ceilings, bounds: bounds.as_deref() };
+        let effects = self.gate.as_judged(&self.effects);
+        let question = Question { tool, effects: &effects, ceilings: &ceilings, bounds: bounds.as_deref() };
         self.gate.policy.judge_wider(&question, &self.wider)
     }
 

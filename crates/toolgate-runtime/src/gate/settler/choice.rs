@@ -19,6 +19,8 @@ pub(crate) struct Choice {
     pub(crate) needed: Vec<Change>,
     /// What there is to tell of what is put in place.
     pub(crate) notes: Vec<String>,
+    /// What of it git obeys, whatever the repository is called, and is harmless.
+    pub(crate) of_git: BTreeSet<Place>,
 }
 
 /// Decides about what commands change.
@@ -84,6 +86,9 @@ fn choose(differences: Vec<Difference>, veil: &dyn Veil, lookout: &Lookout<'_>, 
             continue;
         }
         choice.notes.extend(obeyed.map(|reason| format!("`{}` was put in place: {reason}.", change.path)));
+        if lookout.is_of_git(&change.place) {
+            choice.of_git.insert(change.place.clone());
+        }
         choice.chosen.push(change);
     }
     keep_folders_that_are_needed(&mut choice);

@@ -2,6 +2,7 @@
 //! leaves when it makes a repository or a worktree is ordinary and passes.
 
 mod repositories;
+mod stated;
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use toolgate_contract::{Change, Content, Effect, FileState, Files, Place, ToolEr
 use toolgate_policy::{ObeyedKind, is_gits_own, obeyed, obeyed_beneath, odd_in_git_config, odd_in_git_todo};
 
 use self::repositories::{Repositories, above};
+pub(crate) use self::stated::as_git_sees;
 
 /// A larger configuration isn't an ordinary one.
 const MOST: u64 = 64 * 1024;
@@ -77,9 +79,12 @@ impl<'a> Lookout<'a> {
     /// Whether it is one of the places that git obeys, and harmless.
     pub(super) fn is_harmless_of_git(&self, change: &Change) -> bool {
         let is_folder = change.after.as_ref().is_some_and(FileState::is_folder);
-        change.after.is_some()
-            && self.repositories.names(&change.place).iter().any(|path| is_gits_own(path))
-            && (is_folder || self.obeyed(change).is_none())
+        change.after.is_some() && self.is_of_git(&change.place) && (is_folder || self.obeyed(change).is_none())
+    }
+
+    /// Whether it is one of the places that git obeys.
+    pub(super) fn is_of_git(&self, place: &Place) -> bool {
+        self.repositories.names(place).iter().any(|path| is_gits_own(path))
     }
 
     fn odd(&self, change: &Change, odd: impl Fn(&[u8]) -> Option<String>) -> Option<String> {
