@@ -111,17 +111,10 @@ mod tests {
         {
             assert_eq!(word.parse::<Right>().map(|right| right.to_string()).as_deref(), Ok(word));
         }
-        for word in [
-            "",
-            "root",
-            "net.connect=",
-            "net.connect=a.example",
-            "net.connect=:1",
-            "net.connect=a:0",
-            "fs.write=a",
-            "fs.read=/a",
-        ] {
+        for word in ["", "root", "net.connect=", "net.connect=:1", "net.connect=a:0", "fs.write=a", "fs.read=/a"] {
             assert!(word.parse::<Right>().unwrap_err().contains("there is no right"), "{word}");
         }
+        let portless = "net.connect=a.example".parse::<Right>().unwrap_err();
+        assert!(portless.contains("names no port") && portless.contains("net.connect=a.example:443"), "{portless}");
     }
 }

@@ -118,13 +118,8 @@ impl Policy {
                 let reason = format!("The call changes {count} files at once.");
                 (name(format!("preset {}: ask many files", self.preset)), reason, ErrorCode::PolicyDenied)
             }
-            Voice::Guard(hit) => {
-                let guard = GUARDS.guard(hit);
-                (hit_name(hit), guard.reason.clone(), guard.code)
-            }
-            Voice::Obeyed(reason) => {
-                let reason = format!("Programs obey what is written there: {reason}.");
-                (name(format!("preset {}: files that programs obey", self.preset)), reason, ErrorCode::PolicyDenied)
+            Voice::Guard(_) | Voice::Obeyed(_) | Voice::OutOfBounds | Voice::ReadOnlyRoot | Voice::Unlocated => {
+                self.words_on_place(opinion, question)
             }
             Voice::Host(_) | Voice::Reserved(_) => self.words_on_host(opinion),
             Voice::Known | Voice::Danger(_) | Voice::Privilege | Voice::Outside | Voice::Unknown => {
@@ -147,6 +142,23 @@ impl Policy {
                 };
                 (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
             }
+        }
+    }
+}
+
+impl Policy {
+    /// What is said of places alone.
+    fn words_on_place(&self, opinion: &Opinion, question: &Question<'_>) -> (RuleName, String, ErrorCode) {
+        let name = |rule: String| RuleName { rule, layer: opinion.layer };
+        match opinion.voice {
+            Voice::Guard(hit) => {
+                let guard = GUARDS.guard(hit);
+                (hit_name(hit), guard.reason.clone(), guard.code)
+            }
+            Voice::Obeyed(reason) => {
+                let reason = format!("Programs obey what is written there: {reason}.");
+                (name(format!("preset {}: files that programs obey", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
             Voice::OutOfBounds => {
                 let source = question.bounds.map_or("the session", |bounds| bounds.source.as_str());
                 let reason = format!("It goes beyond {source}, which this session is held to.");
@@ -156,15 +168,13 @@ impl Policy {
                 let reason = "The path lies in a root that is only for reading.".to_owned();
                 (name("deny changes in read-only roots".into()), reason, ErrorCode::PolicyDenied)
             }
-            Voice::Unlocated => {
+            _ => {
                 let reason = "It isn't known where this path leads.".to_owned();
                 (name("deny unlocated paths".into()), reason, ErrorCode::PathOutsideWorkspace)
             }
         }
     }
-}
 
-impl Policy {
     /// What is said of hosts alone.
     pub(crate) fn words_on_host(&self, opinion: &Opinion) -> (RuleName, String, ErrorCode) {
         let (rule, reason) = match opinion.voice {
