@@ -96,7 +96,9 @@ fn a_run_is_followed_from_another_process_until_it_ends() {
     let mut worker = world.command(PROGRAM);
     worker.args(["call", "shell", r#"{"command":"sleep 2; echo done"}"#]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut worker = worker.spawn().unwrap();
-    while world.last_run() == before || !world.last_run().join("events.jsonl").exists() {
+    // A run counts from its first event.
+    let has_begun = || std::fs::read(world.last_run().join("events.jsonl")).is_ok_and(|lines| lines.contains(&b'\n'));
+    while world.last_run() == before || !has_begun() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let said = world.run(&["runs", "tail", "-f"]);
