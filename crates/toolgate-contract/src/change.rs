@@ -62,6 +62,14 @@ impl FileState {
         self.kind() == other.kind() && self.sha256 == other.sha256
     }
 
+    /// Whether both are the same, or nothing at all.
+    pub fn same(one: Option<&Self>, other: Option<&Self>) -> bool {
+        match (one, other) {
+            (Some(one), Some(other)) => one.is(other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// Whether it is a symbolic link.
     pub fn is_link(&self) -> bool {
         self.kind() == LINK_MODE
@@ -107,11 +115,7 @@ impl Change {
     /// Joins a later change of the same place to this one. Where somebody else changed it in between, only what came after that
     /// counts: the rest lies under their work.
     pub fn followed_by(&mut self, later: &Self) {
-        let is_the_same = match (&self.after, &later.before) {
-            (Some(one), Some(other)) => one.is(other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        if !is_the_same {
+        if !FileState::same(self.after.as_ref(), later.before.as_ref()) {
             self.before.clone_from(&later.before);
         }
         self.after.clone_from(&later.after);

@@ -54,7 +54,7 @@ pub use lookout::{Lookout, OutOfBounds};
 pub use network::{Border, Denial};
 pub use notes::{Book, Notes, Rewrite};
 pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
-pub use place::{Located, Place};
+pub use place::{Located, Place, STATE_FOLDER};
 pub use process::{
     Controls, Landing, Order, Output, Process, Processes, Program, Signal, Stream, Streams, TerminalSize,
 };

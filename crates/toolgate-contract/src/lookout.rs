@@ -1,6 +1,6 @@
-//! What in the workspace and the folders beside it is out of bounds for commands. That is asked before every command, and looking into every folder
-//! would take longer than most commands do. So what a folder holds is remembered for as long as the folder has the same
-//! mark: adding, removing or renaming anything in it gives it another one.
+//! What in the workspace and the folders beside it is out of bounds for commands. That is asked before every command, and
+//! looking into every folder would take longer than most commands do. So what a folder holds is remembered for as long as the
+//! folder has the same mark: adding, removing or renaming anything in it gives it another one.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

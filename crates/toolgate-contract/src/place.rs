@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Effect;
 
+/// Where Toolgate keeps its own state in a workspace.
+pub const STATE_FOLDER: &str = ".toolgate";
+
 /// A spot beneath one of the workspace's roots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {

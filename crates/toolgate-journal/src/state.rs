@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use toolgate_contract::{Clock, Happening, RunFacts, SystemClock};
+use toolgate_contract::{Clock, Happening, RunFacts, STATE_FOLDER, SystemClock};
 
 use crate::folder::{Folder, call_name, check_id};
 use crate::sqlite::set_aside;
@@ -15,7 +15,6 @@ use crate::{
 };
 
 /// The folder's name.
-const NAME: &str = ".toolgate";
 /// In a run's folder, where commands have folders of their own.
 const SANDBOX: &str = "sandbox";
 
@@ -63,7 +62,7 @@ impl State {
     /// Opens the state folder of a workspace, and makes it if there is none.
     pub fn open(workspace: &Path) -> Result<Self, JournalError> {
         let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
-        let folder = Arc::new(Folder::at(&workspace)?.make(NAME)?);
+        let folder = Arc::new(Folder::at(&workspace)?.make(STATE_FOLDER)?);
         if folder.existing(".gitignore")?.is_none() {
             folder.put(".gitignore", b"*\n", Durability::Os)?;
         }

@@ -130,14 +130,6 @@ impl Keeper for Undo {
     }
 }
 
-/// Whether both are the same content, or nothing at all.
-fn is_the_same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.is(other),
-        (one, other) => one.is_none() && other.is_none(),
-    }
-}
-
 /// Changes that were found and wait to be taken back.
 struct Ready {
     found: Vec<Found>,
@@ -203,7 +195,7 @@ impl Ready {
     fn way_back(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
         let place = hands.target(access_of(change), &change.path)?;
         let now = hands.state_at(&place)?;
-        if !is_the_same(now.as_ref(), change.after.as_ref()) {
+        if !FileState::same(now.as_ref(), change.after.as_ref()) {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
         change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;

@@ -62,7 +62,6 @@ pub use inside::zygote::zygote_main_if_asked;
 pub use kernel::before_main::zygote_before_main;
 pub use kernel::heaps::share_heaps;
 pub use limits::Limits;
-pub(crate) use profile::STATE;
 pub use profile::{Home, Listed, Network, Profile, Readable, UnixSockets};
 pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::remove;

@@ -118,7 +118,7 @@ impl Planted<'_> {
     ) -> Result<(), ToolError> {
         let is_back = |way: &Way| {
             let now = self.chooser.files.node(&way.back.place, true).map(|node| node.map(|node| node.state));
-            now.is_ok_and(|now| same(now.as_ref(), way.back.after.as_ref()))
+            now.is_ok_and(|now| FileState::same(now.as_ref(), way.back.after.as_ref()))
         };
         for way in ways {
             if is_back(&way) {
@@ -139,12 +139,5 @@ impl PutBack {
     fn stay(&mut self, change: Change, reason: &str, why: &str) {
         self.notes.push(format!("`{}` stays as it was changed, as {why}. {reason}.", change.path));
         self.stays.push(change);
-    }
-}
-
-fn same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.is(other),
-        (one, other) => one.is_none() && other.is_none(),
     }
 }

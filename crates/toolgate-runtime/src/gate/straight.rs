@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolgate_contract::{Change, ErrorCode, FileState, Files, Happening, Order, Place, ToolError};
+use toolgate_contract::{Change, ErrorCode, FileState, Files, Happening, Order, Place, STATE_FOLDER, ToolError};
 use toolgate_journal::{Changing, Scope, Snapshot};
 
 use super::changer::Changer;
@@ -13,9 +13,6 @@ use super::changer::Changer;
 const SPOILED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so what it changed isn't known and can't \
                        be put back. Look at git's hooks and configuration, `.envrc` and the settings of editors and agents \
                        before you use them here.";
-
-/// Toolgate's own state, which is no part of the workspace.
-const STATE: &str = ".toolgate";
 
 /// A command that works straight on the workspace.
 pub(crate) struct Straight {
@@ -53,7 +50,7 @@ impl Straight {
         let _turn = workshop.turn(changer.files.as_ref(), changer.veil.as_ref())?;
         let protected = order.protected.iter().filter(|_| has_walls);
         let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
-        let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE)]).collect();
+        let except: BTreeSet<Place> = out_of_reach.chain([Place::in_workspace(STATE_FOLDER)]).collect();
         let mut inherited = BTreeMap::new();
         for other in workshop.watched() {
             other.catch_up(None)?;

@@ -98,10 +98,7 @@ impl Workshop {
     /// The change that takes one place back; none when it never changed, or what it was is no longer kept.
     pub(super) fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
         let now = files.node(&change.place, true)?.map(|node| node.state);
-        let has_happened = match (&now, &change.after) {
-            (Some(now), Some(after)) => after.is(now),
-            (now, after) => now.is_none() && after.is_none(),
-        };
+        let has_happened = FileState::same(now.as_ref(), change.after.as_ref());
         if !has_happened || change.before == change.after || !self.can_go_back(change) {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_contract::Border;
+use toolgate_contract::{Border, STATE_FOLDER};
 
 use super::limits::Limits;
 
@@ -94,9 +94,6 @@ pub enum UnixSockets {
     None,
 }
 
-/// Where Toolgate keeps its own state in a workspace.
-pub(crate) const STATE: &str = ".toolgate";
-
 /// Toolchains and settings in a home that builds need and that hold no secrets.
 const SHOWN_OF_HOME: &[&str] = &[
     ".cargo/bin",
@@ -134,7 +131,7 @@ impl Profile {
     pub fn for_workspace(workspace: &Path, home: Option<&Path>) -> Self {
         let shown = SHOWN_OF_HOME.iter().map(PathBuf::from).collect();
         let git = workspace.join(".git");
-        let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE)]);
+        let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE_FOLDER)]);
         Self {
             readable: Readable::Everything,
             writable: vec![workspace.to_owned()],

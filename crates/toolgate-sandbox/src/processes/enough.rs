@@ -1,9 +1,9 @@
 //! Which sandbox is good enough. What a command touches was judged on the ground that certain walls stand; where they don't,
 //! none runs, unless somebody who may has said that less will do.
 
-use toolgate_contract::{ErrorCode, Guarantee, Holding, Place, ToolError};
+use toolgate_contract::{ErrorCode, Guarantee, Holding, Place, STATE_FOLDER, ToolError};
 
-use crate::process::{Enforcement, GuaranteeReport, STATE, Tier};
+use crate::process::{Enforcement, GuaranteeReport, Tier};
 
 /// Without these a command could see or change what policy took from it, or outlive its call.
 const NEEDED: &[Guarantee] =
@@ -48,7 +48,7 @@ fn weak(enforcement: &Enforcement) -> impl Iterator<Item = &GuaranteeReport> {
 /// state is another matter: who accepts Landlock alone accepts that a command can read and spoil it. Grants, answers and what is
 /// on record can't be forged, as they are sealed.
 pub fn can_hide(tier: Tier, hidden: &[Place]) -> Result<(), ToolError> {
-    let is_state = |place: &&Place| place.path.rsplit('/').next() == Some(STATE);
+    let is_state = |place: &&Place| place.path.rsplit('/').next() == Some(STATE_FOLDER);
     let hidden: Vec<&Place> = hidden.iter().filter(|place| !is_state(place)).collect();
     if hidden.is_empty() || tier != Tier::Landlock {
         return Ok(());
