@@ -8,7 +8,7 @@ use crate::clients;
 use crate::command_line::CommandLine;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     /// Which benchmark to run; leave it out to list them
     name: Option<String>,
     /// Arguments for the benchmark itself
@@ -17,7 +17,7 @@ pub(crate) struct Options {
 }
 
 /// A benchmark: bench targets of one of the crates. A target of another crate is written `crate/target`.
-struct Bench {
+struct Benchmark {
     name: &'static str,
     package: &'static str,
     targets: &'static [&'static str],
@@ -29,8 +29,8 @@ struct Bench {
 }
 
 /// All benchmarks. Add a line to have one more.
-const BENCHES: &[Bench] = &[
-    Bench {
+const BENCHES: &[Benchmark] = &[
+    Benchmark {
         name: "path",
         package: "toolgate-runtime",
         targets: &["path"],
@@ -38,7 +38,7 @@ const BENCHES: &[Bench] = &[
         peer: "a bare std::fs::read",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "journal",
         package: "toolgate-journal",
         targets: &["journal"],
@@ -46,7 +46,7 @@ const BENCHES: &[Bench] = &[
         peer: "a raw write of the same bytes",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "policy",
         package: "toolgate-policy",
         targets: &["policy"],
@@ -54,7 +54,7 @@ const BENCHES: &[Bench] = &[
         peer: "bash -n, and codex execpolicy check where it is installed",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "files",
         package: "toolgate-tools",
         targets: &["search", "read", "change"],
@@ -62,7 +62,7 @@ const BENCHES: &[Bench] = &[
         peer: "rg, fd, sed, tail and git apply",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "agent",
         package: "toolgate-agent",
         targets: &["agent", "toolgate-cli/tree"],
@@ -70,7 +70,7 @@ const BENCHES: &[Bench] = &[
         peer: "the same calls made one by one through the gate, and reading the same events",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "sandbox",
         package: "toolgate-sandbox",
         targets: &["spawn"],
@@ -78,7 +78,7 @@ const BENCHES: &[Bench] = &[
         peer: "a plain spawn, bwrap, and opening outside",
         install: None,
     },
-    Bench {
+    Benchmark {
         name: "mcp",
         package: "toolgate-cli",
         targets: &["mcp"],
@@ -88,7 +88,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     let Some(name) = &options.name else {
         print!("{}", list());
         return Ok(());
@@ -101,17 +101,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
 }
 
-fn find(name: &str) -> Result<&'static Bench> {
+fn find(name: &str) -> Result<&'static Benchmark> {
     let found = BENCHES.iter().find(|bench| bench.name == name);
     found.with_context(|| format!("there is no benchmark `{name}`; there are:\n{}", list()))
 }
 
 fn list() -> String {
-    let line = |bench: &Bench| format!("{:<10}{}, beside {}\n", bench.name, bench.measures, bench.peer);
+    let line = |bench: &Benchmark| format!("{:<10}{}, beside {}\n", bench.name, bench.measures, bench.peer);
     BENCHES.iter().map(line).collect()
 }
 
-fn command(bench: &Bench, target: &str, arguments: &[String]) -> CommandLine {
+fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {
     let (package, target) = target.split_once('/').unwrap_or((bench.package, target));
     let line = format!("cargo bench --locked --package {package} --bench {target} --");
     CommandLine::new(&line).words(arguments)

@@ -65,10 +65,10 @@ fn describes_this_package(variable: &OsStr) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
-/// The folder that holds the workspace's `Cargo.toml`.
+/// The directory that holds the workspace's `Cargo.toml`.
 pub(crate) fn repository_root() -> &'static Path {
-    let own_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own_folder.parent().expect("xtask lies in the repository")
+    let own_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own_directory.parent().expect("xtask lies in the repository")
 }
 
 impl fmt::Display for CommandLine {

@@ -7,13 +7,13 @@ use clap::Args;
 use crate::command_line::CommandLine;
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct FuzzOptions {
     /// How many commands to try
     #[arg(default_value_t = 1_000_000)]
     rounds: u64,
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &FuzzOptions) -> Result<()> {
     let line = format!("env TOOLGATE_FUZZ={} {}", options.rounds, TEST);
     CommandLine::new(&line).run()
 }

@@ -30,13 +30,13 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Chore {
     /// Install what the tests need and run every check, stopping at the first that fails
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Install the packages that the tests use
     Setup,
     /// Try a million random and mutated commands on the reader of commands
-    Fuzz(fuzz::Options),
+    Fuzz(fuzz::FuzzOptions),
     /// Run a benchmark; without a name, list them
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
 }
 
 fn main() -> ExitCode {

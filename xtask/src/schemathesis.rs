@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::command_line::{CommandLine, repository_root};
-use crate::step::Outcome;
+use crate::step::StepOutcome;
 
 /// The version that is known to read OpenAPI 3.1 as we write it.
 const VERSION: &str = "4.32.5";
@@ -19,53 +19,53 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 /// Requests for each operation.
 const EXAMPLES: &str = "60";
 
-pub(crate) fn run() -> Result<Outcome> {
+pub(crate) fn run() -> Result<StepOutcome> {
     let program = install()?;
     CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
-    let server = Server::start(&target_folder().join("debug/toolgate"))?;
+    let server = SchemathesisServer::start(&target_directory().join("debug/toolgate"))?;
     CommandLine::new(&program.display().to_string())
         .words(["run", &format!("{}/openapi.json", server.address)])
         .words(["--header", &format!("Authorization: Bearer {}", server.token)])
         .words(["--checks", CHECKS, "--max-examples", EXAMPLES, "--generation-deterministic"])
         .words(["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--no-color"])
         .run()?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-/// Puts schemathesis into an environment of its own beneath the build folder, and says where it is.
+/// Puts schemathesis into an environment of its own beneath the build directory, and says where it is.
 fn install() -> Result<PathBuf> {
-    let folder = target_folder().join(format!("python/schemathesis-{VERSION}"));
-    let program = folder.join("bin/schemathesis");
+    let directory = target_directory().join(format!("python/schemathesis-{VERSION}"));
+    let program = directory.join("bin/schemathesis");
     if !program.is_file() {
-        let text = folder.display().to_string();
+        let text = directory.display().to_string();
         CommandLine::new("python3 -m venv").words([&text]).run()?;
-        let pip = folder.join("bin/pip").display().to_string();
+        let pip = directory.join("bin/pip").display().to_string();
         CommandLine::new(&pip).words(["install", "--quiet", &format!("schemathesis=={VERSION}")]).run()?;
     }
     Ok(program)
 }
 
-fn target_folder() -> PathBuf {
+fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository_root().join("target"), PathBuf::from)
 }
 
 /// A server in a workspace and a home of its own; both go away with it.
-struct Server {
+struct SchemathesisServer {
     child: Child,
-    folder: PathBuf,
+    directory: PathBuf,
     address: String,
     token: String,
 }
 
-impl Server {
+impl SchemathesisServer {
     fn start(program: &Path) -> Result<Self> {
-        let folder = target_folder().join(format!("schemathesis-{}", std::process::id()));
-        let workspace = folder.join("workspace");
+        let directory = target_directory().join(format!("schemathesis-{}", std::process::id()));
+        let workspace = directory.join("workspace");
         std::fs::create_dir_all(&workspace)?;
         let mut child = Command::new(program)
             .args(["--json", "serve", "--listen", "127.0.0.1:0"])
             .current_dir(&workspace)
-            .env("HOME", &folder)
+            .env("HOME", &directory)
             .env_remove("XDG_STATE_HOME")
             .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null())
@@ -74,21 +74,21 @@ impl Server {
             .with_context(|| format!("cannot start {}", program.display()))?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("a pipe")?).read_line(&mut line)?;
-        let mut server = Self { child, folder, address: String::new(), token: String::new() };
+        let mut server = Self { child, directory, address: String::new(), token: String::new() };
         let Some(address) = line.split('"').find(|word| word.starts_with("http://")) else {
             bail!("the server didn't say where it listens: {line}");
         };
         address.clone_into(&mut server.address);
-        let token = std::fs::read_to_string(server.folder.join(".local/state/toolgate/http.token"))?;
+        let token = std::fs::read_to_string(server.directory.join(".local/state/toolgate/http.token"))?;
         token.trim().clone_into(&mut server.token);
         Ok(server)
     }
 }
 
-impl Drop for Server {
+impl Drop for SchemathesisServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn has_cargo_tool(name: &str) -> bool {
 
 fn is_on_path(command: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(command).is_file())
+    std::env::split_paths(&path).any(|directory| directory.join(command).is_file())
 }
 
 /// The owner of this process's own entry in `/proc` is its effective user.

@@ -8,14 +8,14 @@ use anyhow::{Error, Result};
 use crate::command_line::CommandLine;
 
 /// One thing to do, with a name to call it by alone.
-pub(crate) struct Step {
+pub(crate) struct TestStep {
     pub(crate) name: &'static str,
     purpose: &'static str,
-    act: Box<dyn Fn() -> Result<Outcome>>,
+    act: Box<dyn Fn() -> Result<StepOutcome>>,
 }
 
 /// How a step ended that did not fail.
-pub(crate) enum Outcome {
+pub(crate) enum StepOutcome {
     Passed,
     /// Passed, with something that the reader should know.
     PassedWith(String),
@@ -23,25 +23,29 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-impl Step {
-    pub(crate) fn new(name: &'static str, purpose: &'static str, act: impl Fn() -> Result<Outcome> + 'static) -> Self {
+impl TestStep {
+    pub(crate) fn new(
+        name: &'static str,
+        purpose: &'static str,
+        act: impl Fn() -> Result<StepOutcome> + 'static,
+    ) -> Self {
         Self { name, purpose, act: Box::new(act) }
     }
 
     /// A step that is just one command.
     pub(crate) fn command(name: &'static str, purpose: &'static str, line: CommandLine) -> Self {
-        Self::new(name, purpose, move || line.run().map(|()| Outcome::Passed))
+        Self::new(name, purpose, move || line.run().map(|()| StepOutcome::Passed))
     }
 }
 
 /// How all steps went; shown as a table.
-pub(crate) struct Summary {
-    rows: Vec<Row>,
+pub(crate) struct StepSummary {
+    rows: Vec<SummaryRow>,
     /// The step that failed, and why.
     pub(crate) failure: Option<(&'static str, Error)>,
 }
 
-struct Row {
+struct SummaryRow {
     name: &'static str,
     ending: &'static str,
     took: Option<Duration>,
@@ -49,11 +53,11 @@ struct Row {
 }
 
 /// Runs the steps in order, each under its heading. After a failure the rest are only listed.
-pub(crate) fn run_in_order(steps: &[Step]) -> Summary {
-    let mut summary = Summary { rows: Vec::new(), failure: None };
+pub(crate) fn run_in_order(steps: &[TestStep]) -> StepSummary {
+    let mut summary = StepSummary { rows: Vec::new(), failure: None };
     for step in steps {
         if summary.failure.is_some() {
-            summary.rows.push(Row { name: step.name, ending: "not run", took: None, note: String::new() });
+            summary.rows.push(SummaryRow { name: step.name, ending: "not run", took: None, note: String::new() });
             continue;
         }
         println!("\n== {}: {} ==", step.name, step.purpose);
@@ -61,9 +65,9 @@ pub(crate) fn run_in_order(steps: &[Step]) -> Summary {
         let result = (step.act)();
         let took = Some(start.elapsed());
         let (ending, note) = match result {
-            Ok(Outcome::Passed) => ("passed", String::new()),
-            Ok(Outcome::PassedWith(note)) => ("passed", note),
-            Ok(Outcome::Skipped(reason)) => ("skipped", reason),
+            Ok(StepOutcome::Passed) => ("passed", String::new()),
+            Ok(StepOutcome::PassedWith(note)) => ("passed", note),
+            Ok(StepOutcome::Skipped(reason)) => ("skipped", reason),
             Err(error) => {
                 summary.failure = Some((step.name, error));
                 ("FAILED", String::new())
@@ -72,15 +76,15 @@ pub(crate) fn run_in_order(steps: &[Step]) -> Summary {
         if !note.is_empty() {
             println!("{ending}: {note}");
         }
-        summary.rows.push(Row { name: step.name, ending, took, note });
+        summary.rows.push(SummaryRow { name: step.name, ending, took, note });
     }
     summary
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for StepSummary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "== summary ==")?;
-        for Row { name, ending, took, note } in &self.rows {
+        for SummaryRow { name, ending, took, note } in &self.rows {
             let took = took.map(readable).unwrap_or_default();
             let line = format!("{name:<8}  {ending:<7}  {took:>8}  {note}");
             writeln!(formatter, "{}", line.trim_end())?;
@@ -102,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn without_times(mut summary: Summary) -> Summary {
+    fn without_times(mut summary: StepSummary) -> StepSummary {
         summary.rows.iter_mut().filter(|row| row.took.is_some()).for_each(|row| row.took = Some(Duration::ZERO));
         summary
     }
@@ -110,11 +114,11 @@ mod tests {
     #[test]
     fn the_first_failure_stops_the_rest() {
         let summary = without_times(run_in_order(&[
-            Step::new("first", "passes", || Ok(Outcome::Passed)),
-            Step::new("second", "has a note", || Ok(Outcome::PassedWith("by another way".into()))),
-            Step::new("third", "is skipped", || Ok(Outcome::Skipped("nothing to do it with".into()))),
-            Step::new("fourth", "fails", || bail!("broken")),
-            Step::new("fifth", "is never reached", || unreachable!("a step ran after a failure")),
+            TestStep::new("first", "passes", || Ok(StepOutcome::Passed)),
+            TestStep::new("second", "has a note", || Ok(StepOutcome::PassedWith("by another way".into()))),
+            TestStep::new("third", "is skipped", || Ok(StepOutcome::Skipped("nothing to do it with".into()))),
+            TestStep::new("fourth", "fails", || bail!("broken")),
+            TestStep::new("fifth", "is never reached", || unreachable!("a step ran after a failure")),
         ]));
         let expected = "\
 == summary ==

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolgate_agent::model::{Answer, Hear, Model, ModelError, Request};
-use toolgate_agent::{Agent, Controls};
-use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, SystemClock};
-use toolgate_dialects::{Asked, Shape};
-use toolgate_testkit::{World, median, resident};
+use toolgate_agent::model::{Model, ModelAnswer, ModelError, ModelRequest, OnText};
+use toolgate_agent::{Agent, AgentLimits};
+use toolgate_contract::{BoxFuture, Call, CancellationToken, FinishReason, SystemClock};
+use toolgate_dialects::{ToolCall, ToolCallKind};
+use toolgate_testkit::{TestWorkspace, median, resident};
 
 /// Turns of one task, each with one call.
 const TURNS: u64 = 50;
@@ -32,15 +32,19 @@ impl Model for Instantly {
         "instantly"
     }
 
-    fn answer<'a>(&'a self, _request: &'a Request<'a>, _hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        _request: &'a ModelRequest<'a>,
+        _hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         let turn = self.taken.fetch_add(1, Ordering::Relaxed);
         let answer = match turn < self.turns {
             true => {
                 let args = Ok(json!({ "path": "file.rs", "offset": turn + 1 }));
-                let call = Asked { id: "1".into(), name: "read".into(), args, shape: Shape::Function };
-                Answer { calls: vec![call], ..Answer::default() }
+                let call = ToolCall { id: "1".into(), name: "read".into(), args, shape: ToolCallKind::Function };
+                ModelAnswer { calls: vec![call], ..ModelAnswer::default() }
             }
-            false => Answer { text: "Done.".into(), ..Answer::default() },
+            false => ModelAnswer { text: "Done.".into(), ..ModelAnswer::default() },
         };
         Box::pin(std::future::ready(Ok(answer)))
     }
@@ -48,14 +52,14 @@ impl Model for Instantly {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let world = World::new(toolgate_tools::all(), "");
+    let world = TestWorkspace::new(toolgate_tools::all(), "");
     let line = "fn ordinary(source: &str) -> usize { source.lines().count() } // a line like many\n";
     world.file("file.rs", line.repeat(1_200));
     runtime.block_on(overhead(&world));
     runtime.block_on(memory(&world));
 }
 
-async fn overhead(world: &World) {
+async fn overhead(world: &TestWorkspace) {
     let (mut plain, mut agents) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let (bare, gated) = (calls_alone(world, TURNS).await, agent(world, TURNS).await);
@@ -73,7 +77,7 @@ async fn overhead(world: &World) {
     println!("  beside the call: {beside:?}   (aim: under 5 ms)");
 }
 
-async fn calls_alone(world: &World, calls: u64) -> Duration {
+async fn calls_alone(world: &TestWorkspace, calls: u64) -> Duration {
     let session = world.session();
     let began = Instant::now();
     for call in 0..calls {
@@ -83,17 +87,17 @@ async fn calls_alone(world: &World, calls: u64) -> Duration {
     began.elapsed()
 }
 
-async fn agent(world: &World, turns: u64) -> Duration {
+async fn agent(world: &TestWorkspace, turns: u64) -> Duration {
     let model = Arc::new(Instantly { turns, taken: AtomicU64::new(0) });
-    let controls = Controls { turns: turns + 1, ..Controls::default() };
+    let controls = AgentLimits { turns: turns + 1, ..AgentLimits::default() };
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls);
     let began = Instant::now();
     let outcome = agent.work("Read it all.", CancellationToken::new()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     began.elapsed()
 }
 
-async fn memory(world: &World) {
+async fn memory(world: &TestWorkspace) {
     agent(world, MANY).await;
     let before = resident();
     agent(world, MANY).await;

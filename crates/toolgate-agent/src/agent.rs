@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicU32;
 use toolgate_contract::CancellationToken;
 use toolgate_runtime::{Gate, Session};
 
-use crate::breaker::Breaker;
-use crate::controls::{Budget, Controls};
-use crate::definition::Definition;
-use crate::listener::{Listener, NobodyListens};
+use crate::agent_loop::{AgentLoop, AgentRole};
+use crate::circuit_breaker::CircuitBreaker;
+use crate::definition::AgentDefinition;
+use crate::limits::{AgentLimits, Budget};
 use crate::model::{FIRST, Model};
-use crate::outcome::Outcome;
-use crate::worker::{Post, Worker};
+use crate::outcome::AgentOutcome;
+use crate::text_sink::{DiscardText, TextSink};
 
 /// A model at work behind the gate.
 ///
@@ -30,20 +30,20 @@ use crate::worker::{Post, Worker};
 /// # }
 /// ```
 pub struct Agent {
-    house: House,
+    context: TaskContext,
     session: Session,
 }
 
 /// What all agents of one task share.
-pub(crate) struct House {
+pub(crate) struct TaskContext {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) controls: Controls,
+    pub(crate) controls: AgentLimits,
     pub(crate) budget: Budget,
-    pub(crate) breaker: Breaker,
-    pub(crate) listener: Arc<dyn Listener>,
+    pub(crate) breaker: CircuitBreaker,
+    pub(crate) listener: Arc<dyn TextSink>,
     /// The kinds of agents that can be set to work.
-    pub(crate) kinds: Vec<Definition>,
+    pub(crate) kinds: Vec<AgentDefinition>,
     /// What the workspace wants every agent to know.
     pub(crate) workspace_says: Option<String>,
     /// How many agents were set to work so far.
@@ -52,34 +52,34 @@ pub(crate) struct House {
 
 impl Agent {
     /// An agent with this model, whose calls go through this gate, in this session, within these limits.
-    pub fn new(model: Arc<dyn Model>, gate: Arc<Gate>, session: Session, controls: Controls) -> Self {
-        let house = House {
+    pub fn new(model: Arc<dyn Model>, gate: Arc<Gate>, session: Session, controls: AgentLimits) -> Self {
+        let context = TaskContext {
             model,
             gate,
             budget: Budget::begin(&controls),
-            breaker: Breaker::new(controls.failures, controls.rest),
+            breaker: CircuitBreaker::new(controls.failures, controls.rest),
             controls,
-            listener: Arc::new(NobodyListens),
-            kinds: Definition::built_in(),
+            listener: Arc::new(DiscardText),
+            kinds: AgentDefinition::built_in(),
             workspace_says: None,
             sent: AtomicU32::new(0),
         };
-        Self { house, session }
+        Self { context, session }
     }
 
     /// The same agent, heard by this listener as it speaks.
     #[must_use]
-    pub fn heard_by(mut self, listener: Arc<dyn Listener>) -> Self {
-        self.house.listener = listener;
+    pub fn with_text_sink(mut self, listener: Arc<dyn TextSink>) -> Self {
+        self.context.listener = listener;
         self
     }
 
     /// The same agent, which can set these kinds of agents to work too. One of a known name takes its place.
     #[must_use]
-    pub fn with_kinds(mut self, kinds: impl IntoIterator<Item = Definition>) -> Self {
+    pub fn with_kinds(mut self, kinds: impl IntoIterator<Item = AgentDefinition>) -> Self {
         for kind in kinds {
-            self.house.kinds.retain(|known| known.name != kind.name);
-            self.house.kinds.push(kind);
+            self.context.kinds.retain(|known| known.name != kind.name);
+            self.context.kinds.push(kind);
         }
         self
     }
@@ -87,15 +87,15 @@ impl Agent {
     /// The same agent, told what the workspace wants agents to know. Only of a workspace that is trusted.
     #[must_use]
     pub fn told(mut self, workspace_says: Option<String>) -> Self {
-        self.house.workspace_says = workspace_says;
+        self.context.workspace_says = workspace_says;
         self
     }
 
     /// Works on a task until there is an answer, or a limit is reached, or somebody stops it. Its time begins now.
-    pub async fn work(mut self, task: &str, cancel: CancellationToken) -> Outcome {
-        self.house.budget = Budget::begin(&self.house.controls);
-        let kind = Definition { name: FIRST.into(), ..Definition::default() };
-        let post = Post { kind, parent: None, depth: 0 };
-        Worker::new(Arc::new(self.house), self.session, post, cancel).work(task).await
+    pub async fn work(mut self, task: &str, cancel: CancellationToken) -> AgentOutcome {
+        self.context.budget = Budget::begin(&self.context.controls);
+        let kind = AgentDefinition { name: FIRST.into(), ..AgentDefinition::default() };
+        let post = AgentRole { kind, parent: None, depth: 0 };
+        AgentLoop::new(Arc::new(self.context), self.session, post, cancel).work(task).await
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::json;
 use toolgate_contract::{Artifacts, ToolError};
 
-use crate::model::{Answer, Entry, Observation};
+use crate::model::{ConversationEntry, ModelAnswer, Observation};
 
 /// Results of so many of the last turns always stay.
 const KEPT_TURNS: usize = 2;
@@ -20,7 +20,7 @@ const IMAGE: usize = 6_000;
 /// A conversation and how much of it the model can take.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    entries: Vec<Entry>,
+    entries: Vec<ConversationEntry>,
     /// Bytes of all entries.
     bytes: usize,
     /// Tokens that fit.
@@ -35,7 +35,7 @@ pub(crate) struct Conversation {
 
 /// What was taken out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Masked {
+pub(crate) struct MaskedAmount {
     pub(crate) results: u64,
     pub(crate) bytes: u64,
 }
@@ -55,7 +55,7 @@ impl Conversation {
     }
 
     /// Adds what was said or observed.
-    pub(crate) fn push(&mut self, mut entry: Entry) {
+    pub(crate) fn push(&mut self, mut entry: ConversationEntry) {
         if !self.shows_images {
             leave_images_out(&mut entry);
         }
@@ -64,7 +64,7 @@ impl Conversation {
     }
 
     /// All of it.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[ConversationEntry] {
         &self.entries
     }
 
@@ -92,8 +92,8 @@ impl Conversation {
 
     /// Takes old results out, oldest first, until there is room again; then, if that isn't enough, what old calls were
     /// given.
-    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<Masked, ToolError> {
-        let mut masked = Masked::default();
+    pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<MaskedAmount, ToolError> {
+        let mut masked = MaskedAmount::default();
         if !self.is_too_long() {
             return Ok(masked);
         }
@@ -107,11 +107,11 @@ impl Conversation {
             let entry = &mut self.entries[index];
             let before = size(entry);
             match entry {
-                Entry::Observed(observations) => {
+                ConversationEntry::Observed(observations) => {
                     observations.iter_mut().try_for_each(|observation| mask(observation, artifacts, &mut masked))?;
                 }
-                Entry::Answered(answer) => mask_arguments(answer, artifacts, &mut masked)?,
-                Entry::Told(_) => {}
+                ConversationEntry::Answered(answer) => mask_arguments(answer, artifacts, &mut masked)?,
+                ConversationEntry::Told(_) => {}
             }
             self.bytes = self.bytes - before + size(entry);
         }
@@ -122,15 +122,15 @@ impl Conversation {
     fn old_results(&self) -> Vec<usize> {
         let all = self.entries.iter().enumerate();
         let mut results: Vec<usize> =
-            all.filter(|(_, entry)| matches!(entry, Entry::Observed(_))).map(|(index, _)| index).collect();
+            all.filter(|(_, entry)| matches!(entry, ConversationEntry::Observed(_))).map(|(index, _)| index).collect();
         results.truncate(results.len().saturating_sub(KEPT_TURNS));
         results
     }
 }
 
 /// Says of each image that it isn't shown. False when there was none.
-fn leave_images_out(entry: &mut Entry) -> bool {
-    let Entry::Observed(observations) = entry else { return false };
+fn leave_images_out(entry: &mut ConversationEntry) -> bool {
+    let ConversationEntry::Observed(observations) = entry else { return false };
     let mut any = false;
     for observation in observations.iter_mut().filter(|observation| !observation.images.is_empty()) {
         observation.images.clear();
@@ -140,7 +140,7 @@ fn leave_images_out(entry: &mut Entry) -> bool {
     any
 }
 
-fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut Masked) -> Result<(), ToolError> {
+fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut MaskedAmount) -> Result<(), ToolError> {
     if !observation.images.is_empty() {
         masked.results += 1;
         masked.bytes += observation.images.drain(..).map(|image| image.data.len() as u64).sum::<u64>();
@@ -163,9 +163,13 @@ fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut M
 }
 
 /// The arguments of a call can be a whole file.
-fn mask_arguments(answer: &mut Answer, artifacts: &dyn Artifacts, masked: &mut Masked) -> Result<(), ToolError> {
+fn mask_arguments(
+    answer: &mut ModelAnswer,
+    artifacts: &dyn Artifacts,
+    masked: &mut MaskedAmount,
+) -> Result<(), ToolError> {
     for call in &mut answer.calls {
-        let text = call.shown_arguments().to_string();
+        let text = call.arguments_or_empty().to_string();
         if text.len() < SHORT {
             continue;
         }
@@ -179,14 +183,15 @@ fn mask_arguments(answer: &mut Answer, artifacts: &dyn Artifacts, masked: &mut M
     Ok(())
 }
 
-fn size(entry: &Entry) -> usize {
+fn size(entry: &ConversationEntry) -> usize {
     match entry {
-        Entry::Told(text) => text.len(),
-        Entry::Answered(answer) => {
-            let calls = answer.calls.iter().map(|call| call.name.len() + call.shown_arguments().to_string().len() + 20);
+        ConversationEntry::Told(text) => text.len(),
+        ConversationEntry::Answered(answer) => {
+            let calls =
+                answer.calls.iter().map(|call| call.name.len() + call.arguments_or_empty().to_string().len() + 20);
             answer.text.len() + calls.sum::<usize>()
         }
-        Entry::Observed(observations) => {
+        ConversationEntry::Observed(observations) => {
             observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE + 20).sum()
         }
     }
@@ -197,10 +202,10 @@ mod tests {
     use std::fs::File;
 
     use toolgate_contract::{ArtifactDraft, ArtifactRef};
-    use toolgate_dialects::Shape;
+    use toolgate_dialects::ToolCallKind;
 
     use super::*;
-    use crate::model::Image;
+    use crate::model::InlineImage;
 
     /// Short texts and images are taken out without being kept anew.
     struct NothingToKeep;
@@ -221,10 +226,10 @@ mod tests {
     fn old_images_make_room_and_the_last_ones_stay() {
         let mut conversation = Conversation::new(7_000, 0);
         for turn in 0..6 {
-            let image = Image { mime: "image/png".into(), data: "x".repeat(100_000) };
-            conversation.push(Entry::Observed(vec![Observation {
+            let image = InlineImage { mime: "image/png".into(), data: "x".repeat(100_000) };
+            conversation.push(ConversationEntry::Observed(vec![Observation {
                 id: turn.to_string(),
-                shape: Shape::Function,
+                shape: ToolCallKind::Function,
                 name: "image".into(),
                 text: "width: 1".into(),
                 ok: true,
@@ -234,12 +239,12 @@ mod tests {
         }
         assert!(conversation.is_too_long());
         let masked = conversation.make_room(&NothingToKeep).unwrap();
-        assert_eq!(masked, Masked { results: 4, bytes: 400_000 });
+        assert_eq!(masked, MaskedAmount { results: 4, bytes: 400_000 });
         let left: Vec<usize> = conversation
             .entries()
             .iter()
             .map(|entry| match entry {
-                Entry::Observed(seen) => seen[0].images.len(),
+                ConversationEntry::Observed(seen) => seen[0].images.len(),
                 _ => 0,
             })
             .collect();

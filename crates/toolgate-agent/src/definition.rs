@@ -6,7 +6,7 @@ use toolgate_runtime::Ceiling;
 /// A kind of agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct AgentDefinition {
     /// Its name.
     #[serde(skip)]
     pub name: String,
@@ -20,7 +20,7 @@ pub struct Definition {
     pub tools: Option<Vec<String>>,
 }
 
-impl Definition {
+impl AgentDefinition {
     /// The kinds that are always there.
     pub fn built_in() -> Vec<Self> {
         let reading = ["read", "list", "find", "grep", "image", "artifact", "display"];

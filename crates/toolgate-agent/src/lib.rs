@@ -2,27 +2,27 @@
 //!
 //! An [`Agent`] shows a [`model::Model`] its task and the tools, carries out the calls that it asks for, each through
 //! [`toolgate_runtime::Gate::perform`], and shows it the replies, until there is a final answer or a limit of its
-//! [`Controls`] is reached. Only this crate knows about models.
+//! [`AgentLimits`] is reached. Only this crate knows about models.
 
 mod agent;
-mod breaker;
-mod controls;
+mod agent_loop;
+mod circuit_breaker;
 mod conversation;
 mod definition;
-mod inbox;
-mod listener;
+mod limits;
+mod loop_detector;
+mod message_queue;
 pub mod model;
 mod observation;
 mod outcome;
-mod progress;
 mod prompt;
-mod staff;
+mod subagents;
+mod text_sink;
 mod tools;
-mod worker;
 
 pub use agent::Agent;
-pub use controls::{Controls, Retries};
-pub use definition::Definition;
-pub use listener::{Listener, NobodyListens, Speaker};
-pub use outcome::Outcome;
-pub use tools::{AgentsTool, Task, tools};
+pub use definition::AgentDefinition;
+pub use limits::{AgentLimits, RetryPolicy};
+pub use outcome::AgentOutcome;
+pub use text_sink::{AgentIdentity, DiscardText, TextSink};
+pub use tools::{AgentsTool, TaskTool, tools};

@@ -8,9 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
-use toolgate_dialects::Asked;
+use toolgate_dialects::ToolCall;
 
-use crate::model::{Image, Observation};
+use crate::model::{InlineImage, Observation};
 
 /// The kinds of images that every provider takes.
 const SHOWN: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -20,7 +20,7 @@ const MOST_IMAGE: u64 = 3_750_000;
 const MOST: usize = 120_000;
 
 /// What a call brought, for the model that asked for it.
-pub(crate) fn observation(call: &Asked, reply: &Reply, artifacts: &dyn Artifacts) -> Observation {
+pub(crate) fn observation(call: &ToolCall, reply: &Reply, artifacts: &dyn Artifacts) -> Observation {
     Observation {
         id: call.id.clone(),
         shape: call.shape,
@@ -33,14 +33,14 @@ pub(crate) fn observation(call: &Asked, reply: &Reply, artifacts: &dyn Artifacts
 }
 
 /// What was stored, if it is an image that a model can be shown. One that can't be read any more is still named.
-fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<Image> {
+fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<InlineImage> {
     if !SHOWN.contains(&stored.mime.as_str()) || stored.bytes > MOST_IMAGE {
         return None;
     }
     let (_, file) = artifacts.open(&stored.id).ok()?;
     let mut bytes = Vec::new();
     file.take(MOST_IMAGE).read_to_end(&mut bytes).ok()?;
-    Some(Image { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
+    Some(InlineImage { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
 }
 
 /// A reply in words.

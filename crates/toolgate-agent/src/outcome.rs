@@ -3,30 +3,30 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use toolgate_contract::{Finish, Tokens};
+use toolgate_contract::{FinishReason, TokenUsage};
 
 /// How an agent's work ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct AgentOutcome {
     /// The agent's id; its events carry it as their trace.
     pub id: String,
     /// How it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// The final answer, or why there is none and what to do about it. Redacted.
     pub summary: String,
     /// How many turns it took.
     pub turns: u64,
     /// What it used, without the agents that it sent.
-    pub tokens: Tokens,
+    pub tokens: TokenUsage,
     /// How long it took.
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     pub duration: Duration,
 }
 
-impl Outcome {
+impl AgentOutcome {
     /// The final answer, if there is one.
     pub fn answer(&self) -> Option<&str> {
-        (self.finish == Finish::Answered).then_some(self.summary.as_str())
+        (self.finish == FinishReason::Answered).then_some(self.summary.as_str())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a model is told before anything else. Short: the tools speak for themselves.
 
-use crate::definition::Definition;
+use crate::definition::AgentDefinition;
 
 /// What every agent is told.
 const EVERY_AGENT: &str = "\
@@ -21,9 +21,9 @@ questions.";
 
 /// The instructions for an agent of this kind, which can send those.
 pub(crate) fn instructions(
-    kind: &Definition,
+    kind: &AgentDefinition,
     is_sent: bool,
-    others: &[Definition],
+    others: &[AgentDefinition],
     workspace_says: Option<&str>,
 ) -> String {
     let mut parts = vec![EVERY_AGENT.to_owned()];
@@ -49,13 +49,13 @@ mod tests {
 
     #[test]
     fn an_agent_is_told_what_it_is_whom_it_can_send_and_what_the_workspace_wants() {
-        let kinds = Definition::built_in();
+        let kinds = AgentDefinition::built_in();
         let explorer = kinds.iter().find(|kind| kind.name == "explore").unwrap();
         let text = instructions(explorer, true, &kinds, Some("Be kind."));
         for words in ["Another agent sent you", "You only look", "- general: ", "(AGENTS.md):\n\nBe kind."] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        let first = Definition { name: "main".into(), ..Definition::default() };
+        let first = AgentDefinition { name: "main".into(), ..AgentDefinition::default() };
         let text = instructions(&first, false, &[], None);
         assert!(!text.contains("sent you") && !text.contains("you can send") && !text.contains("AGENTS.md"), "{text}");
     }

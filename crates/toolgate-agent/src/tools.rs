@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolgate_contract::{AnyTool, erase};
 
 pub use agents::AgentsTool;
-pub use task::Task;
+pub use task::TaskTool;
 
 /// The agent that is sent when none is named.
 const USUAL: &str = "general";
@@ -17,6 +17,6 @@ const USUAL: &str = "general";
 pub fn tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
         erase(AgentsTool), // sends agents, and deals with them while they work
-        erase(Task),       // sends an agent and waits for its answer
+        erase(TaskTool),   // sends an agent and waits for its answer
     ]
 }

@@ -3,7 +3,7 @@
 //!
 //! Peers that aren't installed are left out, and said so: `cargo xtask test --only clients` installs the one from npm,
 //! `cargo install rust-mcp-filesystem --root target/clients` the other.
-#![allow(clippy::disallowed_methods, reason = "starts the servers that it measures, in a folder of its own")]
+#![allow(clippy::disallowed_methods, reason = "starts the servers that it measures, in a directory of its own")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -119,8 +119,8 @@ impl Drop for Talk {
 
 fn main() {
     let world = tempfile::tempdir().unwrap();
-    for folder in ["workspace", "home"] {
-        std::fs::create_dir(world.path().join(folder)).unwrap();
+    for directory in ["workspace", "home"] {
+        std::fs::create_dir(world.path().join(directory)).unwrap();
     }
     let line = "A line of text, as it stands in a file of ordinary length.....\n";
     std::fs::write(world.path().join("workspace/page.txt"), &line.repeat(4096 / line.len() + 1)[..4096]).unwrap();

@@ -3,7 +3,7 @@
 #![allow(
     clippy::disallowed_methods,
     missing_docs,
-    reason = "starts the program that it measures, in a folder of its own"
+    reason = "starts the program that it measures, in a directory of its own"
 )]
 
 use std::hint::black_box;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolgate_contract::{Event, RunFacts};
-use toolgate_journal::{RunOptions, State};
+use toolgate_journal::{RunOptions, StateDirectory};
 
 const EVENTS: usize = 100_000;
 const ROUNDS: usize = 7;
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    let (workspace, home) = (folder.path().join("workspace"), folder.path().join("home"));
+    let directory = tempfile::tempdir().unwrap();
+    let (workspace, home) = (directory.path().join("workspace"), directory.path().join("home"));
     std::fs::create_dir_all(&workspace).unwrap();
     std::fs::create_dir_all(&home).unwrap();
     let journal = record(&workspace);
@@ -39,7 +39,7 @@ fn main() {
 
 /// A run of an agent that reads a part of a file in each of many turns, on record as any run is.
 fn record(workspace: &Path) -> String {
-    let state = State::open(workspace).unwrap();
+    let state = StateDirectory::open(workspace).unwrap();
     let facts = RunFacts {
         workspace: workspace.display().to_string(),
         session: "agent".into(),

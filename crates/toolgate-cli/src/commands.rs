@@ -1,5 +1,6 @@
 //! The verbs of the program, one file each; a verb's doc comment is its help text.
 
+mod applied_report;
 mod approvals;
 mod attach;
 mod audit;
@@ -12,7 +13,6 @@ mod doctor;
 mod help;
 mod inbox;
 mod init;
-mod placed;
 mod policy;
 mod quarantine;
 mod replay;
@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{PolicyFlags, Sources};
+use crate::config::{ConfigPaths, PolicyFlags};
 use crate::exit::Exit;
-use crate::wiring::Place;
+use crate::wiring::WorkspaceLocation;
 
 /// The gate between a language model and a machine.
 ///
@@ -40,21 +40,21 @@ use crate::wiring::Place;
 /// recorded and undoable tool call.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, propagate_version = true, max_term_width = 110, after_long_help = AFTER_HELP)]
-pub(crate) struct Program {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
     pub(crate) color: colorchoice_clap::Color,
     #[command(flatten)]
-    common: Common,
+    common: GlobalOptions,
 }
 
 const AFTER_HELP: &str = "\
 Examples:
   toolgate demo                                    see an agent at work, without any key
   toolgate run \"make the tests pass\" --model anthropic:claude-sonnet-4-5
-  toolgate init                                    write a policy file for this folder
-  toolgate call list                               what is in this folder
+  toolgate init                                    write a policy file for this directory
+  toolgate call list                               what is in this directory
   toolgate serve --stdio                           be the hands of an agent, by MCP
   toolgate call read '{\"path\":\"README.md\",\"limit\":20}'
   toolgate policy explain --tool read '{\"path\":\".env\"}'
@@ -75,8 +75,8 @@ Exit codes:
 
 /// Options that every verb takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Common {
-    /// The folder that tools work in [default: the current one].
+pub(crate) struct GlobalOptions {
+    /// The directory that tools work in [default: the current one].
     #[arg(long, short = 'w', global = true, env = "TOOLGATE_WORKSPACE", value_name = "DIR", hide_env_values = true)]
     workspace: Option<PathBuf>,
     /// Print JSON for programs instead of text for people.
@@ -88,30 +88,30 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Run(run::Run),
-    Demo(demo::Demo),
-    Call(call::Call),
-    Serve(serve::Serve),
-    Tools(tools::Tools),
-    Policy(policy::Policy),
-    Approvals(approvals::Approvals),
-    Runs(runs::Runs),
-    Replay(replay::Replay),
-    Inbox(inbox::Inbox),
-    Work(work::Work),
-    Audit(audit::Audit),
-    Sandbox(sandbox::Sandbox),
-    Attach(attach::Attach),
-    Changes(changes::Changes),
-    Undo(undo::Undo),
-    Commit(commit::Commit),
-    Quarantine(quarantine::Quarantine),
-    Init(init::Init),
-    Trust(trust::Trust),
-    Doctor(doctor::Doctor),
-    Completions(completions::Completions),
+    Run(run::RunArgs),
+    Demo(demo::DemoArgs),
+    Call(call::CallArgs),
+    Serve(serve::ServeArgs),
+    Tools(tools::ToolsArgs),
+    Policy(policy::PolicyArgs),
+    Approvals(approvals::ApprovalsArgs),
+    Runs(runs::RunsArgs),
+    Replay(replay::ReplayArgs),
+    Inbox(inbox::InboxArgs),
+    Work(work::WorkArgs),
+    Audit(audit::AuditArgs),
+    Sandbox(sandbox::SandboxArgs),
+    Attach(attach::AttachArgs),
+    Changes(changes::ChangesArgs),
+    Undo(undo::UndoArgs),
+    Commit(commit::CommitArgs),
+    Quarantine(quarantine::QuarantineArgs),
+    Init(init::InitArgs),
+    Trust(trust::TrustArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
     #[command(hide = true)]
-    Man(completions::Man),
+    Man(completions::ManArgs),
 }
 
 /// Runs a future to its end. The program makes one call at a time, so two threads are plenty.
@@ -124,12 +124,12 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 }
 
 /// What a verb works with: where, by which rules, and how to print.
-pub(crate) struct Setting {
-    pub(crate) place: Place,
+pub(crate) struct Invocation {
+    pub(crate) place: WorkspaceLocation,
     pub(crate) json: bool,
 }
 
-impl Program {
+impl CommandLine {
     /// What was typed. Help that was asked for is printed, and so is what is wrong with it; the program ends with either.
     pub(crate) fn typed() -> Self {
         let is_asked = std::env::args_os().any(|word| word == "--help" || word == "help");
@@ -139,9 +139,9 @@ impl Program {
 
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Exit> {
-        let setting = || -> Result<Setting> {
-            let place = Place::find(self.common.workspace, Sources::usual()?, self.common.policy)?;
-            Ok(Setting { place, json: self.common.json })
+        let setting = || -> Result<Invocation> {
+            let place = WorkspaceLocation::find(self.common.workspace, ConfigPaths::usual()?, self.common.policy)?;
+            Ok(Invocation { place, json: self.common.json })
         };
         match self.verb {
             Verb::Run(verb) => verb.run(&setting()?),

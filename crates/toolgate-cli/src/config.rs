@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_contract::{Layer, ToolError};
-use toolgate_policy::{Compiled, Config, LayerInput, StoreUrl, compile};
-use toolgate_runtime::Rulebook;
+use toolgate_policy::{CompiledConfig, Config, ConfigLayer, StoreUrl, compile};
+use toolgate_runtime::UserRules;
 
 use crate::trust;
 
@@ -59,7 +59,7 @@ pub(crate) struct PolicyFlags {
 
 /// Where the files are.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct ConfigPaths {
     /// The administrator's file.
     pub(crate) managed: PathBuf,
     /// The user's file.
@@ -70,7 +70,7 @@ pub(crate) struct Sources {
     pub(crate) runtime: Option<PathBuf>,
 }
 
-impl Sources {
+impl ConfigPaths {
     /// The usual places, by the XDG base directories.
     pub(crate) fn usual() -> Result<Self> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -92,10 +92,10 @@ impl Sources {
         self.state.join("trusted.json")
     }
 
-    /// The folder of sockets by which a person attaches to processes.
-    pub(crate) fn doors(&self) -> PathBuf {
+    /// The directory of sockets by which a person attaches to processes.
+    pub(crate) fn attach_sockets(&self) -> PathBuf {
         match &self.runtime {
-            Some(folder) => folder.join("toolgate"),
+            Some(directory) => directory.join("toolgate"),
             None => self.state.join("doors"),
         }
     }
@@ -117,7 +117,7 @@ impl Sources {
     }
 
     /// Reads every layer and compiles them into one policy. A copy of a workspace is trusted as the workspace itself.
-    pub(crate) fn load(&self, workspace: &Path, trusted_as: &Path, flags: &PolicyFlags) -> Result<Compiled> {
+    pub(crate) fn load(&self, workspace: &Path, trusted_as: &Path, flags: &PolicyFlags) -> Result<CompiledConfig> {
         let mut layers = Vec::new();
         for (layer, file) in [(Layer::Managed, &self.managed), (Layer::User, &self.user)] {
             if let Some(text) = read_optional(file)? {
@@ -143,8 +143,8 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>> {
     }
 }
 
-fn input(layer: Layer, source: &str, trusted: bool, text: &str) -> Result<LayerInput> {
-    Ok(LayerInput { layer, source: source.to_owned(), trusted, config: Config::parse(text, source)? })
+fn input(layer: Layer, source: &str, trusted: bool, text: &str) -> Result<ConfigLayer> {
+    Ok(ConfigLayer { layer, source: source.to_owned(), trusted, config: Config::parse(text, source)? })
 }
 
 impl PolicyFlags {
@@ -199,12 +199,12 @@ fn rule(decision: &str, flag: &str) -> Result<toml::Table> {
 }
 
 /// The user's configuration as the place where an "always" is written down.
-pub(crate) struct UserRulebook {
+pub(crate) struct UserRulesFile {
     pub(crate) file: PathBuf,
 }
 
-impl Rulebook for UserRulebook {
-    fn write_down(&self, rules: &str) -> Result<(), ToolError> {
+impl UserRules for UserRulesFile {
+    fn append_rules(&self, rules: &str) -> Result<(), ToolError> {
         let fault = |error: anyhow::Error| {
             ToolError::internal(format!("The rule could not be written to {}: {error:#}.", self.file.display()))
         };

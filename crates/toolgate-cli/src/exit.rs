@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use toolgate_contract::{ErrorClass, ErrorCode, Finish, Reply, ToolError};
+use toolgate_contract::{ErrorClass, ErrorCode, FinishReason, Reply, ToolError};
 use toolgate_journal::JournalError;
 
 /// How the program ends.
@@ -38,19 +38,19 @@ impl Exit {
     }
 
     /// The code for how a task ended. Each end has its own, so that a program can tell them apart.
-    pub(crate) fn of_finish(finish: Finish) -> Self {
+    pub(crate) fn of_finish(finish: FinishReason) -> Self {
         match finish {
-            Finish::Answered => Self::Ok,
-            Finish::Unrecorded => Self::Failed,
-            Finish::TurnLimit => Self::Code(10),
-            Finish::TimeLimit => Self::Code(11),
-            Finish::TokenLimit => Self::Code(12),
-            Finish::ContextLimit => Self::Code(13),
-            Finish::NoProgress => Self::Code(14),
-            Finish::InvalidAnswers => Self::Code(15),
-            Finish::ModelFailed => Self::Code(16),
-            Finish::CircuitOpen => Self::Code(17),
-            Finish::Cancelled => Self::Code(130),
+            FinishReason::Answered => Self::Ok,
+            FinishReason::Unrecorded => Self::Failed,
+            FinishReason::TurnLimit => Self::Code(10),
+            FinishReason::TimeLimit => Self::Code(11),
+            FinishReason::TokenLimit => Self::Code(12),
+            FinishReason::ContextLimit => Self::Code(13),
+            FinishReason::NoProgress => Self::Code(14),
+            FinishReason::InvalidAnswers => Self::Code(15),
+            FinishReason::ModelFailed => Self::Code(16),
+            FinishReason::CircuitOpen => Self::Code(17),
+            FinishReason::Cancelled => Self::Code(130),
         }
     }
 

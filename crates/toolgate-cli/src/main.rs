@@ -4,26 +4,26 @@ mod attach;
 mod commands;
 mod config;
 mod exit;
-mod shelves;
 mod signals;
+mod skill_directories;
 mod stores;
 mod terminal;
 mod trust;
 mod wiring;
 mod work;
 
-use crate::commands::Program;
+use crate::commands::CommandLine;
 
 fn main() -> std::process::ExitCode {
     // Commands are confined by a copy of this program; if this is that copy, it goes no further.
     toolgate_sandbox::process::zygote_main_if_asked();
-    toolgate_sandbox::process::share_heaps();
-    let program = Program::typed();
+    toolgate_sandbox::process::share_arenas();
+    let program = CommandLine::typed();
     program.color.write_global();
     match program.run() {
         Ok(code) => code.into(),
         Err(error) => {
-            terminal::complain(&error);
+            terminal::print_error(&error);
             exit::Exit::of(&error).into()
         }
     }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use toolgate_journal::{Inbox, PostgresStore, State, Store};
+use toolgate_journal::{EventStore, Inbox, PostgresStore, StateDirectory};
 use toolgate_policy::{Settings, StoreConfig};
 
-use crate::wiring::Place;
+use crate::wiring::WorkspaceLocation;
 
 /// Where rows and tasks are kept. Nothing is opened before it is needed.
 #[derive(Clone)]
@@ -19,15 +19,15 @@ pub(crate) struct Stores {
 
 impl Stores {
     /// Those of this place, by these settings.
-    pub(crate) fn of(place: &Place, settings: &Settings) -> Self {
+    pub(crate) fn of(place: &WorkspaceLocation, settings: &Settings) -> Self {
         Self { workspace: place.workspace.clone(), config: settings.store.clone() }
     }
 
     /// The store of past runs.
-    pub(crate) fn store(&self) -> Result<Arc<dyn Store>> {
+    pub(crate) fn store(&self) -> Result<Arc<dyn EventStore>> {
         match shared(&self.config)? {
             Some(shared) => Ok(Arc::new(shared)),
-            None => Ok(Arc::new(State::open(&self.workspace)?.index()?)),
+            None => Ok(Arc::new(StateDirectory::open(&self.workspace)?.index()?)),
         }
     }
 
@@ -38,7 +38,7 @@ impl Stores {
                 let queue = self.config.queue.clone().unwrap_or_else(|| self.workspace.display().to_string());
                 Ok(Arc::new(shared.with_queue(queue)))
             }
-            None => Ok(Arc::new(State::open(&self.workspace)?.inbox()?)),
+            None => Ok(Arc::new(StateDirectory::open(&self.workspace)?.inbox()?)),
         }
     }
 }

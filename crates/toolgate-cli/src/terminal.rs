@@ -1,37 +1,37 @@
 //! The program's voice: colour on a terminal, plain when piped, and the same words in both.
 
+mod answerer;
 mod approver;
 mod event;
 mod fields;
 mod guarantee;
-mod live;
-mod own;
-mod question;
+mod live_view;
+mod prompt;
 mod reply;
 mod reporter;
-mod respondent;
-mod settled;
+mod settled_changes;
 mod sink;
 mod table;
 mod transcript;
 mod tree;
+mod tty;
 mod wrap;
 
 use anstyle::{AnsiColor, Style};
-use toolgate_contract::{Decision, Level, Risk, ToolError, Verdict};
+use toolgate_contract::{Decision, MessageLevel, Risk, ToolError, Verdict};
 
-pub(crate) use approver::{ApproveOnce, TerminalApprover, ask_here, show_request};
+pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, show_question};
+pub(crate) use approver::{ApproveOnce, TerminalApprover, prompt_for_approval, show_request};
 pub(crate) use event::event_line;
 pub(crate) use guarantee::{guarantee, holding_mark};
-pub(crate) use live::Board;
-pub(crate) use own::{Keyboard, Raw, Typed, own_size};
-pub(crate) use reply::{Whence, show_reply};
-pub(crate) use reporter::{JsonReporter, Manner, Reporter, Waiting};
-pub(crate) use respondent::{TerminalRespondent, inquire_here, show_inquiry};
-pub(crate) use settled::{MOST_LINES, how_to_commit, paths, show_aside, would_change};
+pub(crate) use live_view::LiveView;
+pub(crate) use reply::{ReplyContext, show_reply};
+pub(crate) use reporter::{ExclusivePrompt, JsonReporter, ReportStyle, Reporter};
+pub(crate) use settled_changes::{MOST_LINES, how_to_commit, paths, show_quarantined, would_change};
 pub(crate) use sink::TerminalSink;
-pub(crate) use table::Table;
+pub(crate) use table::TextTable;
 pub(crate) use tree::show_tree;
+pub(crate) use tty::{Keyboard, RawMode, TerminalInput, stdout_size};
 pub(crate) use wrap::wrapped;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -73,9 +73,9 @@ fn grouped(number: u64) -> String {
 }
 
 /// Says what went wrong, why, and what to do next.
-pub(crate) fn complain(error: &anyhow::Error) {
+pub(crate) fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<ToolError>() {
-        Some(error) => complain_of(error),
+        Some(error) => print_tool_error(error),
         None => anstream::eprintln!("{} {}", paint(RED.bold(), "error:"), causes(error)),
     }
 }
@@ -90,7 +90,7 @@ fn causes(error: &anyhow::Error) -> String {
 }
 
 /// The same, for a tool's failure.
-pub(crate) fn complain_of(error: &ToolError) {
+pub(crate) fn print_tool_error(error: &ToolError) {
     let head = paint(RED.bold(), format!("error[{}]:", error.code));
     anstream::eprintln!("{head} {}", plain(&error.message));
     if let Some(rule) = error.details.as_ref().and_then(|details| details.get("rule")?.as_str()) {
@@ -145,13 +145,13 @@ pub(crate) fn diff_line(line: &str) -> String {
     paint(style, plain(line))
 }
 
-fn level(level: Level) -> (&'static str, Style) {
+fn level(level: MessageLevel) -> (&'static str, Style) {
     match level {
-        Level::Info => ("•", BLUE),
-        Level::Success => ("✓", GREEN),
-        Level::Warning => ("!", YELLOW),
-        Level::Error => ("✗", RED),
-        Level::Progress => ("…", DIM),
+        MessageLevel::Info => ("•", BLUE),
+        MessageLevel::Success => ("✓", GREEN),
+        MessageLevel::Warning => ("!", YELLOW),
+        MessageLevel::Error => ("✗", RED),
+        MessageLevel::Progress => ("…", DIM),
     }
 }
 

@@ -14,7 +14,7 @@ use toolgate_contract::sha256;
 /// Every workspace that was trusted, with the hash of the policy file that was looked at.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Trusted(BTreeMap<PathBuf, String>);
+struct TrustedWorkspaces(BTreeMap<PathBuf, String>);
 
 /// Whether this very text was trusted for this workspace.
 pub(crate) fn is_trusted(file: &Path, workspace: &Path, policy: &str) -> bool {
@@ -33,17 +33,17 @@ pub(crate) fn revoke(file: &Path, workspace: &Path) -> Result<bool> {
     Ok(was_trusted)
 }
 
-fn read(file: &Path) -> Result<Trusted> {
+fn read(file: &Path) -> Result<TrustedWorkspaces> {
     match std::fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| {
             format!("{} can't be read as JSON. Mend it, or remove it to trust nothing.", file.display())
         }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Trusted::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(TrustedWorkspaces::default()),
         Err(error) => Err(error).with_context(|| format!("{} can't be read", file.display())),
     }
 }
 
-fn change(file: &Path, change: impl FnOnce(&mut Trusted)) -> Result<()> {
+fn change(file: &Path, change: impl FnOnce(&mut TrustedWorkspaces)) -> Result<()> {
     let mut trusted = read(file)?;
     change(&mut trusted);
     replace(file, &serde_json::to_vec_pretty(&trusted)?)
@@ -51,8 +51,8 @@ fn change(file: &Path, change: impl FnOnce(&mut Trusted)) -> Result<()> {
 
 /// Writes a private file of the user's whole or not at all.
 pub(crate) fn replace(file: &Path, content: &[u8]) -> Result<()> {
-    let folder = file.parent().context("a file has a folder")?;
-    std::fs::create_dir_all(folder).with_context(|| format!("{} can't be created", folder.display()))?;
+    let directory = file.parent().context("a file has a directory")?;
+    std::fs::create_dir_all(directory).with_context(|| format!("{} can't be created", directory.display()))?;
     let temporary = file.with_extension(format!("new-{}", std::process::id()));
     let written = std::fs::OpenOptions::new()
         .write(true)

@@ -7,42 +7,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use toolgate_console::Passing;
+use toolgate_console::LiveEvents;
 use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
-use toolgate_journal::{ApprovalDesk, Indexer, JournalError, Run, RunOptions, SealKey, State, seal_key};
+use toolgate_journal::{ApprovalQueue, Indexer, JournalError, Run, RunOptions, SigningKey, StateDirectory, seal_key};
 use toolgate_policy::{
-    Compiled, Ground, Root as ConfiguredRoot, RootAccess as ConfiguredAccess, Settings, WeakestSandbox,
+    CompiledConfig, PathContext, RootAccess as ConfiguredAccess, RootConfig as ConfiguredRoot, Settings, WeakestSandbox,
 };
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo, quoted};
-use toolgate_sandbox::process::{Options, Profile, Tier};
-use toolgate_sandbox::{Confined, KeptLayers, RootAccess, Roots};
-use toolgate_tools::text::Diffs;
+use toolgate_sandbox::process::{Profile, SandboxOptions, Tier};
+use toolgate_sandbox::{RootPermission, Roots, SandboxedProcesses, StoredOverlays};
+use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::WebClient;
 
-use crate::attach::{Door, make_private};
-use crate::config::{PolicyFlags, Sources, UserRulebook};
+use crate::attach::{AttachSocket, create_private_directory};
+use crate::config::{ConfigPaths, PolicyFlags, UserRulesFile};
 use crate::stores::{self, Stores};
 use crate::terminal::{YELLOW, paint, plain};
 
 /// Where the program works and by which rules.
-pub(crate) struct Place {
-    /// The workspace's folder, absolute, with no links in it.
+pub(crate) struct WorkspaceLocation {
+    /// The workspace's directory, absolute, with no links in it.
     pub(crate) workspace: PathBuf,
     /// Where configuration comes from.
-    pub(crate) sources: Sources,
+    pub(crate) sources: ConfigPaths,
     flags: PolicyFlags,
     /// The workspace whose trust counts: its own, or that of the one it is a copy of.
     trusted_as: PathBuf,
 }
 
-impl Place {
-    /// The folder that was named, or the current one.
+impl WorkspaceLocation {
+    /// The directory that was named, or the current one.
     #[allow(clippy::disallowed_methods, reason = "finds the workspace, before there is any gate")]
-    pub(crate) fn find(workspace: Option<PathBuf>, sources: Sources, flags: PolicyFlags) -> Result<Self> {
+    pub(crate) fn find(workspace: Option<PathBuf>, sources: ConfigPaths, flags: PolicyFlags) -> Result<Self> {
         let named = match workspace {
-            Some(folder) => folder,
-            None => std::env::current_dir().context("the current folder can't be found")?,
+            Some(directory) => directory,
+            None => std::env::current_dir().context("the current directory can't be found")?,
         };
         let workspace = std::fs::canonicalize(&named)
             .with_context(|| format!("the workspace {} can't be opened", named.display()))?;
@@ -50,13 +50,13 @@ impl Place {
     }
 
     /// Reads every layer of configuration.
-    pub(crate) fn load(&self) -> Result<Compiled> {
+    pub(crate) fn load(&self) -> Result<CompiledConfig> {
         self.sources.load(&self.workspace, &self.trusted_as, &self.flags)
     }
 
     /// A copy of this workspace, by the same rules.
-    pub(crate) fn copied_to(&self, folder: &Path) -> Result<Self> {
-        let copy = Self::find(Some(folder.to_owned()), self.sources.clone(), self.flags.clone())?;
+    pub(crate) fn copied_to(&self, directory: &Path) -> Result<Self> {
+        let copy = Self::find(Some(directory.to_owned()), self.sources.clone(), self.flags.clone())?;
         Ok(Self { trusted_as: self.trusted_as.clone(), ..copy })
     }
 
@@ -66,15 +66,15 @@ impl Place {
     }
 
     /// The same, where the person lets these hosts pass.
-    pub(crate) fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<Compiled> {
+    pub(crate) fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<CompiledConfig> {
         let mut flags = self.flags.clone();
         flags.allow.extend(hosts.map(|host| format!("host={host}")));
         self.sources.load(&self.workspace, &self.trusted_as, &flags)
     }
 
     /// The workspace's record.
-    pub(crate) fn state(&self) -> Result<State> {
-        State::open(&self.workspace).context("the workspace's record can't be opened")
+    pub(crate) fn state(&self) -> Result<StateDirectory> {
+        StateDirectory::open(&self.workspace).context("the workspace's record can't be opened")
     }
 
     /// Where rows and tasks are kept.
@@ -83,19 +83,19 @@ impl Place {
     }
 
     /// The key that seals journals; without a place to keep it there is none, and `doctor` says so.
-    pub(crate) fn seal_key(&self) -> Option<SealKey> {
+    pub(crate) fn seal_key(&self) -> Option<SigningKey> {
         seal_key(&self.sources.seal_key()).ok()
     }
 
     /// The desk on which asks wait for an answer. Without a key nobody could tell an answer from a forgery.
-    pub(crate) fn approvals(&self) -> Result<ApprovalDesk> {
+    pub(crate) fn approvals(&self) -> Result<ApprovalQueue> {
         let key = seal_key(&self.sources.seal_key())
             .with_context(|| format!("the seal's key {} can't be used", self.sources.seal_key().display()))?;
-        Ok(self.state()?.desk(key)?)
+        Ok(self.state()?.queue(key)?)
     }
 
     /// The program as the person types it where they are, to come to this workspace again.
-    #[allow(clippy::disallowed_methods, reason = "compares the workspace with the folder that the person is in")]
+    #[allow(clippy::disallowed_methods, reason = "compares the workspace with the directory that the person is in")]
     pub(crate) fn typed(&self) -> String {
         let here = std::env::current_dir().and_then(std::fs::canonicalize);
         match here.is_ok_and(|here| here == self.workspace) {
@@ -113,18 +113,18 @@ impl Place {
 }
 
 /// Everything a call needs, opened once.
-pub(crate) struct Desk {
+pub(crate) struct Workspace {
     pub(crate) gate: Arc<Gate>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) state: State,
+    pub(crate) state: StateDirectory,
     /// Where asks wait for others to answer; none without a key to tell an answer from a forgery.
-    pub(crate) approvals: Option<toolgate_runtime::Desk>,
+    pub(crate) approvals: Option<toolgate_runtime::ApprovalQueueClient>,
     pub(crate) stores: Stores,
     /// What passes in the sessions of a server, for those who listen over HTTP.
-    pub(crate) passing: Passing,
+    pub(crate) live: LiveEvents,
     facts: RunFacts,
     options: RunOptions,
-    doors: PathBuf,
+    attach_sockets: PathBuf,
 }
 
 /// The front end that makes one call and ends with it.
@@ -141,19 +141,23 @@ pub(crate) struct RunChoice {
 }
 
 /// A client's stay: its session and the run that is recorded.
-pub(crate) struct Stay {
+pub(crate) struct RecordedSession {
     pub(crate) session: Session,
     pub(crate) run: Arc<Run>,
 }
 
-impl Desk {
+impl Workspace {
     /// Reads configuration and opens files, record and gate.
-    pub(crate) fn open(place: &Place) -> Result<Self> {
+    pub(crate) fn open(place: &WorkspaceLocation) -> Result<Self> {
         Self::open_with(place, Vec::new(), Vec::new())
     }
 
     /// The same, with tools and secrets that only one front end brings.
-    pub(crate) fn open_with(place: &Place, tools: Vec<Arc<dyn AnyTool>>, more: Vec<(String, String)>) -> Result<Self> {
+    pub(crate) fn open_with(
+        place: &WorkspaceLocation,
+        tools: Vec<Arc<dyn AnyTool>>,
+        more: Vec<(String, String)>,
+    ) -> Result<Self> {
         let compiled = place.load()?;
         for warning in &compiled.warnings {
             warn(warning);
@@ -181,42 +185,42 @@ impl Desk {
         let policy = compiled.policy.on(ground(place, &compiled.settings));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo = Undo::tool(state.path(), Arc::clone(&contents), place.seal_key());
-        let kept = KeptLayers { parent: state.layers_dir(), roots: folders(place, &compiled_roots) };
-        let differ: Arc<dyn Differ> = Arc::new(Diffs);
+        let kept = StoredOverlays { parent: state.layers_dir(), roots: directories(place, &compiled_roots) };
+        let differ: Arc<dyn Differ> = Arc::new(UnifiedDiffer);
         let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
         let redactor = Redactor::new(secrets);
-        let fetched = toolgate_web::Limits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
+        let fetched = toolgate_web::FetchLimits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
         let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
             .with_changes(place.state()?, contents, place.seal_key())
             .with_differ(differ)
             .with_rehearsals(Arc::new(kept))?
             .with_notes(place.state()?, options.clone())
-            .with_skills(crate::shelves::shelves(place, &files)?)
-            .with_rulebook(Arc::new(UserRulebook { file: place.sources.user.clone() }))
+            .with_skills(crate::skill_directories::skill_directories(place, &files)?)
+            .with_rulebook(Arc::new(UserRulesFile { file: place.sources.user.clone() }))
             .with_processes(Arc::new(confined))
             .with_web(Arc::new(WebClient::new(fetched)))
             .with_replay(place.replay());
-        gate.mend(&options)?.iter().for_each(|warning| warn(warning));
-        let (passing, doors) = (Passing::default(), place.sources.doors());
-        Ok(Self { gate: Arc::new(gate), clock, facts, state, stores, options, approvals, passing, doors })
+        gate.recover(&options)?.iter().for_each(|warning| warn(warning));
+        let (live, attach_sockets) = (LiveEvents::default(), place.sources.attach_sockets());
+        Ok(Self { gate: Arc::new(gate), clock, facts, state, stores, options, approvals, live, attach_sockets })
     }
 
     /// Begins a run, or goes on with one.
-    pub(crate) fn begin(&self, choice: &RunChoice) -> Result<Stay> {
+    pub(crate) fn begin(&self, choice: &RunChoice) -> Result<RecordedSession> {
         match &choice.run {
-            Some(run) => self.stay(self.state.open_run(run, &self.options)?, choice),
+            Some(run) => self.recorded(self.state.open_run(run, &self.options)?, choice),
             None => self.begin_as(&format!("run_{}", self.clock.id().simple()), choice),
         }
     }
 
     /// Begins a run under this id.
-    pub(crate) fn begin_as(&self, run: &str, choice: &RunChoice) -> Result<Stay> {
+    pub(crate) fn begin_as(&self, run: &str, choice: &RunChoice) -> Result<RecordedSession> {
         let (session, front_end) = (choice.session.clone(), choice.front_end.into());
         let facts = RunFacts { session, front_end, ..self.facts.clone() };
-        self.stay(self.state.begin_run(run, facts, &self.options)?, choice)
+        self.recorded(self.state.begin_run(run, facts, &self.options)?, choice)
     }
 
-    fn stay(&self, run: Run, choice: &RunChoice) -> Result<Stay> {
+    fn recorded(&self, run: Run, choice: &RunChoice) -> Result<RecordedSession> {
         let run = Arc::new(run);
         let session_grants = self.state.session_grants(&choice.session, &self.options)?;
         let recorder = RunRecorder::new(Arc::clone(&run), session_grants);
@@ -228,14 +232,14 @@ impl Desk {
         warnings.iter().for_each(|warning| warn(warning));
         let artifacts = Arc::clone(&run.artifacts);
         let mut session = Session::new(&choice.session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
-        session.desk.clone_from(&self.approvals);
-        Ok(Stay { session, run })
+        session.queue.clone_from(&self.approvals);
+        Ok(RecordedSession { session, run })
     }
 
     /// Lets the user attach to the processes of all sessions while this work goes on. Nothing else depends on it, so it is
     /// no fault where no socket can be made.
     pub(crate) async fn with_door<T>(&self, work: impl Future<Output = T>) -> T {
-        let door = Door::open(&self.doors, self.gate.rosters());
+        let door = AttachSocket::open(&self.attach_sockets, self.gate.registries());
         let done = work.await;
         if let Ok(door) = door {
             door.close().await;
@@ -252,14 +256,18 @@ impl Desk {
 }
 
 /// The desk, and how long it is waited at where nobody else can be asked.
-fn approvals(place: &Place, settings: &Settings, clock: &Arc<dyn Clock>) -> Option<toolgate_runtime::Desk> {
+fn approvals(
+    place: &WorkspaceLocation,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Option<toolgate_runtime::ApprovalQueueClient> {
     let approvals = Arc::new(place.approvals().ok()?);
     let wait = Duration::from_secs(settings.approval_wait_seconds);
-    Some(toolgate_runtime::Desk { approvals, wait, clock: Arc::clone(clock) })
+    Some(toolgate_runtime::ApprovalQueueClient { approvals, wait, clock: Arc::clone(clock) })
 }
 
 /// The store is a view: when it can't be opened, calls go on and `runs reindex` mends it later.
-fn indexer(state: &State, stores: &Stores) -> Option<Arc<Indexer>> {
+fn indexer(state: &StateDirectory, stores: &Stores) -> Option<Arc<Indexer>> {
     let stores = stores.clone();
     let open = move || stores.store().map_err(|fault| JournalError::Store(fault.into()));
     Indexer::start(state.path(), open).ok().map(Arc::new)
@@ -277,9 +285,10 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 }
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
-fn confined(place: &Place, settings: &Settings) -> Confined {
-    let (profile, folders) = (profile(place, &settings.roots), folders(place, &settings.roots));
-    Confined::new(profile, folders, Options { warm: 0, ..Options::default() }).at_least(weakest(settings))
+fn confined(place: &WorkspaceLocation, settings: &Settings) -> SandboxedProcesses {
+    let (profile, directories) = (profile(place, &settings.roots), directories(place, &settings.roots));
+    SandboxedProcesses::new(profile, directories, SandboxOptions { warm: 0, ..SandboxOptions::default() })
+        .at_least(weakest(settings))
 }
 
 /// The weakest sandbox that commands may run in.
@@ -291,23 +300,23 @@ pub(crate) fn weakest(settings: &Settings) -> Tier {
     }
 }
 
-/// The folders that places are in; the workspace comes first.
-pub(crate) fn folders(place: &Place, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
+/// The directories that places are in; the workspace comes first.
+pub(crate) fn directories(place: &WorkspaceLocation, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
     [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path))).collect()
 }
 
 /// What a command in this workspace is confined to.
-pub(crate) fn profile(place: &Place, roots: &[ConfiguredRoot]) -> Profile {
+pub(crate) fn profile(place: &WorkspaceLocation, roots: &[ConfiguredRoot]) -> Profile {
     let mut profile = Profile::for_workspace(&place.workspace, std::env::home_dir().as_deref());
     for root in roots {
         let places = if root.access == ConfiguredAccess::Write { &mut profile.writable } else { &mut profile.shown };
         places.push(PathBuf::from(&root.path));
     }
     profile.environment = environment();
-    // A command that came to a door could type into another one. The folder has to exist to be hidden.
-    let doors = place.sources.doors();
-    if make_private(&doors).is_ok() {
-        profile.masked.push(doors);
+    // A command that came to a door could type into another one. The directory has to exist to be hidden.
+    let attach_sockets = place.sources.attach_sockets();
+    if create_private_directory(&attach_sockets).is_ok() {
+        profile.masked.push(attach_sockets);
     }
     profile
 }
@@ -331,7 +340,7 @@ const PASSED_ON: &[&str] = &[
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", "true"),
-    // A folder that merely looks like a repository brings no configuration of its own.
+    // A directory that merely looks like a repository brings no configuration of its own.
     ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
     ("GIT_CONFIG_VALUE_0", "explicit"),
@@ -350,20 +359,20 @@ fn environment() -> BTreeMap<OsString, OsString> {
     own.chain(SET.iter().map(|(name, value)| (name.into(), value.into()))).collect()
 }
 
-/// The folders that commands stand on, by name.
-fn ground(place: &Place, settings: &Settings) -> Ground {
+/// The directories that commands stand on, by name.
+fn ground(place: &WorkspaceLocation, settings: &Settings) -> PathContext {
     let workspace = place.workspace.display().to_string();
     let home = std::env::home_dir().map_or_else(|| "/root".to_owned(), |home| home.display().to_string());
     let others = settings.roots.iter().map(|root| root.path.clone());
-    Ground::new([workspace].into_iter().chain(others), &home)
+    PathContext::new([workspace].into_iter().chain(others), &home)
 }
 
-pub(crate) fn roots(place: &Place, settings: &Settings) -> Result<Roots> {
+pub(crate) fn roots(place: &WorkspaceLocation, settings: &Settings) -> Result<Roots> {
     let mut roots = Roots::open(&place.workspace)?;
     for root in &settings.roots {
         let access = match root.access {
-            ConfiguredAccess::Read => RootAccess::Read,
-            ConfiguredAccess::Write => RootAccess::Write,
+            ConfiguredAccess::Read => RootPermission::Read,
+            ConfiguredAccess::Write => RootPermission::Write,
         };
         roots.add(std::path::Path::new(&root.path), access)?;
     }
@@ -374,10 +383,10 @@ pub(crate) fn warn(warning: &str) {
     anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
 }
 
-fn durability(settings: &Settings) -> toolgate_journal::Durability {
+fn durability(settings: &Settings) -> toolgate_journal::SyncMode {
     match settings.durability {
-        toolgate_policy::Durability::Os => toolgate_journal::Durability::Os,
-        toolgate_policy::Durability::Sync => toolgate_journal::Durability::Sync,
+        toolgate_policy::Durability::Os => toolgate_journal::SyncMode::Os,
+        toolgate_policy::Durability::Sync => toolgate_journal::SyncMode::Sync,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Working through the inbox (C-40): a supervisor takes one task at a time, a worker does it, and a commander brings the
 //! answer back and the person's words in.
 
-mod chat;
-mod commander;
-mod notice;
+mod earlier_attempts;
+mod json_client;
+mod reply_channel;
 mod supervisor;
 mod telegram;
-mod web;
+mod telegram_channel;
 
-pub(crate) use commander::{check_reply_to, commander};
-pub(crate) use notice::Records;
-pub(crate) use supervisor::{Finished, Job, Supervisor, Worker};
-pub(crate) use telegram::Telegram;
+pub(crate) use earlier_attempts::RunRecords;
+pub(crate) use reply_channel::{check_reply_to, reply_channel};
+pub(crate) use supervisor::{Supervisor, TaskAttempt, TaskResult, TaskWorker};
+pub(crate) use telegram::TelegramBot;

@@ -12,9 +12,9 @@ use toolgate_contract::Reply;
 /// What is counted.
 pub(crate) struct Metrics {
     registry: Registry,
-    calls: Family<Outcome, Counter>,
-    seconds: Family<Tool, Histogram>,
-    refused: Family<Reason, Counter>,
+    calls: Family<CallLabels, Counter>,
+    seconds: Family<ToolLabels, Histogram>,
+    refused: Family<RefusalLabels, Counter>,
     /// Connections that are open.
     pub(crate) connections: Gauge,
     running: Gauge,
@@ -23,24 +23,24 @@ pub(crate) struct Metrics {
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Outcome {
+struct CallLabels {
     tool: String,
     /// `ok`, or the error's code.
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Tool {
+struct ToolLabels {
     tool: String,
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Reason {
+struct RefusalLabels {
     code: &'static str,
 }
 
 /// What the server holds at this moment.
-pub(crate) struct Present {
+pub(crate) struct GaugeValues {
     pub(crate) running: usize,
     pub(crate) sessions: usize,
     pub(crate) waiting: usize,
@@ -72,17 +72,17 @@ impl Metrics {
     /// A call has ended.
     pub(crate) fn call(&self, tool: String, reply: &Reply) {
         let outcome = reply.error.as_ref().map_or("ok", |error| error.code.as_str());
-        self.seconds.get_or_create(&Tool { tool: tool.clone() }).observe(reply.duration_ms as f64 / 1000.0);
-        self.calls.get_or_create(&Outcome { tool, outcome }).inc();
+        self.seconds.get_or_create(&ToolLabels { tool: tool.clone() }).observe(reply.duration_ms as f64 / 1000.0);
+        self.calls.get_or_create(&CallLabels { tool, outcome }).inc();
     }
 
     /// A request was turned away.
     pub(crate) fn refused(&self, code: &'static str) {
-        self.refused.get_or_create(&Reason { code }).inc();
+        self.refused.get_or_create(&RefusalLabels { code }).inc();
     }
 
     /// Everything, as Prometheus reads it.
-    pub(crate) fn text(&self, present: &Present) -> String {
+    pub(crate) fn text(&self, present: &GaugeValues) -> String {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.running.set(whole(present.running));
         self.sessions.set(whole(present.sessions));

@@ -1,14 +1,14 @@
 //! What the server offers, as OpenAPI 3.1. The shapes come from the very types that are read and written; only the list
 //! of operations is kept here, beside the list of routes.
 
-mod table;
+mod operations;
 
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 use toolgate_contract::{Call, Reply, schemars};
 
-use self::table::{Operation, Table, paths};
+use self::operations::{ApiOperation, OperationTable, paths};
 use crate::routes::shapes;
 
 /// What whoever reads the description should know first.
@@ -37,20 +37,20 @@ pub(crate) fn document() -> Value {
 }
 
 /// Every operation, in the order of the routes.
-fn operations(generator: &mut SchemaGenerator) -> Vec<Operation> {
-    let mut table = Table::new(generator);
-    of_the_server(&mut table);
-    of_calls_and_runs(&mut table);
-    of_approvals_and_output(&mut table);
+fn operations(generator: &mut SchemaGenerator) -> Vec<ApiOperation> {
+    let mut table = OperationTable::new(generator);
+    server_operations(&mut table);
+    call_and_run_operations(&mut table);
+    approval_and_output_operations(&mut table);
     table.operations
 }
 
-fn of_the_server(table: &mut Table<'_>) {
+fn server_operations(table: &mut OperationTable<'_>) {
     table.get("/health", "Say that the server is there. Needs no token.", 200, closed(&[("ok", "boolean")]));
     table.get("/metrics", "Numbers for Prometheus. Only for the owner.", 200, schema(json!({ "type": "string" })));
     table.get("/openapi.json", "This description.", 200, open_object());
     table.get("/v1/tools", "The tools that the session may use.", 200, closed(&[("tools", "array")]));
-    table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<shapes::Sessions>();
+    table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<shapes::SessionList>();
     table
         .add(
             "post",
@@ -63,13 +63,13 @@ fn of_the_server(table: &mut Table<'_>) {
     table.add("delete", "/v1/sessions/{id}", "End a session: cancel its calls, end its run. Only for the owner.", 204);
 }
 
-fn of_calls_and_runs(table: &mut Table<'_>) {
+fn call_and_run_operations(table: &mut OperationTable<'_>) {
     table
         .add("post", "/v1/calls", "Call a tool. The owner may name a session with `X-Toolgate-Session`.", 200)
         .takes::<Call>()
-        .asks::<shapes::Waiting>()
+        .asks::<shapes::CallQuery>()
         .answer_as::<Reply>()
-        .or_answer::<shapes::Accepted>(202);
+        .or_answer::<shapes::AcceptedCall>(202);
     table.add("delete", "/v1/calls/{id}", "Cancel a call that runs.", 202);
     table
         .add("post", "/v1/undo", "Take back what a call, a turn or a run changed: a call of the tool `undo`.", 200)
@@ -92,15 +92,19 @@ const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text
                       after `Last-Event-ID` on. Live, what processes write passes as well, as `process.output` and \
                       without a number.";
 
-fn of_approvals_and_output(table: &mut Table<'_>) {
-    table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::Approvals>();
-    table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::Approval>();
-    table.add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204).takes::<shapes::Given>();
-    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<shapes::Questions>();
-    table.add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204).takes::<shapes::Words>();
+fn approval_and_output_operations(table: &mut OperationTable<'_>) {
+    table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::ApprovalList>();
+    table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::ApprovalView>();
+    table
+        .add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204)
+        .takes::<shapes::ApprovalAnswerBody>();
+    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<shapes::QuestionList>();
+    table
+        .add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204)
+        .takes::<shapes::QuestionAnswerBody>();
     table
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
-        .asks::<shapes::Whose>()
+        .asks::<shapes::ArtifactQuery>()
         .or_answer_nothing(206)
         .or_answer_nothing(304);
     table

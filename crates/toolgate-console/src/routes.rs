@@ -6,7 +6,7 @@ mod calls;
 mod changes;
 mod events;
 mod inbox;
-mod plain;
+mod info;
 mod questions;
 mod runs;
 mod sessions;
@@ -21,31 +21,31 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{from_extractor_with_state, from_fn_with_state};
 use axum::routing::{delete, get, post};
 
-use crate::client::{Caller, Client};
-use crate::door;
+use crate::authenticator;
+use crate::http_session::{Caller, HttpSession};
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// The shapes that requests and answers have, for the description.
 pub(crate) mod shapes {
-    pub(crate) use super::approvals::{Approval, Approvals, Given};
-    pub(crate) use super::artifacts::Whose;
-    pub(crate) use super::calls::{Accepted, Waiting};
-    pub(crate) use super::changes::Which as WhichChanges;
-    pub(crate) use super::events::Which as WhichEvents;
-    pub(crate) use super::inbox::Which as WhichTasks;
-    pub(crate) use super::questions::{Questions, Words};
-    pub(crate) use super::runs::Which as WhichRuns;
-    pub(crate) use super::sessions::{NewSession, SessionView, Sessions};
+    pub(crate) use super::approvals::{ApprovalAnswerBody, ApprovalList, ApprovalView};
+    pub(crate) use super::artifacts::ArtifactQuery;
+    pub(crate) use super::calls::{AcceptedCall, CallQuery};
+    pub(crate) use super::changes::ChangesQuery as WhichChanges;
+    pub(crate) use super::events::EventsQuery as WhichEvents;
+    pub(crate) use super::inbox::TasksQuery as WhichTasks;
+    pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
+    pub(crate) use super::runs::RunsQuery as WhichRuns;
+    pub(crate) use super::sessions::{NewSession, SessionList, SessionView};
 }
 
 /// Every route.
-pub(crate) fn all() -> Router<Arc<Shared>> {
+pub(crate) fn all() -> Router<Arc<ServerState>> {
     Router::new()
-        .route("/health", get(plain::health))
-        .route("/metrics", get(plain::metrics))
-        .route("/openapi.json", get(plain::openapi))
-        .route("/v1/tools", get(plain::tools))
+        .route("/health", get(info::health))
+        .route("/metrics", get(info::metrics))
+        .route("/openapi.json", get(info::openapi))
+        .route("/v1/tools", get(info::tools))
         .route("/v1/sessions", get(sessions::list).post(sessions::begin))
         .route("/v1/sessions/{id}", delete(sessions::end))
         .route("/v1/calls", post(calls::make))
@@ -53,7 +53,7 @@ pub(crate) fn all() -> Router<Arc<Shared>> {
         .route("/v1/undo", post(calls::undo))
         .route("/v1/runs", get(runs::list))
         .route("/v1/runs/{id}", get(runs::show))
-        .route("/v1/runs/{id}/tree", get(runs::draw))
+        .route("/v1/runs/{id}/tree", get(runs::show_tree))
         .route("/v1/runs/{id}/events", get(events::show))
         .route("/v1/approvals", get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer))
@@ -67,38 +67,38 @@ pub(crate) fn all() -> Router<Arc<Shared>> {
 
 /// Routes of another front end, which bring their own state and their own sessions. They know nothing of the rights of a
 /// session here, so only the owner comes to them.
-pub(crate) fn foreign(routes: Router, shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    routes.layer(from_extractor_with_state::<Owner, _>(Arc::clone(shared))).with_state(())
+pub(crate) fn foreign(routes: Router, shared: &Arc<ServerState>) -> Router<Arc<ServerState>> {
+    routes.layer(from_extractor_with_state::<OwnerOnly, _>(Arc::clone(shared))).with_state(())
 }
 
 /// Puts the door before everything, unknown routes included.
-pub(crate) fn behind_the_door(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router {
+pub(crate) fn with_authentication(router: Router<Arc<ServerState>>, shared: &Arc<ServerState>) -> Router {
     router
         .fallback(|| async { Problem::not_found("such route") })
         .method_not_allowed_fallback(|| async {
             let hint = "`/openapi.json` lists the methods of each route.";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "This route has no such method.", hint)
         })
-        .layer(from_fn_with_state(Arc::clone(shared), door::pass))
+        .layer(from_fn_with_state(Arc::clone(shared), authenticator::authenticate))
         .with_state(Arc::clone(shared))
 }
 
 /// Who sent the request; the door has seen to it that there is somebody.
-impl FromRequestParts<Arc<Shared>> for Caller {
+impl FromRequestParts<Arc<ServerState>> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<ServerState>) -> Result<Self, Problem> {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| Problem::internal("A request came past the door."))
     }
 }
 
 /// Only the owner.
-pub(crate) struct Owner;
+pub(crate) struct OwnerOnly;
 
-impl FromRequestParts<Arc<Shared>> for Owner {
+impl FromRequestParts<Arc<ServerState>> for OwnerOnly {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
         match Caller::from_request_parts(parts, shared).await? {
             Caller::Owner => Ok(Self),
             Caller::Session(_) => Err(Problem::owners_only()),
@@ -107,12 +107,12 @@ impl FromRequestParts<Arc<Shared>> for Owner {
 }
 
 /// The session in which a request acts: the token's own, or for the owner the one of `X-Toolgate-Session`.
-pub(crate) struct Acting(pub(crate) Arc<Client>);
+pub(crate) struct ActingSession(pub(crate) Arc<HttpSession>);
 
-impl FromRequestParts<Arc<Shared>> for Acting {
+impl FromRequestParts<Arc<ServerState>> for ActingSession {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, shared).await?;
         let named = parts.headers.get("x-toolgate-session").map(|value| value.to_str().unwrap_or_default());
         shared.acting(&caller, named).map(Self)
@@ -120,12 +120,12 @@ impl FromRequestParts<Arc<Shared>> for Acting {
 }
 
 /// A body of JSON, not yet read: of a bounded size, and sent within a bounded time.
-pub(crate) struct Body(pub(crate) Bytes);
+pub(crate) struct JsonBody(pub(crate) Bytes);
 
-impl FromRequest<Arc<Shared>> for Body {
+impl FromRequest<Arc<ServerState>> for JsonBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, shared: &Arc<ServerState>) -> Result<Self, Problem> {
         let kind =
             request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -167,12 +167,12 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<
 }
 
 /// A query, read strictly, with a fault in our own shape.
-pub(crate) struct Query<T>(pub(crate) T);
+pub(crate) struct StrictQuery<T>(pub(crate) T);
 
-impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<Shared>> for Query<T> {
+impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<ServerState>> for StrictQuery<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _shared: &Arc<ServerState>) -> Result<Self, Problem> {
         match axum::extract::Query::try_from_uri(&parts.uri) {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(fault) => Err(Problem::invalid(format!("The query is not well formed: {}.", fault.body_text()))),
@@ -181,12 +181,12 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<Shared>> for Query<T> 
 }
 
 /// One part of the path, with a fault in our own shape.
-pub(crate) struct Id(pub(crate) String);
+pub(crate) struct PathId(pub(crate) String);
 
-impl FromRequestParts<Arc<Shared>> for Id {
+impl FromRequestParts<Arc<ServerState>> for PathId {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
         match axum::extract::Path::<String>::from_request_parts(parts, shared).await {
             Ok(axum::extract::Path(id)) => Ok(Self(id)),
             Err(_) => Err(Problem::not_found("such thing")),
@@ -195,7 +195,7 @@ impl FromRequestParts<Arc<Shared>> for Id {
 }
 
 /// Work that waits for the disk, beside the threads that serve.
-pub(crate) async fn on_disk<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|fault| Err(Problem::internal(fault.to_string())))

@@ -18,17 +18,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{CancellationToken, ToolError};
 
-use crate::door::{Doors, Peer};
-use crate::house::House;
-use crate::patience::Patient;
+use crate::authenticator::{AllowedOrigins, Peer};
+use crate::backend::ConsoleBackend;
 use crate::routes;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 use crate::tls::Tls;
 use crate::token::Token;
+use crate::write_timeout::WriteTimeout;
 
 /// How much a server carries.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Connections at a time.
     pub connections: usize,
     /// Sessions at a time.
@@ -51,7 +51,7 @@ pub struct Limits {
     pub stop_time: Duration,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 512,
@@ -70,26 +70,26 @@ impl Default for Limits {
 
 /// How a server is set up.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct HttpOptions {
     /// Who may call it, and as what.
-    pub doors: Doors,
+    pub allowed_origins: AllowedOrigins,
     /// How much it carries.
-    pub limits: Limits,
+    pub limits: HttpLimits,
     /// What connections are encrypted with; none where nobody else could listen in.
     pub tls: Option<Tls>,
 }
 
 /// The HTTP front end of one house.
-pub struct Server {
-    shared: Arc<Shared>,
-    router: Router<Arc<Shared>>,
+pub struct HttpServer {
+    shared: Arc<ServerState>,
+    router: Router<Arc<ServerState>>,
     tls: Option<Tls>,
 }
 
-impl Server {
+impl HttpServer {
     /// A server for this house. Its own run has begun when this returns.
-    pub fn new(house: Arc<dyn House>, token: &Token, options: Options) -> Result<Self, ToolError> {
-        let shared = Arc::new(Shared::open(house, token, options.doors, options.limits)?);
+    pub fn new(backend: Arc<dyn ConsoleBackend>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
+        let shared = Arc::new(ServerState::open(backend, token, options.allowed_origins, options.limits)?);
         Ok(Self { router: routes::all(), shared, tls: options.tls })
     }
 
@@ -103,7 +103,11 @@ impl Server {
     /// Serves until it is told to stop; then ends every call and its processes, finishes the record, and returns.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         let Self { shared, router, tls } = self;
-        let visits = Visits { router: routes::behind_the_door(router, &shared), shared: Arc::clone(&shared), tls };
+        let visits = ConnectionHandler {
+            router: routes::with_authentication(router, &shared),
+            shared: Arc::clone(&shared),
+            tls,
+        };
         let connections = TaskTracker::new();
         let room = Arc::new(Semaphore::new(shared.limits.connections));
         loop {
@@ -116,7 +120,7 @@ impl Server {
                 (Ok((stream, peer)), Ok(permit)) => {
                     connections.spawn(visits.clone().receive(stream, peer, permit));
                 }
-                (Ok((stream, _)), Err(_)) => drop(connections.spawn(visits.clone().send_away(stream))),
+                (Ok((stream, _)), Err(_)) => drop(connections.spawn(visits.clone().reject_connection(stream))),
                 // Out of descriptors, most likely: there is nothing to do but wait for some to come back.
                 (Err(_), _) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
@@ -130,22 +134,22 @@ impl Server {
 
 /// What every connection needs.
 #[derive(Clone)]
-struct Visits {
-    shared: Arc<Shared>,
+struct ConnectionHandler {
+    shared: Arc<ServerState>,
     router: Router,
     tls: Option<Tls>,
 }
 
-impl Visits {
+impl ConnectionHandler {
     /// Takes a connection, in the clear or encrypted, and serves it to its end.
     async fn receive(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
         let _ = stream.set_nodelay(true);
         self.shared.metrics.connections.inc();
         match &self.tls {
-            None => self.attend(stream, peer).await,
+            None => self.serve_http(stream, peer).await,
             Some(tls) => match tokio::time::timeout(self.shared.limits.head_time, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.attend(stream, peer).await,
-                Ok(Err(_)) => self.shared.not_understood("(what can't be read as TLS)", peer),
+                Ok(Ok(stream)) => self.serve_http(stream, peer).await,
+                Ok(Err(_)) => self.shared.record_malformed("(what can't be read as TLS)", peer),
                 Err(_) => {}
             },
         }
@@ -153,7 +157,7 @@ impl Visits {
     }
 
     /// Serves one connection. When the server stops, the request at hand is still answered.
-    async fn attend(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+    async fn serve_http(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
         let limits = &self.shared.limits;
         let routes = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -164,7 +168,7 @@ impl Visits {
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head_time)
             .max_buf_size(limits.head_bytes)
-            .serve_connection(TokioIo::new(Patient::new(stream, limits.write_time)), service);
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream, limits.write_time)), service);
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -175,13 +179,13 @@ impl Visits {
         };
         // A client that merely had nothing more to say isn't worth a note.
         if ended.is_err_and(|fault| fault.is_parse()) {
-            self.shared.not_understood("(what can't be read as a request)", peer);
+            self.shared.record_malformed("(what can't be read as a request)", peer);
         }
     }
 
     /// Tells a client that there is no room, without taking its request. Encrypting just to say so would take the room
     /// that there isn't.
-    async fn send_away(self, mut stream: TcpStream) {
+    async fn reject_connection(self, mut stream: TcpStream) {
         const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
         self.shared.metrics.refused("too_many_connections");
         if self.tls.is_some() {
@@ -200,9 +204,9 @@ impl Visits {
     }
 }
 
-impl Shared {
+impl ServerState {
     /// Writes down that somebody sent what is no request.
-    fn not_understood(&self, what: &str, peer: SocketAddr) {
+    fn record_malformed(&self, what: &str, peer: SocketAddr) {
         self.metrics.refused("malformed");
         self.refusals.note(&self.owner.session, "malformed", what.to_owned(), Some(peer.ip().to_string()));
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 
 /// What is kept of a token to know it again.
-pub(crate) type Digest = [u8; 32];
+pub(crate) type TokenDigest = [u8; 32];
 
 /// A secret that lets a client in. It never shows itself.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ impl Token {
         &self.0
     }
 
-    pub(crate) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> TokenDigest {
         digest(&self.0)
     }
 }
@@ -33,12 +33,12 @@ impl fmt::Debug for Token {
     }
 }
 
-pub(crate) fn digest(text: &str) -> Digest {
+pub(crate) fn digest(text: &str) -> TokenDigest {
     Sha256::digest(text).into()
 }
 
 /// Looks at every byte, whatever the ones before were.
-pub(crate) fn is_same(one: &Digest, other: &Digest) -> bool {
+pub(crate) fn constant_time_eq(one: &TokenDigest, other: &TokenDigest) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     std::hint::black_box(difference) == 0
 }
@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn only_the_same_token_is_the_same_and_none_shows_itself() {
         let token = Token::new("tgt_secret");
-        assert!(is_same(&token.digest(), &digest("tgt_secret")));
-        assert!(!is_same(&token.digest(), &digest("tgt_secreT")));
-        assert!(!is_same(&token.digest(), &digest("")));
+        assert!(constant_time_eq(&token.digest(), &digest("tgt_secret")));
+        assert!(!constant_time_eq(&token.digest(), &digest("tgt_secreT")));
+        assert!(!constant_time_eq(&token.digest(), &digest("")));
         assert_eq!(format!("{token:?}"), "Token(***)");
     }
 }

@@ -11,21 +11,21 @@ use crate::{BoxFuture, CancellationToken, ToolError};
 
 /// What a model was given and what it wrote, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct TokenUsage {
     /// Given to the model.
     pub input: u64,
     /// Written by the model.
     pub output: u64,
 }
 
-impl Tokens {
+impl TokenUsage {
     /// Both together.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-impl std::ops::AddAssign for Tokens {
+impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, more: Self) {
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
@@ -35,7 +35,7 @@ impl std::ops::AddAssign for Tokens {
 /// How an agent's work ended (C-39).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     /// The model gave its final answer.
     Answered,
     /// All turns were used.
@@ -60,7 +60,7 @@ pub enum Finish {
     Unrecorded,
 }
 
-impl Finish {
+impl FinishReason {
     /// The word for it in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Finish {
     }
 }
 
-impl fmt::Display for Finish {
+impl fmt::Display for FinishReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Finish {
 
 /// Something for another agent to do.
 #[derive(Debug, Clone)]
-pub struct Errand {
+pub struct SubagentTask {
     /// Which kind of agent.
     pub agent: String,
     /// What it should achieve.
@@ -100,14 +100,14 @@ pub struct Errand {
 
 /// What became of an agent that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Sent {
+pub struct SubagentStatus {
     /// The agent's id.
     pub id: String,
     /// Which kind of agent.
     pub agent: String,
     /// How its work ended; none while it works.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub finish: Option<Finish>,
+    pub finish: Option<FinishReason>,
     /// Its final answer, or why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -116,13 +116,13 @@ pub struct Sent {
 /// Other agents that the caller may set to work. Their rights are the caller's or less.
 pub trait Agents: Send + Sync {
     /// Sends one on its way and gives its id.
-    fn send(&self, errand: Errand) -> Result<String, ToolError>;
+    fn send(&self, errand: SubagentTask) -> Result<String, ToolError>;
     /// Tells one that works something more.
     fn message(&self, id: &str, text: &str) -> Result<(), ToolError>;
     /// Waits until one has ended, at most so long.
-    fn wait<'a>(&'a self, id: &'a str, most: Option<Duration>) -> BoxFuture<'a, Result<Sent, ToolError>>;
+    fn wait<'a>(&'a self, id: &'a str, most: Option<Duration>) -> BoxFuture<'a, Result<SubagentStatus, ToolError>>;
     /// All that the caller has sent.
-    fn list(&self) -> Vec<Sent>;
+    fn list(&self) -> Vec<SubagentStatus>;
     /// Stops one.
     fn stop(&self, id: &str) -> Result<(), ToolError>;
 }

@@ -13,9 +13,9 @@ const MUCH: usize = 256 * 1024;
 
 /// Bytes, and their hash once somebody asked for it. Clones share both.
 #[derive(Clone)]
-pub struct Blob(Arc<Inner>);
+pub struct Blob(Arc<BlobData>);
 
-struct Inner {
+struct BlobData {
     bytes: Vec<u8>,
     sha256: OnceLock<String>,
 }
@@ -38,7 +38,7 @@ impl Blob {
 
 impl From<Vec<u8>> for Blob {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Inner { bytes, sha256: OnceLock::new() }))
+        Self(Arc::new(BlobData { bytes, sha256: OnceLock::new() }))
     }
 }
 

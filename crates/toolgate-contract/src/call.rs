@@ -37,7 +37,7 @@ pub struct Call {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Call")]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct CallJson {
     /// Globally unique; made if missing.
     tool_call_id: Option<String>,
     /// The tool's name.
@@ -65,11 +65,11 @@ struct Wire {
 /// The schema of what [`Call::from_json`] reads.
 impl JsonSchema for Call {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        Wire::schema_name()
+        CallJson::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Wire::json_schema(generator)
+        CallJson::json_schema(generator)
     }
 }
 
@@ -100,7 +100,7 @@ impl Call {
             // A list would do for the decoder: its fields in order. That is a guess, not a call.
             return Err(ToolError::invalid_args("The call is not well formed: it is not an object."));
         }
-        let wire: Wire = serde_path_to_error::deserialize(value)
+        let wire: CallJson = serde_path_to_error::deserialize(value)
             .map_err(|fault| ToolError::invalid_args(format!("The call is not well formed: {fault}.")))?;
         let fresh = Self::new(wire.name, wire.args, clock);
         Ok(Self {

@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Blob, Place, Source, ToolError};
+use crate::{Blob, ChangeSource, ToolError, WorkspacePath};
 
 /// The mode of a symbolic link, as git writes it. A link's bytes are the path that it holds.
 pub const LINK_MODE: u32 = 0o120_000;
 
-/// The mode of a folder, without its permission bits. A folder has no bytes.
-pub const FOLDER_MODE: u32 = 0o040_000;
+/// The mode of a directory, without its permission bits. A directory has no bytes.
+pub const DIRECTORY_MODE: u32 = 0o040_000;
 
 /// The mode of a named pipe, without its permission bits. A pipe has no bytes.
 pub const PIPE_MODE: u32 = 0o010_000;
@@ -19,14 +19,14 @@ const KIND: u32 = 0o170_000;
 
 /// A file's bytes and permission bits, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct FileContent {
     /// What is in it.
     pub bytes: Blob,
     /// Permission bits, or [`LINK_MODE`]; none for those of the file that is replaced, or the usual ones for a new file.
     pub mode: Option<u32>,
 }
 
-impl Content {
+impl FileContent {
     /// Whether it is a symbolic link.
     pub fn is_link(&self) -> bool {
         self.mode == Some(LINK_MODE)
@@ -35,14 +35,14 @@ impl Content {
 
 /// One place and what it should hold afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileEdit {
     /// Where.
-    pub place: Place,
+    pub place: WorkspacePath,
     /// What the tool saw there when it worked this out; none when nothing was there. If something else is there by
     /// now, nothing is changed.
-    pub before: Option<Content>,
+    pub before: Option<FileContent>,
     /// What should be there; none removes the file.
-    pub after: Option<Content>,
+    pub after: Option<FileContent>,
 }
 
 /// A file as it was at some moment, by its hash; the bytes are in the content store.
@@ -52,7 +52,7 @@ pub struct FileState {
     pub sha256: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Permission bits, or [`LINK_MODE`]; for folders and pipes what they are as well.
+    /// Permission bits, or [`LINK_MODE`]; for directories and pipes what they are as well.
     pub mode: u32,
 }
 
@@ -75,9 +75,9 @@ impl FileState {
         self.kind() == LINK_MODE
     }
 
-    /// Whether it is a folder.
-    pub fn is_folder(&self) -> bool {
-        self.kind() == FOLDER_MODE
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind() == DIRECTORY_MODE
     }
 
     /// Whether it is a file, whose bytes the content store can keep; a link's can be kept too.
@@ -85,7 +85,7 @@ impl FileState {
         self.kind() == 0
     }
 
-    /// What it is: nothing for a file, else [`LINK_MODE`], [`FOLDER_MODE`], [`PIPE_MODE`] or what the kernel says.
+    /// What it is: nothing for a file, else [`LINK_MODE`], [`DIRECTORY_MODE`], [`PIPE_MODE`] or what the kernel says.
     pub fn kind(&self) -> u32 {
         self.mode & KIND
     }
@@ -102,7 +102,7 @@ pub struct Change {
     /// The path, as a caller would write it.
     pub path: String,
     /// Where it is.
-    pub place: Place,
+    pub place: WorkspacePath,
     /// What was there; none when nothing was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub before: Option<FileState>,
@@ -124,7 +124,7 @@ impl Change {
 
 /// A content that the session knows a place to have had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenVersion {
     /// Its hash.
     pub sha256: String,
     /// The call that read or wrote it.
@@ -134,15 +134,15 @@ pub struct Seen {
 /// Changes files, and knows which versions of them a session has seen.
 pub trait Changes: Send + Sync {
     /// Makes one change, whole or not at all, with what was there kept for undo.
-    fn make(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError>;
-    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
-    fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError>;
+    fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError>;
+    /// The same for changes whose new side comes from a source: of any number, of directories and links too.
+    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
     /// The run that this change belongs to.
     fn run(&self) -> &str;
     /// The session has now seen this content there.
-    fn saw(&self, place: &Place, sha256: &str);
+    fn saw(&self, place: &WorkspacePath, sha256: &str);
     /// What the session last saw there.
-    fn seen(&self, place: &Place) -> Option<Seen>;
+    fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion>;
     /// Who made the content with this hash there, if it was a call.
-    fn author(&self, place: &Place, sha256: &str) -> Option<String>;
+    fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String>;
 }

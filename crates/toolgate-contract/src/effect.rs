@@ -6,13 +6,13 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Book;
+use crate::NoteKind;
 
 /// One thing that a call will touch. A path effect covers everything beneath its path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
-    /// Reads a file or what lies in a folder.
+    /// Reads a file or what lies in a directory.
     Read {
         /// As the caller wrote it.
         path: String,
@@ -22,7 +22,7 @@ pub enum Effect {
         /// As the caller wrote it.
         path: String,
     },
-    /// Removes a file or folder.
+    /// Removes a file or directory.
     Delete {
         /// As the caller wrote it.
         path: String,
@@ -77,7 +77,7 @@ pub enum Effect {
     /// Looks into one of the agent's own books, or writes in it.
     Note {
         /// Which.
-        book: Book,
+        book: NoteKind,
         /// What is done with it.
         access: Access,
     },

@@ -73,8 +73,8 @@ codes! {
     SensitivePath "sensitive_path" Policy "Work without this file; it is never opened for tools.";
     /// Nothing is there.
     NotFound "not_found" ToolExec "Use `list` to see what exists.";
-    /// It is a folder, a pipe or a device.
-    NotAFile "not_a_file" ToolExec "Use `list` for folders; pipes and devices can't be used.";
+    /// It is a directory, a pipe or a device.
+    NotAFile "not_a_file" ToolExec "Use `list` for directories; pipes and devices can't be used.";
     /// It holds no text.
     IsBinary "is_binary" ToolExec "Use a tool that understands this format.";
     /// It is larger than the tool takes.

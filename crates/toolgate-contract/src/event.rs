@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, Finish, Inquiry, Message, Risk, Stream, Tokens,
-    ToolError, Truncated, Verdict,
+    ArtifactRef, Change, Denial, Effect, Enforced, ErrorClass, FinishReason, Message, Question, Risk, Stream,
+    TokenUsage, ToolError, Truncated, Verdict,
 };
 
 /// Something that happened, with where it belongs in the tree agent → turn → call.
@@ -28,13 +28,13 @@ pub struct Event {
     pub tool_call_id: Option<String>,
     /// What.
     #[serde(flatten)]
-    pub happening: Happening,
+    pub payload: EventPayload,
 }
 
 /// How far an approval reaches (C-18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ApprovalScope {
     /// This call.
     Call,
     /// What it touches, for the rest of the run.
@@ -48,7 +48,7 @@ pub enum Scope {
 /// What a run is about, said when it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// The workspace's folder.
+    /// The workspace's directory.
     pub workspace: String,
     /// The session that the run belongs to.
     pub session: String,
@@ -63,7 +63,7 @@ pub struct RunFacts {
 /// What can happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
-pub enum Happening {
+pub enum EventPayload {
     /// A run began.
     #[serde(rename = "run.started")]
     RunStarted(RunFacts),
@@ -87,7 +87,7 @@ pub enum Happening {
         verdict: Option<Verdict>,
         /// The scope of the approval it runs under.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        approval: Option<Scope>,
+        approval: Option<ApprovalScope>,
         /// How much harm the tool can do.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         risk: Option<Risk>,
@@ -106,11 +106,11 @@ pub enum Happening {
         verdict: Verdict,
         /// The scope of the approval it runs under.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        approval: Option<Scope>,
+        approval: Option<ApprovalScope>,
     },
     /// A call worked.
     #[serde(rename = "tool_call.completed")]
-    CallCompleted(Ending),
+    CallCompleted(CallEnding),
     /// A call failed.
     #[serde(rename = "tool_call.failed")]
     CallFailed {
@@ -120,7 +120,7 @@ pub enum Happening {
         class: ErrorClass,
         /// What is known of the attempt.
         #[serde(flatten)]
-        ending: Ending,
+        ending: CallEnding,
     },
     /// Files are about to change. On disk before the first of them does, so that it can be taken back.
     #[serde(rename = "files.changing")]
@@ -142,7 +142,7 @@ pub enum Happening {
     #[serde(rename = "approval_granted")]
     ApprovalGranted {
         /// How far it reaches.
-        scope: Scope,
+        scope: ApprovalScope,
         /// Who.
         by: String,
     },
@@ -157,7 +157,7 @@ pub enum Happening {
     },
     /// A front door turned a request away before it became a call.
     #[serde(rename = "request.refused")]
-    RequestRefused(Refusal),
+    RequestRefused(RefusedRequest),
     /// Something was said to the person.
     #[serde(rename = "display")]
     Display(Message),
@@ -190,7 +190,7 @@ pub enum Happening {
     },
     /// The person is asked something.
     #[serde(rename = "question_asked")]
-    QuestionAsked(Inquiry),
+    QuestionAsked(Question),
     /// The person answered. What they said is in the call's payload.
     #[serde(rename = "question_answered")]
     QuestionAnswered {
@@ -214,13 +214,13 @@ pub enum Happening {
     #[serde(rename = "agent.ended")]
     AgentEnded {
         /// How.
-        finish: Finish,
+        finish: FinishReason,
         /// Its final answer, or why there is none, redacted.
         summary: String,
         /// How many turns it took.
         turns: u64,
         /// What it used.
-        tokens: Tokens,
+        tokens: TokenUsage,
         /// How long it took.
         duration_ms: u64,
     },
@@ -231,7 +231,7 @@ pub enum Happening {
     #[serde(rename = "turn.ended")]
     TurnEnded {
         /// What the model used in it.
-        tokens: Tokens,
+        tokens: TokenUsage,
         /// How long it took.
         duration_ms: u64,
     },
@@ -294,7 +294,7 @@ pub struct ProcessOutput {
 
 /// A request that a front door turned away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct RefusedRequest {
     /// The door: `http`, `mcp`.
     pub door: String,
     /// Why, as a word for programs.
@@ -315,7 +315,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// What is known when a call ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct CallEnding {
     /// How long it took.
     pub duration_ms: u64,
     /// The payload as it was answered: redacted and trimmed.

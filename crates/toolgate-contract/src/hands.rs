@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
-use crate::reach::Reach;
+use crate::effect_index::EffectIndex;
 use crate::{
-    Access, Agents, AllowedTools, Answered, ArtifactRef, Artifacts, Book, Border, Change, Changes, Content, Denial,
-    Edit, Effect, Enforced, Entry, ErrorCode, FileState, Files, Guarantee, Inquiry, Located, Lookout, Message, Missing,
-    Notes, Opened, Person, Place, ProcessTable, Seen, SkillFolder, Skills, Source, Step, ToolError, Veil, Visitors,
-    WalkOptions, Walked, Web, WebRequest, WebResponse,
+    Access, Agents, AllowedTools, ArtifactRef, Artifacts, Change, ChangeSource, Changes, Denial, DirectoryEntry,
+    Effect, EgressPolicy, Enforced, ErrorCode, FileContent, FileEdit, FileState, Files, Guarantee, HiddenPathScanner,
+    HiddenPaths, LocatedEffect, Message, NoteKind, Notes, OmittedText, OpenFile, Person, ProcessTable, Question,
+    QuestionAnswer, SeenVersion, SkillCandidate, Skills, ToolError, VisitedEntry, VisitorFactory, WalkOptions,
+    WalkStep, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
@@ -31,7 +32,7 @@ pub struct Tally {
     /// The exit code of the command that ran.
     pub exit_code: Option<i64>,
     /// Texts of the payload that are stored whole already, by the JSON pointer of their field.
-    pub stored: Vec<(String, Missing)>,
+    pub stored: Vec<(String, OmittedText)>,
     /// Whether a secret was replaced before the payload was made.
     pub redacted: bool,
     /// Which guarantees held.
@@ -42,7 +43,7 @@ pub struct Tally {
 
 /// Through what hands reach the world.
 #[derive(Clone)]
-pub struct Means {
+pub struct ToolServices {
     /// Files beneath the roots.
     pub files: Arc<dyn Files>,
     /// Changes to them, and their versions.
@@ -56,15 +57,15 @@ pub struct Means {
     /// Skills.
     pub skills: Arc<dyn Skills>,
     /// What policy hides.
-    pub veil: Arc<dyn Veil>,
+    pub hidden_paths: Arc<dyn HiddenPaths>,
     /// Where that is.
-    pub lookout: Arc<Lookout>,
+    pub scanner: Arc<HiddenPathScanner>,
     /// The session's processes.
     pub processes: Arc<dyn ProcessTable>,
     /// What is on the web; none where nothing can be fetched.
     pub web: Option<Arc<dyn Web>>,
     /// What may be reached over the network; none where nothing may.
-    pub border: Option<Arc<dyn Border>>,
+    pub egress: Option<Arc<dyn EgressPolicy>>,
     /// Agents that the call may set to work; none where there is no agent.
     pub agents: Option<Arc<dyn Agents>>,
     /// Whether the caller ends with its call, so that nobody would come back for what goes on.
@@ -78,67 +79,72 @@ pub struct Means {
 /// The hands of one cleared call. Clones share what they count, so that work can go to another thread.
 #[derive(Clone)]
 pub struct Hands {
-    granted: Arc<[Located]>,
-    reach: Arc<Reach>,
-    means: Means,
+    granted: Arc<[LocatedEffect]>,
+    reach: Arc<EffectIndex>,
+    means: ToolServices,
     tally: Arc<Mutex<Tally>>,
 }
 
 impl Hands {
     /// Hands that can do what `granted` says, through these means.
-    pub fn new(granted: impl Into<Arc<[Located]>>, means: Means) -> Self {
-        let granted: Arc<[Located]> = granted.into();
-        Self { reach: Arc::new(Reach::of(&granted)), granted, means, tally: Arc::default() }
+    pub fn new(granted: impl Into<Arc<[LocatedEffect]>>, means: ToolServices) -> Self {
+        let granted: Arc<[LocatedEffect]> = granted.into();
+        Self { reach: Arc::new(EffectIndex::of(&granted)), granted, means, tally: Arc::default() }
     }
 
     /// Opens the file at a declared path.
-    pub fn open(&self, path: &str) -> Result<Opened, ToolError> {
+    pub fn open(&self, path: &str) -> Result<OpenFile, ToolError> {
         self.open_at(&self.declared(Access::Read, path)?)
     }
 
     /// Opens a file at or beneath a declared place.
-    pub fn open_at(&self, place: &Place) -> Result<Opened, ToolError> {
+    pub fn open_at(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
         self.reach(Access::Read, place)?;
         self.means.files.open(place)
     }
 
     /// Where a path that was declared for reading leads.
-    pub fn place(&self, path: &str) -> Result<Place, ToolError> {
+    pub fn place(&self, path: &str) -> Result<WorkspacePath, ToolError> {
         self.declared(Access::Read, path)
     }
 
     /// A place as the caller would write it.
-    pub fn shown(&self, place: &Place) -> String {
+    pub fn shown(&self, place: &WorkspacePath) -> String {
         self.means.files.shown(place)
     }
 
     /// All of a file at or beneath a declared place, if it has at most so many bytes, or the link that is there; none
     /// when nothing is.
-    pub fn content_at(&self, place: &Place, most: u64) -> Result<Option<Content>, ToolError> {
+    pub fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
         self.reach(Access::Read, place)?;
         self.means.files.content(place, most)
     }
 
-    /// Lists a folder at or beneath a declared place; what policy hides isn't in it.
-    pub fn entries_at(&self, place: &Place) -> Result<Vec<Entry>, ToolError> {
+    /// Lists a directory at or beneath a declared place; what policy hides isn't in it.
+    pub fn entries_at(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         self.reach(Access::Read, place)?;
         let mut entries = self.means.files.entries(place)?;
-        entries.retain(|entry| !self.means.veil.hides(Access::Read, &entry.place));
+        entries.retain(|entry| !self.means.hidden_paths.hides(Access::Read, &entry.place));
         Ok(entries)
     }
 
     /// Visits what is beneath a declared path, on several threads. What policy hides is neither visited nor entered.
-    /// Returns how many folders couldn't be read.
-    pub fn walk<'v>(&self, path: &str, options: &WalkOptions, visitors: &'v Visitors<'v>) -> Result<u64, ToolError> {
+    /// Returns how many directories couldn't be read.
+    pub fn walk<'v>(
+        &self,
+        path: &str,
+        options: &WalkOptions,
+        visitors: &'v VisitorFactory<'v>,
+    ) -> Result<u64, ToolError> {
         let start = self.declared(Access::Read, path)?;
         self.reach(Access::Read, &start)?;
         let guarded = || -> crate::Visitor<'_> {
             let mut visit = visitors();
-            Box::new(move |walked: &Walked<'_>| {
+            Box::new(move |walked: &VisitedEntry<'_>| {
                 if self.is_cancelled() {
-                    Step::Stop
-                } else if self.means.veil.hides(Access::Read, walked.place) {
-                    Step::Past
+                    WalkStep::Stop
+                } else if self.means.hidden_paths.hides(Access::Read, walked.place) {
+                    WalkStep::Past
                 } else {
                     visit(walked)
                 }
@@ -165,12 +171,12 @@ impl Hands {
     }
 
     /// Where a path that was declared for writing or deleting leads.
-    pub fn target(&self, access: Access, path: &str) -> Result<Place, ToolError> {
+    pub fn target(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
         self.declared(access, path)
     }
 
     /// Makes one change, whole or not at all. What was there is kept for undo.
-    pub fn change(&self, edits: Vec<Edit>) -> Result<Vec<Change>, ToolError> {
+    pub fn change(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
         for edit in &edits {
             let access = if edit.after.is_some() { Access::Write } else { Access::Delete };
             self.reach(access, &edit.place)?;
@@ -180,8 +186,8 @@ impl Hands {
         Ok(changes)
     }
 
-    /// The same for changes whose new side comes from a source: of any number, of folders and links too.
-    pub fn arrange(&self, changes: Vec<Change>, source: &dyn Source) -> Result<(), ToolError> {
+    /// The same for changes whose new side comes from a source: of any number, of directories and links too.
+    pub fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
         for change in &changes {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             self.reach(access, &change.place)?;
@@ -203,36 +209,36 @@ impl Hands {
     }
 
     /// What is at a place that is at or beneath a declared one; none when nothing is.
-    pub fn state_at(&self, place: &Place) -> Result<Option<FileState>, ToolError> {
+    pub fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError> {
         self.reach(Access::Read, place)?;
         Ok(self.means.files.node(place, true)?.map(|node| node.state))
     }
 
-    /// Whether policy hides anything in a folder.
-    pub fn hides_something(&self, folder: &Place) -> Result<bool, ToolError> {
-        self.reach(Access::Read, folder)?;
-        let entries = self.means.files.entries(folder)?;
-        Ok(entries.iter().any(|entry| self.means.veil.hides(Access::Delete, &entry.place)))
+    /// Whether policy hides anything in a directory.
+    pub fn hides_something(&self, directory: &WorkspacePath) -> Result<bool, ToolError> {
+        self.reach(Access::Read, directory)?;
+        let entries = self.means.files.entries(directory)?;
+        Ok(entries.iter().any(|entry| self.means.hidden_paths.hides(Access::Delete, &entry.place)))
     }
 
-    /// Removes a folder at or beneath a place that was declared for deleting, with the empty folders in it.
-    pub fn remove_empty_folders(&self, folder: &Place) -> Result<(), ToolError> {
-        self.reach(Access::Delete, folder)?;
-        self.means.files.remove_empty_folders(folder)
+    /// Removes a directory at or beneath a place that was declared for deleting, with the empty directories in it.
+    pub fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
+        self.reach(Access::Delete, directory)?;
+        self.means.files.remove_empty_directories(directory)
     }
 
     /// Remembers that the session has seen this content at a place it may read.
-    pub fn saw(&self, place: &Place, sha256: &str) {
+    pub fn saw(&self, place: &WorkspacePath, sha256: &str) {
         self.means.changes.saw(place, sha256);
     }
 
     /// What the session last saw at a place.
-    pub fn seen(&self, place: &Place) -> Option<Seen> {
+    pub fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion> {
         self.means.changes.seen(place)
     }
 
     /// The call that made the content with this hash there, if it was one.
-    pub fn author(&self, place: &Place, sha256: &str) -> Option<String> {
+    pub fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
         self.means.changes.author(place, sha256)
     }
 
@@ -243,13 +249,13 @@ impl Hands {
     }
 
     /// Asks the person, and waits for the answer; none when nobody is there.
-    pub async fn ask(&self, inquiry: &Inquiry) -> Result<Option<Answered>, ToolError> {
+    pub async fn ask(&self, question: &Question) -> Result<Option<QuestionAnswer>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
-        self.means.person.ask(inquiry).await
+        self.means.person.ask(question).await
     }
 
     /// What one of the agent's books holds.
-    pub fn notes<T: DeserializeOwned + Default>(&self, book: Book) -> Result<T, ToolError> {
+    pub fn notes<T: DeserializeOwned + Default>(&self, book: NoteKind) -> Result<T, ToolError> {
         self.need(|effect| matches!(effect, Effect::Note { book: declared, .. } if *declared == book), "look at that")?;
         self.means.notes.read(book)?.map_or_else(|| Ok(T::default()), |notes| understood(book, notes))
     }
@@ -257,7 +263,7 @@ impl Hands {
     /// Rewrites one of the agent's books; no other change comes in between.
     pub fn rewrite<T: DeserializeOwned + Default + Serialize, R>(
         &self,
-        book: Book,
+        book: NoteKind,
         mut change: impl FnMut(&mut T) -> Result<R, ToolError>,
     ) -> Result<R, ToolError> {
         let wanted = Effect::Note { book, access: Access::Write };
@@ -271,14 +277,14 @@ impl Hands {
         outcome.ok_or_else(|| ToolError::internal("A book was kept without being rewritten."))
     }
 
-    /// The folders that may be skills.
-    pub fn skills(&self) -> Result<Vec<SkillFolder>, ToolError> {
+    /// The directories that may be skills.
+    pub fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Skill { .. }), "look for skills")?;
-        self.means.skills.folders()
+        self.means.skills.directories()
     }
 
     /// Holds the session to a skill's tools, or approves them, as configuration says.
-    pub fn activate(&self, skill: &SkillFolder, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
+    pub fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
         self.need(is_it, "load that skill")?;
         Ok(self.means.skills.activate(skill, tools))
@@ -307,10 +313,10 @@ impl Hands {
         let declared =
             |effect: &Effect| matches!(effect, Effect::Connect { host: h, port: p } if h == host && *p == port);
         self.need(declared, "connect there")?;
-        let (Some(web), Some(border)) = (&self.means.web, &self.means.border) else {
+        let (Some(web), Some(egress)) = (&self.means.web, &self.means.egress) else {
             return Err(ToolError::new(ErrorCode::NetworkDenied, "There is no way to the network here."));
         };
-        web.fetch(request, border.as_ref()).await
+        web.fetch(request, egress.as_ref()).await
     }
 
     /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.
@@ -348,17 +354,17 @@ impl Hands {
     }
 
     /// The real place of a path that was declared word for word.
-    fn declared(&self, access: Access, path: &str) -> Result<Place, ToolError> {
+    fn declared(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
         self.reach.declared(access, path).cloned().ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
     }
 
     /// Refuses a place that no declared effect covers, or that policy hides unless it is restored.
-    fn reach(&self, access: Access, place: &Place) -> Result<(), ToolError> {
+    fn reach(&self, access: Access, place: &WorkspacePath) -> Result<(), ToolError> {
         let is_restored = self.reach.restores(access, place);
         if !is_restored && !self.reach.covers(access, place) {
             return Err(undeclared(&format!("{access:?} `{}`", place.path)));
         }
-        if !is_restored && self.means.veil.hides(access, place) {
+        if !is_restored && self.means.hidden_paths.hides(access, place) {
             return Err(ToolError::new(
                 ErrorCode::SensitivePath,
                 format!("`{}` is hidden from tools by policy.", place.path),
@@ -384,9 +390,9 @@ fn undeclared(what: &str) -> ToolError {
 }
 
 /// A book as its tool writes it.
-fn understood<T: DeserializeOwned>(book: Book, notes: serde_json::Value) -> Result<T, ToolError> {
+fn understood<T: DeserializeOwned>(book: NoteKind, notes: serde_json::Value) -> Result<T, ToolError> {
     serde_json::from_value(notes).map_err(|fault| {
         ToolError::new(ErrorCode::IoError, format!("What is kept of {book} can't be understood: {fault}."))
-            .with_hint("Ask the person to remove its file from the workspace's `.toolgate` folder.")
+            .with_hint("Ask the person to remove its file from the workspace's `.toolgate` directory.")
     })
 }

@@ -5,7 +5,6 @@
 //! record. Every crate may depend on this one, and this one depends on none of ours.
 
 mod agent;
-mod apart;
 mod artifacts;
 mod blob;
 mod call;
@@ -13,62 +12,72 @@ mod change;
 mod clock;
 mod decision;
 mod effect;
+mod effect_index;
+mod egress;
 mod error;
 mod event;
 mod files;
 mod hands;
 mod hash;
-mod lookout;
-mod network;
+mod hidden_path_scanner;
 mod notes;
 mod person;
-mod place;
 mod process;
 mod process_table;
 mod quote;
-mod reach;
 mod reply;
 mod right;
 mod skill;
 mod spec;
+mod staged_changes;
 pub mod strict_json;
 mod tool;
-mod walk;
+mod tree_walk;
 mod web;
+mod workspace_path;
 
-pub use agent::{Agents, Errand, Finish, Sent, Tokens};
-pub use apart::{Apart, Differ, Difference, Differences, KeptAside, Rehearsals, Settled, Source};
+pub use agent::{Agents, FinishReason, SubagentStatus, SubagentTask, TokenUsage};
 pub use artifacts::{ArtifactDraft, Artifacts};
 pub use blob::Blob;
 pub use call::Call;
-pub use change::{Change, Changes, Content, Edit, FOLDER_MODE, FileState, LINK_MODE, PIPE_MODE, Seen};
+pub use change::{
+    Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
+};
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
 pub use effect::{Access, Effect, Permission};
+pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Ending, Event, Happening, ProcessOutput, Refusal, RunFacts, Scope};
-pub use files::{Entry, EntryKind, Files, First, Looked, Mark, Node, Opened, Veil};
-pub use hands::{Hands, Means, Tally};
+pub use event::{ApprovalScope, CallEnding, Event, EventPayload, ProcessOutput, RefusedRequest, RunFacts};
+pub use files::{
+    BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, FileMetadata, Files, HiddenPaths, OpenFile,
+};
+pub use hands::{Hands, Tally, ToolServices};
 pub use hash::{hex, sha256, sha256_of};
-pub use lookout::{Lookout, OutOfBounds};
-pub use network::{Border, Denial};
-pub use notes::{Book, Notes, Rewrite};
-pub use person::{Answered, Choice, Inquiry, Level, Message, Person};
-pub use place::{Located, Place, STATE_FOLDER};
+pub use hidden_path_scanner::{HiddenPathScanner, RestrictedPaths};
+pub use notes::{NoteKind, NoteUpdate, Notes};
+pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
 pub use process::{
-    Controls, Landing, Order, Output, Process, Processes, Program, Signal, Stream, Streams, TerminalSize,
+    ApplyMode, Controls, LaunchSpec, Output, Process, ProcessLauncher, Program, Signal, Stream, Streams, TerminalSize,
 };
 pub use process_table::{
-    Attached, End, Missing, ProcessFacts, ProcessTable, Progress, Screen, SessionProcess, Stopped, Whole,
+    OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,
+    StopReason, StreamText,
 };
 pub use quote::quoted;
-pub use reply::{ArtifactRef, Artifacts as ReplyArtifacts, Enforced, Guarantee, Holding, Reply, Truncated};
+pub use reply::{ArtifactRef, Enforced, Guarantee, GuaranteeLevel, Reply, ReplyArtifacts, Truncated};
 pub use right::Right;
-pub use skill::{AllowedTools, Script, Shelf, SkillFolder, Skills};
-pub use spec::{Declaration, Form, Risk, SideEffect, Spec};
-pub use tool::{Adapter, AnyTool, BoxFuture, Prepared, Preview, Tool, erase};
-pub use walk::{Facts, Handle, LeftOut, Step, Visitor, Visitors, WalkOptions, Walked};
+pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
+pub use spec::{ArgumentFormat, Declaration, Risk, SideEffect, Spec};
+pub use staged_changes::{
+    ChangeSource, Differ, Difference, Differences, QuarantinedPath, Rehearsals, SettledChanges, StagedChanges,
+};
+pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase};
+pub use tree_walk::{
+    EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,
+};
 pub use web::{Web, WebRequest, WebResponse};
+pub use workspace_path::{LocatedEffect, STATE_DIRECTORY, WorkspacePath};
 
 /// Re-exported so that a tool needs no dependency of its own to derive its schemas.
 pub use schemars;

@@ -12,7 +12,7 @@ use crate::ToolError;
 /// A book to write in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Book {
+pub enum NoteKind {
     /// What is to be done; the session's own.
     Todo,
     /// The plan; the session's own.
@@ -21,7 +21,7 @@ pub enum Book {
     Memory,
 }
 
-impl Book {
+impl NoteKind {
     /// Its name, in files and events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Book {
     }
 }
 
-impl fmt::Display for Book {
+impl fmt::Display for NoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Todo => "the list of things to do",
@@ -43,12 +43,12 @@ impl fmt::Display for Book {
 }
 
 /// Makes a book's new content out of the old; none when nothing was written yet.
-pub type Rewrite<'a> = dyn FnMut(Option<Value>) -> Result<Value, ToolError> + 'a;
+pub type NoteUpdate<'a> = dyn FnMut(Option<Value>) -> Result<Value, ToolError> + 'a;
 
 /// Keeps books.
 pub trait Notes: Send + Sync {
     /// What a book holds; none when nothing was written yet.
-    fn read(&self, book: Book) -> Result<Option<Value>, ToolError>;
+    fn read(&self, book: NoteKind) -> Result<Option<Value>, ToolError>;
     /// Rewrites a book, and no other change comes in between. Secrets are replaced before anything is kept.
-    fn rewrite(&self, book: Book, change: &mut Rewrite<'_>) -> Result<(), ToolError>;
+    fn rewrite(&self, book: NoteKind, change: &mut NoteUpdate<'_>) -> Result<(), ToolError>;
 }

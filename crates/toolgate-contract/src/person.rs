@@ -8,7 +8,7 @@ use crate::{BoxFuture, ToolError};
 /// How a message should look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum MessageLevel {
     /// Plain news.
     #[default]
     Info,
@@ -26,7 +26,7 @@ pub enum Level {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// How it should look.
-    pub level: Level,
+    pub level: MessageLevel,
     /// A heading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -42,7 +42,7 @@ pub struct Message {
 
 /// A question to the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Inquiry {
+pub struct Question {
     /// The question.
     pub question: String,
     /// Answers to choose from.
@@ -52,9 +52,9 @@ pub struct Inquiry {
     pub free_text: bool,
 }
 
-impl Inquiry {
+impl Question {
     /// Words as an answer: a choice by its number from 1 or by its label, or words of their own where they will do.
-    pub fn answer(&self, words: &str, by: &str) -> Option<Answered> {
+    pub fn answer(&self, words: &str, by: &str) -> Option<QuestionAnswer> {
         let words = words.trim();
         let by_number = words.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let choice = by_number
@@ -65,7 +65,7 @@ impl Inquiry {
             None if (self.free_text || self.choices.is_empty()) && !words.is_empty() => words.to_owned(),
             None => return None,
         };
-        Some(Answered { answer, choice, by: by.to_owned() })
+        Some(QuestionAnswer { answer, choice, by: by.to_owned() })
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Choice {
 
 /// What the person answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct QuestionAnswer {
     /// The label that they chose, or their own words.
     pub answer: String,
     /// Which choice it was, from 0; none for words of their own.
@@ -97,7 +97,7 @@ pub trait Person: Send + Sync {
     /// Shows a message. Returns whether anyone was there to see it; never fails and never waits.
     fn say(&self, message: &Message) -> bool;
     /// Asks, and waits for the answer; none when nobody is there.
-    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Result<Option<Answered>, ToolError>>;
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>>;
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn only_what_was_offered_counts() {
         let choice = |label: &str| Choice { label: label.into(), description: None };
-        let inquiry = |free_text| Inquiry {
+        let question = |free_text| Question {
             question: "Which?".into(),
             choices: vec![choice("Left"), choice("Right")],
             free_text,
@@ -121,7 +121,7 @@ mod tests {
             ("neither", true, Some(("neither", None))),
             ("", true, None),
         ] {
-            let answer = inquiry(free_text).answer(line, "ada");
+            let answer = question(free_text).answer(line, "ada");
             let answer = answer.as_ref().map(|answered| (answered.answer.as_str(), answered.choice));
             assert_eq!(answer, expected, "{line}");
         }

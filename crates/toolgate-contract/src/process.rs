@@ -7,31 +7,31 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Apart, Border, BoxFuture, Denial, Enforced, Place, Settled, ToolError};
+use crate::{BoxFuture, Denial, EgressPolicy, Enforced, SettledChanges, StagedChanges, ToolError, WorkspacePath};
 
 /// A command to start.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct LaunchSpec {
     /// A line for the shell.
     pub command: String,
     /// What is started instead of a shell: then the line only says what that amounts to.
     pub program: Option<Program>,
     /// Where it starts.
-    pub workdir: Place,
+    pub workdir: WorkspacePath,
     /// What policy hides: the command must not see these.
-    pub hidden: Vec<Place>,
+    pub hidden: Vec<WorkspacePath>,
     /// What policy lets nobody change: the command sees these as they are.
-    pub protected: Vec<Place>,
+    pub protected: Vec<WorkspacePath>,
     /// What its standard streams are.
     pub streams: Streams,
     /// When its changes reach the workspace.
-    pub landing: Landing,
+    pub apply_mode: ApplyMode,
     /// What it may change beside the workspace: absolute paths that exist.
     pub writable: Vec<String>,
     /// Whether it runs with no sandbox around it.
     pub unsandboxed: bool,
     /// What it may reach over the network; none means nothing.
-    pub border: Option<Arc<dyn Border>>,
+    pub egress: Option<Arc<dyn EgressPolicy>>,
 }
 
 /// A program that is started by its path, with arguments that no shell reads.
@@ -41,15 +41,15 @@ pub struct Program {
     pub path: PathBuf,
     /// What it is given.
     pub arguments: Vec<OsString>,
-    /// The folder that it belongs to: it may look into that, wherever it lies.
+    /// The directory that it belongs to: it may look into that, wherever it lies.
     pub home: PathBuf,
-    /// Where it starts: a folder of its own, which nobody else looks into.
+    /// Where it starts: a directory of its own, which nobody else looks into.
     pub workdir: PathBuf,
 }
 
 /// When a command's changes reach the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Landing {
+pub enum ApplyMode {
     /// As it makes them. Others see them, and it sees what others change.
     AtOnce,
     /// When it has ended, as one change that can be taken back.
@@ -87,9 +87,9 @@ impl Default for TerminalSize {
 }
 
 /// Starts commands, confined as configuration says.
-pub trait Processes: Send + Sync {
+pub trait ProcessLauncher: Send + Sync {
     /// Starts one.
-    fn start(&self, order: Order) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>>;
+    fn start(&self, order: LaunchSpec) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>>;
     /// Whether confined commands are kept from what nobody may change. Where they aren't, it has to be put back after them.
     fn protects(&self) -> BoxFuture<'_, Result<bool, ToolError>>;
 }
@@ -107,11 +107,11 @@ pub trait Process: Send {
     /// Which guarantees hold.
     fn enforced(&self) -> Enforced;
     /// What it changed, where that was kept apart. Ask when it has ended; once.
-    fn apart(&mut self) -> Option<Box<dyn Apart>> {
+    fn staged(&mut self) -> Option<Box<dyn StagedChanges>> {
         None
     }
     /// What became of its changes. Ask when it has ended; once.
-    fn settled(&mut self) -> Option<Settled> {
+    fn settled(&mut self) -> Option<SettledChanges> {
         None
     }
 }
@@ -134,7 +134,7 @@ pub trait Controls: Send + Sync {
         Vec::new()
     }
     /// Hidden files that it opened so far, and saw a decoy of.
-    fn opened(&self) -> Vec<Place> {
+    fn opened(&self) -> Vec<WorkspacePath> {
         Vec::new()
     }
 }

@@ -7,31 +7,31 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{ArtifactRef, BoxFuture, Controls, Enforced, Order, Settled, Stream, ToolError};
+use crate::{ArtifactRef, BoxFuture, Controls, Enforced, LaunchSpec, SettledChanges, Stream, ToolError};
 
 /// The processes of a session.
 pub trait ProcessTable: Send + Sync {
     /// Starts a command that is killed after `longest`. It belongs to the session at once, so whoever starts it for one call
-    /// has to end it with that call; [`Attached`] does.
-    fn start(&self, order: Order, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn SessionProcess>, ToolError>>;
+    /// has to end it with that call; [`ProcessGuard`] does.
+    fn start(&self, order: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>>;
     /// The process with this handle, running or ended.
-    fn find(&self, process: &str) -> Result<Arc<dyn SessionProcess>, ToolError>;
+    fn find(&self, process: &str) -> Result<Arc<dyn ProcessHandle>, ToolError>;
     /// All of them, oldest first.
-    fn all(&self) -> Vec<Arc<dyn SessionProcess>>;
+    fn all(&self) -> Vec<Arc<dyn ProcessHandle>>;
     /// How long a process may go on without its call.
     fn longest(&self) -> Duration;
 }
 
 /// A process of the session: one that runs, or one that has ended and can still be read.
-pub trait SessionProcess: Send + Sync {
+pub trait ProcessHandle: Send + Sync {
     /// What doesn't change about it.
     fn facts(&self) -> &ProcessFacts;
     /// How far it has come. Whoever waits for more is woken by this.
-    fn progress(&self) -> watch::Receiver<Progress>;
+    fn progress(&self) -> watch::Receiver<ProcessProgress>;
     /// At most so many bytes of a stream, redacted, from a position on.
     fn read(&self, stream: Stream, from: u64, most: usize) -> Result<Vec<u8>, ToolError>;
     /// All of a stream, as far as it can be shown, once it has ended.
-    fn whole(&self, stream: Stream) -> Result<Whole, ToolError>;
+    fn whole(&self, stream: Stream) -> Result<StreamText, ToolError>;
     /// What was written last and might still turn out to be a secret, as it would be shown now. It is part of no stream yet.
     fn unfinished(&self, stream: Stream) -> Vec<u8>;
     /// What its terminal shows, if it has one.
@@ -63,7 +63,7 @@ pub struct ProcessFacts {
     pub id: String,
     /// The command line.
     pub command: String,
-    /// The folder that it was started in, as the caller would write it.
+    /// The directory that it was started in, as the caller would write it.
     pub workdir: String,
     /// When it was started.
     pub started: Timestamp,
@@ -75,7 +75,7 @@ pub struct ProcessFacts {
 
 /// How far a process has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct ProcessProgress {
     /// Bytes on standard output, redacted.
     pub stdout: u64,
     /// Bytes on standard error, redacted.
@@ -83,27 +83,27 @@ pub struct Progress {
     /// Changes with every piece of output, also while it is held back.
     pub pieces: u64,
     /// How it ended, once it and everything that it started are gone.
-    pub end: Option<End>,
+    pub end: Option<ProcessExit>,
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct ProcessExit {
     /// Its code as a shell would give it, or what kept it from having one.
     pub code: Result<i32, String>,
     /// Why it was stopped, if it didn't end by itself.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<StopReason>,
     /// How long it ran.
     pub duration: Duration,
     /// The streams that were too long to keep at hand, whole.
     pub refs: Vec<ArtifactRef>,
     /// What became of what it changed.
-    pub changes: Option<Settled>,
+    pub changes: Option<SettledChanges>,
 }
 
 /// Why a process was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopReason {
     /// Its time was up.
     Time,
     /// It wrote more than can be kept.
@@ -114,16 +114,16 @@ pub enum Stopped {
 
 /// A stream as it can be shown: whole, or its beginning and its end with what lies between stored.
 #[derive(Debug, Clone, Default)]
-pub struct Whole {
+pub struct StreamText {
     /// The text; where something is missing, beginning and end are joined without a mark.
     pub text: String,
     /// What is missing, and where it is.
-    pub missing: Option<Missing>,
+    pub missing: Option<OmittedText>,
 }
 
 /// A part of a text that isn't there because all of the text is stored already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct OmittedText {
     /// Lines that are missing.
     pub lines: u64,
     /// Bytes that are missing.
@@ -144,21 +144,21 @@ pub struct Screen {
 }
 
 /// A process as the call holds it that started it: unless it is let go on, it ends with the call.
-pub struct Attached(Option<Arc<dyn SessionProcess>>);
+pub struct ProcessGuard(Option<Arc<dyn ProcessHandle>>);
 
-impl Attached {
+impl ProcessGuard {
     /// Holds on to a process.
-    pub fn new(process: Arc<dyn SessionProcess>) -> Self {
+    pub fn new(process: Arc<dyn ProcessHandle>) -> Self {
         Self(Some(process))
     }
 
     /// The process.
-    pub fn process(&self) -> &dyn SessionProcess {
+    pub fn process(&self) -> &dyn ProcessHandle {
         self.0.as_deref().expect("it is only taken by value")
     }
 
     /// Lets it go on as a process of the session. Gives it back if it has ended already.
-    pub fn detach(mut self) -> Result<Arc<dyn SessionProcess>, Self> {
+    pub fn detach(mut self) -> Result<Arc<dyn ProcessHandle>, Self> {
         match self.0.take() {
             Some(process) if process.detach() => Ok(process),
             ended => Err(Self(ended)),
@@ -166,7 +166,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for ProcessGuard {
     fn drop(&mut self) {
         if let Some(process) = &self.0 {
             process.abandon();

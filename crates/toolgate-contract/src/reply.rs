@@ -20,7 +20,7 @@ pub struct Reply {
     /// The failure.
     pub error: Option<ToolError>,
     /// What it left behind.
-    pub artifacts: Artifacts,
+    pub artifacts: ReplyArtifacts,
     /// Which guarantees held while it ran.
     pub enforced: Enforced,
     /// What was cut from the payload, if anything.
@@ -34,7 +34,7 @@ pub struct Reply {
 /// What a call left behind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplyArtifacts")]
-pub struct Artifacts {
+pub struct ReplyArtifacts {
     /// Paths that were created, changed or removed.
     pub files_changed: Vec<String>,
     /// Commands that ran.
@@ -105,7 +105,7 @@ pub enum Guarantee {
 /// How well a guarantee held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Holding {
+pub enum GuaranteeLevel {
     /// Not at all.
     NotHeld,
     /// With gaps.
@@ -117,7 +117,7 @@ pub enum Holding {
 /// Which guarantees really held. A guarantee that didn't apply to the call isn't in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Enforced(pub BTreeMap<Guarantee, Holding>);
+pub struct Enforced(pub BTreeMap<Guarantee, GuaranteeLevel>);
 
 impl Enforced {
     /// Whether none applied.

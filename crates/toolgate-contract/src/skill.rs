@@ -1,4 +1,4 @@
-//! Skills: folders with instructions for a kind of work (`SKILL.md`), as a cleared tool sees them.
+//! Skills: directories with instructions for a kind of work (`SKILL.md`), as a cleared tool sees them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::{Program, ToolError, quoted};
 /// Whose a skill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Shelf {
+pub enum SkillOwner {
     /// The workspace's, from whoever wrote the repository.
     Project,
     /// The user's.
     User,
 }
 
-/// A folder that may be a skill. Nothing in it was checked.
+/// A directory that may be a skill. Nothing in it was checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SkillFolder {
-    /// The folder's own name.
+pub struct SkillCandidate {
+    /// The directory's own name.
     pub name: String,
     /// Whose it is.
-    pub shelf: Shelf,
+    pub shelf: SkillOwner,
     /// Where it is, for whoever looks for it.
     pub path: String,
     /// What its `SKILL.md` holds, or why that can't be had.
@@ -31,16 +31,16 @@ pub struct SkillFolder {
 
 /// A script of a skill, and what it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script {
+pub struct SkillScript {
     /// The skill's name.
     pub skill: String,
-    /// Where it is in the skill's folder, such as `scripts/fill.py`.
+    /// Where it is in the skill's directory, such as `scripts/fill.py`.
     pub path: String,
     /// Its arguments, for itself alone.
     pub arguments: Vec<String>,
 }
 
-impl Script {
+impl SkillScript {
     /// The command that it amounts to: policy reads it and people are shown it; no shell ever does.
     pub fn line(&self) -> String {
         let program = quoted(&format!("{}/{}", self.skill, self.path));
@@ -64,10 +64,10 @@ pub enum AllowedTools {
 
 /// Finds skills.
 pub trait Skills: Send + Sync {
-    /// All folders that may be skills; of two with one name the first counts.
-    fn folders(&self) -> Result<Vec<SkillFolder>, ToolError>;
+    /// All directories that may be skills; of two with one name the first counts.
+    fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError>;
     /// How a script is started, if it lies where it says.
-    fn program(&self, script: &Script) -> Result<Program, ToolError>;
+    fn program(&self, script: &SkillScript) -> Result<Program, ToolError>;
     /// Holds the session to a skill's tools, or approves them, as configuration says.
-    fn activate(&self, folder: &SkillFolder, tools: Vec<String>) -> AllowedTools;
+    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools;
 }

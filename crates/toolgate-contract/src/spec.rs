@@ -39,7 +39,7 @@ pub enum SideEffect {
 /// How a model hands its arguments over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Form {
+pub enum ArgumentFormat {
     /// A JSON object by the schema; `strict` asks the model's side to enforce it as well.
     Function {
         /// Whether the provider should constrain the model to the schema.
@@ -97,5 +97,5 @@ pub struct Declaration {
     /// Whether it may run beside other calls.
     pub parallel: bool,
     /// How a model hands its arguments over.
-    pub form: Form,
+    pub form: ArgumentFormat,
 }

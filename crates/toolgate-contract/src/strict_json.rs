@@ -15,10 +15,11 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
             .with_hint("Send the arguments as UTF-8.")
     })?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value)).map_err(|fault| {
-        ToolError::invalid_args(format!("This is not usable JSON: {fault}."))
-            .with_hint("Send one JSON value with each key once, numbers within 64 bits, nested at most 127 deep.")
-    })?;
+    let value =
+        StrictVisitor.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value)).map_err(|fault| {
+            ToolError::invalid_args(format!("This is not usable JSON: {fault}."))
+                .with_hint("Send one JSON value with each key once, numbers within 64 bits, nested at most 127 deep.")
+        })?;
     match oversized_integer(text, &value) {
         Some(number) => Err(ToolError::invalid_args(format!("The number {number} doesn't fit in 64 bits."))
             .with_hint("Send a smaller number, or a string if it is an id.")),
@@ -27,9 +28,9 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
 }
 
 /// Builds a [`Value`], refusing duplicate keys.
-struct Strict;
+struct StrictVisitor;
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictVisitor {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -37,7 +38,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +75,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        while let Some(item) = items.next_element_seed(StrictVisitor)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -83,7 +84,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let value = fields.next_value_seed(Strict)?;
+            let value = fields.next_value_seed(StrictVisitor)?;
             if map.contains_key(&key) {
                 return Err(de::Error::custom(format_args!("the key \"{key}\" stands twice")));
             }

@@ -13,7 +13,7 @@ use semver::Version;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Declaration, Effect, Form, Hands, Spec, ToolError};
+use crate::{ArgumentFormat, Declaration, Effect, Hands, Spec, ToolError};
 
 /// A future that can be kept without knowing its type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -41,13 +41,13 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// How calls for older majors are understood, or why they no longer are.
-    fn adapters(&self) -> Vec<Adapter> {
+    fn adapters(&self) -> Vec<VersionAdapter> {
         Vec::new()
     }
 
     /// How a model hands its arguments over.
-    fn form(&self) -> Form {
-        Form::Function { strict: false }
+    fn form(&self) -> ArgumentFormat {
+        ArgumentFormat::Function { strict: false }
     }
 }
 
@@ -60,7 +60,7 @@ pub struct Preview {
 
 /// What became of an older major version.
 #[derive(Clone)]
-pub struct Adapter {
+pub struct VersionAdapter {
     /// The older major.
     pub major: u64,
     /// What changed after it, in a sentence.
@@ -78,17 +78,17 @@ pub trait AnyTool: Send + Sync {
     /// What it declares.
     fn declaration(&self) -> &Declaration;
     /// What became of its older majors.
-    fn adapters(&self) -> &[Adapter];
+    fn adapters(&self) -> &[VersionAdapter];
     /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
     fn longest(&self) -> Option<Duration> {
         None
     }
     /// Takes validated arguments and makes a call out of them that only needs to be run.
-    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
+    fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError>;
 }
 
 /// Decoded arguments together with the tool they are for.
-pub trait Prepared: Send + Sync {
+pub trait PreparedCall: Send + Sync {
     /// What it will touch.
     fn effects(&self) -> Vec<Effect>;
     /// What it would change.
@@ -99,7 +99,7 @@ pub trait Prepared: Send + Sync {
 
 /// Erases a tool's types.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
-    Arc::new(Erased { adapters: tool.adapters(), tool: Arc::new(tool), declaration: OnceLock::new() })
+    Arc::new(ErasedTool { adapters: tool.adapters(), tool: Arc::new(tool), declaration: OnceLock::new() })
 }
 
 fn declaration_of<T: Tool>(tool: &T) -> Declaration {
@@ -139,14 +139,14 @@ fn closed(mut schema: Schema) -> Schema {
     schema
 }
 
-struct Erased<T: Tool> {
+struct ErasedTool<T: Tool> {
     tool: Arc<T>,
     /// Made when it is first asked for: schemas of tools that nobody calls or lists would only slow the start.
     declaration: OnceLock<Declaration>,
-    adapters: Vec<Adapter>,
+    adapters: Vec<VersionAdapter>,
 }
 
-impl<T: Tool> AnyTool for Erased<T> {
+impl<T: Tool> AnyTool for ErasedTool<T> {
     fn name(&self) -> &str {
         T::SPEC.name
     }
@@ -155,7 +155,7 @@ impl<T: Tool> AnyTool for Erased<T> {
         self.declaration.get_or_init(|| declaration_of(&*self.tool))
     }
 
-    fn adapters(&self) -> &[Adapter] {
+    fn adapters(&self) -> &[VersionAdapter] {
         &self.adapters
     }
 
@@ -163,20 +163,20 @@ impl<T: Tool> AnyTool for Erased<T> {
         T::LONGEST
     }
 
-    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
+    fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError> {
         let args = serde_path_to_error::deserialize(args).map_err(|fault| {
             ToolError::invalid_args(format!("The arguments don't fit at `{}`: {}.", fault.path(), fault.inner()))
         })?;
-        Ok(Box::new(Ready { tool: Arc::clone(&self.tool), args }))
+        Ok(Box::new(DecodedCall { tool: Arc::clone(&self.tool), args }))
     }
 }
 
-struct Ready<T: Tool> {
+struct DecodedCall<T: Tool> {
     tool: Arc<T>,
     args: T::Args,
 }
 
-impl<T: Tool> Prepared for Ready<T> {
+impl<T: Tool> PreparedCall for DecodedCall<T> {
     fn effects(&self) -> Vec<Effect> {
         self.tool.effects(&self.args)
     }

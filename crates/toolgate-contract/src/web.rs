@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Border, BoxFuture, ToolError};
+use crate::{BoxFuture, EgressPolicy, ToolError};
 
 /// What is to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,6 @@ pub trait Web: Send + Sync {
     fn fetch<'a>(
         &'a self,
         request: WebRequest,
-        border: &'a dyn Border,
+        egress: &'a dyn EgressPolicy,
     ) -> BoxFuture<'a, Result<WebResponse, ToolError>>;
 }

@@ -64,8 +64,8 @@ fn artifact() -> ArtifactRef {
     }
 }
 
-fn ending() -> Ending {
-    Ending {
+fn ending() -> CallEnding {
+    CallEnding {
         duration_ms: 5,
         payload: Some(json!({ "content": "x" })),
         exit_code: Some(0),
@@ -80,7 +80,7 @@ fn ending() -> Ending {
         }),
         redacted: true,
         denials: vec![denial()],
-        enforced: Enforced([(Guarantee::Paths, Holding::Held)].into()),
+        enforced: Enforced([(Guarantee::Paths, GuaranteeLevel::Held)].into()),
     }
 }
 
@@ -127,7 +127,9 @@ fn a_reply() {
             commands_run: vec!["make".into()],
             refs: vec![artifact()],
         },
-        enforced: Enforced([(Guarantee::Paths, Holding::Held), (Guarantee::Network, Holding::Partly)].into()),
+        enforced: Enforced(
+            [(Guarantee::Paths, GuaranteeLevel::Held), (Guarantee::Network, GuaranteeLevel::Partly)].into(),
+        ),
         truncated: ending().truncated,
         redacted: true,
         duration_ms: 5,
@@ -156,82 +158,82 @@ fn every_event_reads_back_as_it_was_written() {
         version: "0.1.0".into(),
     };
     let message = Message {
-        level: Level::Warning,
+        level: MessageLevel::Warning,
         title: Some("t".into()),
         content: "c".into(),
         thought: Some("why".into()),
         evidence: vec!["a:1".into()],
     };
     let happenings = vec![
-        Happening::RunStarted(facts),
-        Happening::CallStarted {
+        EventPayload::RunStarted(facts),
+        EventPayload::CallStarted {
             tool: "read".into(),
             version: Some("2.0.0".into()),
             args: json!({ "path": "a" }),
             effects: effects(),
             verdict: Some(verdict()),
-            approval: Some(Scope::Run),
+            approval: Some(ApprovalScope::Run),
             risk: Some(Risk::Low),
             justification: Some("to look".into()),
         },
-        Happening::CallCompleted(ending()),
-        Happening::CallFailed { error: ToolError::not_found("a"), class: ErrorClass::ToolExec, ending: ending() },
-        Happening::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
-        Happening::ApprovalGranted { scope: Scope::Always, by: "ada".into() },
-        Happening::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
-        Happening::RequestRefused(Refusal {
+        EventPayload::CallCompleted(ending()),
+        EventPayload::CallFailed { error: ToolError::not_found("a"), class: ErrorClass::ToolExec, ending: ending() },
+        EventPayload::ApprovalRequired { tool: "write".into(), reason: "why".into(), effects: effects() },
+        EventPayload::ApprovalGranted { scope: ApprovalScope::Always, by: "ada".into() },
+        EventPayload::ApprovalDenied { by: "ada".into(), reason: Some("no".into()) },
+        EventPayload::RequestRefused(RefusedRequest {
             door: "http".into(),
             code: "unauthorized".into(),
             request: "GET /v1/tools".into(),
             from: Some("127.0.0.1".into()),
             unrecorded: 2,
         }),
-        Happening::Display(message),
-        Happening::ProcessOutput(ProcessOutput {
+        EventPayload::Display(message),
+        EventPayload::ProcessOutput(ProcessOutput {
             process: "proc_1".into(),
             stream: Stream::Stderr,
             text: "oops\n".into(),
             skipped: 7,
         }),
-        Happening::ProcessEnded {
+        EventPayload::ProcessEnded {
             process: "proc_1".into(),
             exit_code: 124,
             timed_out: true,
             duration_ms: 9,
             refs: vec![],
         },
-        Happening::ProcessAttached { process: "proc_1".into(), by: "ada".into() },
-        Happening::AgentStarted {
+        EventPayload::ProcessAttached { process: "proc_1".into(), by: "ada".into() },
+        EventPayload::AgentStarted {
             agent: "explore".into(),
             model: "scripted".into(),
             objective: "look".into(),
             parent: Some("c0".into()),
         },
-        Happening::TurnStarted,
-        Happening::ModelSaid { text: "hm".into() },
-        Happening::ModelFailed { attempt: 1, reason: "busy".into(), retry_in_ms: Some(500) },
-        Happening::ModelMisunderstood { reason: "It was empty.".into() },
-        Happening::ContextMasked { results: 2, bytes: 9 },
-        Happening::TurnEnded { tokens: Tokens { input: 5, output: 7 }, duration_ms: 3 },
-        Happening::AgentEnded {
-            finish: Finish::Answered,
+        EventPayload::TurnStarted,
+        EventPayload::ModelSaid { text: "hm".into() },
+        EventPayload::ModelFailed { attempt: 1, reason: "busy".into(), retry_in_ms: Some(500) },
+        EventPayload::ModelMisunderstood { reason: "It was empty.".into() },
+        EventPayload::ContextMasked { results: 2, bytes: 9 },
+        EventPayload::TurnEnded { tokens: TokenUsage { input: 5, output: 7 }, duration_ms: 3 },
+        EventPayload::AgentEnded {
+            finish: FinishReason::Answered,
             summary: "done".into(),
             turns: 1,
-            tokens: Tokens { input: 5, output: 7 },
+            tokens: TokenUsage { input: 5, output: 7 },
             duration_ms: 4,
         },
-        Happening::JournalRecovered { bytes: 3, sha256: "00".into(), kept_as: "events.torn-1".into() },
-        Happening::RunEnded,
+        EventPayload::JournalRecovered { bytes: 3, sha256: "00".into(), kept_as: "events.torn-1".into() },
+        EventPayload::RunEnded,
     ];
     let events: Vec<Event> = happenings
         .into_iter()
-        .map(|happening| Event {
+        .map(|payload| Event {
             time: Timestamp::UNIX_EPOCH,
             run: "r1".into(),
             turn: Some(2),
             trace_id: Some("t1".into()),
             tool_call_id: Some("c1".into()),
-            happening,
+            payload,
         })
         .collect();
     assert_json_snapshot!("events", events);
@@ -288,5 +290,5 @@ fn a_declaration() {
 fn decisions_are_ordered_so_that_the_strictest_wins() {
     assert_eq!([Decision::Allow, Decision::Deny, Decision::Ask].into_iter().max(), Some(Decision::Deny));
     assert!(Layer::Builtin < Layer::Flags && Layer::Workspace < Layer::User && Layer::User < Layer::Managed);
-    assert!(Scope::Call < Scope::Run && Scope::Session < Scope::Always);
+    assert!(ApprovalScope::Call < ApprovalScope::Run && ApprovalScope::Session < ApprovalScope::Always);
 }

@@ -1,11 +1,11 @@
 //! A tool's declaration in the forms that models and clients take.
 
 use serde_json::{Value, json};
-use toolgate_contract::{Declaration, Form, Permission, Risk, SideEffect};
+use toolgate_contract::{ArgumentFormat, Declaration, Permission, Risk, SideEffect};
 
 /// Who will read the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum Dialect {
     /// OpenAI chat completions: functions, and custom tools for free text.
     OpenAi,
     /// OpenAI responses: the same two, written flat.
@@ -17,9 +17,9 @@ pub enum Format {
 }
 
 /// The declaration as that reader takes it.
-pub fn definition(tool: &Declaration, format: Format) -> Value {
+pub fn definition(tool: &Declaration, format: Dialect) -> Value {
     match (format, &tool.form) {
-        (Format::OpenAi, Form::Function { strict }) => json!({
+        (Dialect::OpenAi, ArgumentFormat::Function { strict }) => json!({
             "type": "function",
             "function": {
                 "name": tool.name,
@@ -28,7 +28,7 @@ pub fn definition(tool: &Declaration, format: Format) -> Value {
                 "strict": strict,
             }
         }),
-        (Format::OpenAi, Form::Freeform { syntax, grammar, .. }) => json!({
+        (Dialect::OpenAi, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
             "type": "custom",
             "custom": {
                 "name": tool.name,
@@ -36,25 +36,25 @@ pub fn definition(tool: &Declaration, format: Format) -> Value {
                 "format": { "type": "grammar", "grammar": { "syntax": syntax, "definition": grammar } },
             }
         }),
-        (Format::OpenAiResponses, Form::Function { strict }) => json!({
+        (Dialect::OpenAiResponses, ArgumentFormat::Function { strict }) => json!({
             "type": "function",
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.args_schema,
             "strict": strict,
         }),
-        (Format::OpenAiResponses, Form::Freeform { syntax, grammar, .. }) => json!({
+        (Dialect::OpenAiResponses, ArgumentFormat::Freeform { syntax, grammar, .. }) => json!({
             "type": "custom",
             "name": tool.name,
             "description": tool.description,
             "format": { "type": "grammar", "syntax": syntax, "definition": grammar },
         }),
-        (Format::Anthropic, _) => json!({
+        (Dialect::Anthropic, _) => json!({
             "name": tool.name,
             "description": tool.description,
             "input_schema": tool.args_schema,
         }),
-        (Format::Mcp, _) => json!({
+        (Dialect::Mcp, _) => json!({
             "name": tool.name,
             "description": tool.description,
             "inputSchema": tool.args_schema,
@@ -124,10 +124,10 @@ mod tests {
     fn each_reader_gets_its_own_form() {
         let tool = erase(Shout);
         let formats = [
-            ("openai", Format::OpenAi),
-            ("openai_responses", Format::OpenAiResponses),
-            ("anthropic", Format::Anthropic),
-            ("mcp", Format::Mcp),
+            ("openai", Dialect::OpenAi),
+            ("openai_responses", Dialect::OpenAiResponses),
+            ("anthropic", Dialect::Anthropic),
+            ("mcp", Dialect::Mcp),
         ];
         for (name, format) in formats {
             assert_json_snapshot!(name, definition(AnyTool::declaration(tool.as_ref()), format));
@@ -137,9 +137,10 @@ mod tests {
     #[test]
     fn free_text_goes_to_openai_as_a_custom_tool_and_to_others_as_an_argument() {
         let mut tool = AnyTool::declaration(erase(Shout).as_ref()).clone();
-        tool.form = Form::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "text".into() };
-        assert_json_snapshot!("freeform", definition(&tool, Format::OpenAi));
-        assert_json_snapshot!("freeform_responses", definition(&tool, Format::OpenAiResponses));
-        assert_eq!(definition(&tool, Format::Anthropic)["input_schema"]["required"], json!(["text"]));
+        tool.form =
+            ArgumentFormat::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "text".into() };
+        assert_json_snapshot!("freeform", definition(&tool, Dialect::OpenAi));
+        assert_json_snapshot!("freeform_responses", definition(&tool, Dialect::OpenAiResponses));
+        assert_eq!(definition(&tool, Dialect::Anthropic)["input_schema"]["required"], json!(["text"]));
     }
 }

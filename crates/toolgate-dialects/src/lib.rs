@@ -1,9 +1,9 @@
 //! Each client's own words for the same abilities. Mapping only: nothing here can reach the gate.
 
-mod asked;
 mod definitions;
 mod neutral;
+mod tool_call;
 
-pub use asked::{Asked, MOST_ARGUMENT_BYTES, Shape, too_long};
-pub use definitions::{Format, definition};
-pub use neutral::{Neutral, neutral_instructions, read_neutral};
+pub use definitions::{Dialect, definition};
+pub use neutral::{NeutralAnswer, neutral_instructions, parse_neutral};
+pub use tool_call::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};

@@ -5,22 +5,22 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_contract::Declaration;
 
-use crate::asked::{Asked, Shape};
+use crate::tool_call::{ToolCall, ToolCallKind};
 
 /// What a model said in this protocol.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Neutral {
+pub enum NeutralAnswer {
     /// It wants these.
-    Calls(Vec<Asked>),
+    Calls(Vec<ToolCall>),
     /// It is done.
     Final(String),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct NeutralMessage {
     #[serde(default)]
-    tool_calls: Vec<WireCall>,
+    tool_calls: Vec<NeutralCall>,
     #[serde(default)]
     final_answer: Option<String>,
     /// Models like to think aloud; it does no harm.
@@ -30,7 +30,7 @@ struct Wire {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireCall {
+struct NeutralCall {
     #[serde(default)]
     id: Option<String>,
     name: String,
@@ -43,14 +43,14 @@ fn no_arguments() -> Value {
 }
 
 /// Reads an answer, or says in words for the model what is wrong with it.
-pub fn read_neutral(text: &str) -> Result<Neutral, String> {
-    let wire: Wire = serde_json::from_str(unfenced(text)).map_err(|fault| {
+pub fn parse_neutral(text: &str) -> Result<NeutralAnswer, String> {
+    let wire: NeutralMessage = serde_json::from_str(unfenced(text)).map_err(|fault| {
         format!("Your answer is not an object of the form {FORM}: {fault}. Answer with that object alone.")
     })?;
     let answer = wire.final_answer.filter(|answer| !answer.trim().is_empty());
     match (wire.tool_calls.is_empty(), answer) {
-        (false, _) => Ok(Neutral::Calls(wire.tool_calls.into_iter().enumerate().map(asked).collect())),
-        (true, Some(answer)) => Ok(Neutral::Final(answer)),
+        (false, _) => Ok(NeutralAnswer::Calls(wire.tool_calls.into_iter().enumerate().map(asked).collect())),
+        (true, Some(answer)) => Ok(NeutralAnswer::Final(answer)),
         (true, None) => {
             Err("Both `tool_calls` and `final_answer` are empty. Call a tool, or give your final answer.".into())
         }
@@ -59,9 +59,9 @@ pub fn read_neutral(text: &str) -> Result<Neutral, String> {
 
 const FORM: &str = r#"{"tool_calls":[{"name":"…","arguments":{…}}],"final_answer":""}"#;
 
-fn asked((index, call): (usize, WireCall)) -> Asked {
+fn asked((index, call): (usize, NeutralCall)) -> ToolCall {
     let id = call.id.unwrap_or_else(|| format!("{}", index + 1));
-    Asked { id, name: call.name, args: Ok(call.arguments), shape: Shape::Function }
+    ToolCall { id, name: call.name, args: Ok(call.arguments), shape: ToolCallKind::Function }
 }
 
 /// The text without a fence of backticks around it.
@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn calls_then_an_answer() {
         let text = r#"{"tool_calls":[{"name":"read","arguments":{"path":"internal/db/db.go"}}],"final_answer":""}"#;
-        let Ok(Neutral::Calls(calls)) = read_neutral(text) else { panic!("calls") };
+        let Ok(NeutralAnswer::Calls(calls)) = parse_neutral(text) else { panic!("calls") };
         assert_eq!(
             (calls[0].name.as_str(), calls[0].args.clone().unwrap()),
             ("read", json!({ "path": "internal/db/db.go" }))
         );
         let done = r#"{"tool_calls":[],"final_answer":"It works."}"#;
-        assert_eq!(read_neutral(done), Ok(Neutral::Final("It works.".into())));
-        assert_eq!(read_neutral(&format!("```json\n{done}\n```")), Ok(Neutral::Final("It works.".into())));
+        assert_eq!(parse_neutral(done), Ok(NeutralAnswer::Final("It works.".into())));
+        assert_eq!(parse_neutral(&format!("```json\n{done}\n```")), Ok(NeutralAnswer::Final("It works.".into())));
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
             (r#"{"tools":[]}"#, "unknown field `tools`"),
         ];
         for (text, expected) in table {
-            let said = read_neutral(text).unwrap_err();
+            let said = parse_neutral(text).unwrap_err();
             assert!(said.contains(expected), "{text}: {said}");
         }
     }

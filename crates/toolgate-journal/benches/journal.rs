@@ -1,4 +1,4 @@
-//! Events recorded per second, beside raw `write` of the same bytes to a file in the same folder. Both take turns, so
+//! Events recorded per second, beside raw `write` of the same bytes to a file in the same directory. Both take turns, so
 //! that a busy machine is unfair to neither. An argument sets the number of events, 20,000 unless told.
 
 // A benchmark reads the files that it made, and has nobody to document it for.
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
-use toolgate_contract::{Effect, Ending, Event, Happening, Risk, RunFacts};
-use toolgate_journal::{RunOptions, SealKey, State};
+use toolgate_contract::{CallEnding, Effect, Event, EventPayload, Risk, RunFacts};
+use toolgate_journal::{RunOptions, SigningKey, StateDirectory};
 
 const ROUNDS: usize = 5;
 
@@ -20,10 +20,10 @@ fn main() {
     let count = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20_000);
     let mut best = [Duration::MAX; 3];
     for round in 0..ROUNDS {
-        let folder = TempDir::new().expect("a folder for the files");
-        let (plain, lines) = journal(&folder, &format!("plain-{round}"), None, count);
-        let (sealed, _) = journal(&folder, &format!("sealed-{round}"), Some(SealKey::from([7; 32])), count);
-        let raw = raw_writes(&folder, &lines);
+        let directory = TempDir::new().expect("a directory for the files");
+        let (plain, lines) = journal(&directory, &format!("plain-{round}"), None, count);
+        let (sealed, _) = journal(&directory, &format!("sealed-{round}"), Some(SigningKey::from([7; 32])), count);
+        let raw = raw_writes(&directory, &lines);
         for (best, time) in best.iter_mut().zip([raw, plain, sealed]) {
             *best = time.min(*best);
         }
@@ -38,8 +38,8 @@ fn main() {
 }
 
 /// Appends `count` events one by one. Returns the time and the lines that came of it.
-fn journal(folder: &TempDir, run: &str, key: Option<SealKey>, count: usize) -> (Duration, Vec<Vec<u8>>) {
-    let state = State::open(folder.path()).expect("a state folder");
+fn journal(directory: &TempDir, run: &str, key: Option<SigningKey>, count: usize) -> (Duration, Vec<Vec<u8>>) {
+    let state = StateDirectory::open(directory.path()).expect("a state directory");
     let run = state.begin_run(run, facts(), &RunOptions { key, ..RunOptions::default() }).expect("a run");
     let events = [started(), completed()];
     let start = Instant::now();
@@ -52,8 +52,8 @@ fn journal(folder: &TempDir, run: &str, key: Option<SealKey>, count: usize) -> (
     (time, lines)
 }
 
-fn raw_writes(folder: &TempDir, lines: &[Vec<u8>]) -> Duration {
-    let mut file = File::create(folder.path().join("raw")).expect("a file");
+fn raw_writes(directory: &TempDir, lines: &[Vec<u8>]) -> Duration {
+    let mut file = File::create(directory.path().join("raw")).expect("a file");
     let start = Instant::now();
     for line in lines {
         file.write_all(line).expect("room on the disk");
@@ -71,19 +71,19 @@ fn facts() -> RunFacts {
     }
 }
 
-fn event(happening: Happening) -> Event {
+fn event(payload: EventPayload) -> Event {
     Event {
         time: Timestamp::now(),
         run: "run_0199f0c8a1b27c3d8e4f5a6b7c8d9e0f".into(),
         turn: Some(3),
         trace_id: Some("trace_0199f0c8a1b27c3d8e4f5a6b7c8d9e0f".into()),
         tool_call_id: Some("call_0199f0c8a1b27c3d8e4f5a6b7c8d9e0f".into()),
-        happening,
+        payload,
     }
 }
 
 fn started() -> Event {
-    event(Happening::CallStarted {
+    event(EventPayload::CallStarted {
         tool: "read".into(),
         version: Some("1.0.0".into()),
         args: json!({ "path": "crates/example/src/lib.rs", "offset": 120, "limit": 80 }),
@@ -96,9 +96,9 @@ fn started() -> Event {
 }
 
 fn completed() -> Event {
-    event(Happening::CallCompleted(Ending {
+    event(EventPayload::CallCompleted(CallEnding {
         duration_ms: 3,
         payload: Some(json!({ "content": "fn main() {}\n".repeat(8), "start_line": 120, "end_line": 127 })),
-        ..Ending::default()
+        ..CallEnding::default()
     }))
 }

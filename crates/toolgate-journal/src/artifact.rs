@@ -10,8 +10,8 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, ErrorCode, ToolError};
 
-use crate::folder::{Draft, Folder};
-use crate::{Durability, JournalError, hex};
+use crate::directory::{DirectoryHandle, TemporaryFile};
+use crate::{JournalError, SyncMode, hex};
 
 const PREFIX: &str = "art_";
 
@@ -20,22 +20,22 @@ const DIGITS: usize = 32;
 
 /// The artifacts of one run.
 pub struct ArtifactStore {
-    folder: Arc<Folder>,
-    durability: Durability,
+    directory: Arc<DirectoryHandle>,
+    durability: SyncMode,
 }
 
 impl ArtifactStore {
-    pub(crate) fn new(folder: Folder, durability: Durability) -> Self {
-        Self { folder: Arc::new(folder), durability }
+    pub(crate) fn new(directory: DirectoryHandle, durability: SyncMode) -> Self {
+        Self { directory: Arc::new(directory), durability }
     }
 
     /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished, not even when this
     /// program is killed.
     pub fn begin(&self, mime: &str) -> Result<ArtifactWriter, ToolError> {
-        let draft = self.folder.nameless_draft()?;
+        let draft = self.directory.nameless_draft()?;
         let file = draft.file.try_clone().map_err(|error| ToolError::io("An artifact couldn't be begun", &error))?;
         Ok(ArtifactWriter {
-            folder: Arc::clone(&self.folder),
+            directory: Arc::clone(&self.directory),
             durability: self.durability,
             file: BufWriter::with_capacity(64 * 1024, file),
             draft,
@@ -51,7 +51,7 @@ impl ArtifactStore {
 impl Artifacts for ArtifactStore {
     fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {
         let found = match is_id(id) {
-            true => (known(&self.folder, id)?, self.folder.existing(id)?),
+            true => (known(&self.directory, id)?, self.directory.existing(id)?),
             false => (None, None),
         };
         let (Some(artifact), Some(file)) = found else {
@@ -103,10 +103,10 @@ impl ArtifactDraft for ArtifactWriter {
 
 /// An artifact that is being written.
 pub struct ArtifactWriter {
-    folder: Arc<Folder>,
-    durability: Durability,
+    directory: Arc<DirectoryHandle>,
+    durability: SyncMode,
     file: BufWriter<File>,
-    draft: Draft,
+    draft: TemporaryFile,
     hash: Sha256,
     bytes: u64,
     newlines: u64,
@@ -132,13 +132,13 @@ impl ArtifactWriter {
         let lines = is_text(&self.mime).then_some(self.newlines + u64::from(unfinished_line));
         let sha256 = hex::string(&self.hash.finalize().into());
         let id = format!("{PREFIX}{}", &sha256[..DIGITS]);
-        if let Some(artifact) = known(&self.folder, &id)? {
+        if let Some(artifact) = known(&self.directory, &id)? {
             return Ok(artifact);
         }
-        self.draft.place(&self.folder, &id, self.durability)?;
+        self.draft.place(&self.directory, &id, self.durability)?;
         let artifact = ArtifactRef { id, sha256, bytes: self.bytes, lines, mime: self.mime, field: None };
         let json = serde_json::to_vec(&artifact).map_err(JournalError::Encode)?;
-        self.folder.put(&about(&artifact.id), &json, self.durability)?;
+        self.directory.put(&about(&artifact.id), &json, self.durability)?;
         Ok(artifact)
     }
 }
@@ -148,11 +148,11 @@ fn failed(error: &std::io::Error) -> ToolError {
 }
 
 /// What is known of an artifact; none when there is no whole one of that id.
-fn known(folder: &Folder, id: &str) -> Result<Option<ArtifactRef>, JournalError> {
+fn known(directory: &DirectoryHandle, id: &str) -> Result<Option<ArtifactRef>, JournalError> {
     let name = about(id);
-    let Some(mut file) = folder.existing(&name)? else { return Ok(None) };
+    let Some(mut file) = directory.existing(&name)? else { return Ok(None) };
     let mut json = Vec::new();
-    file.read_to_end(&mut json).map_err(|error| folder.error("couldn't be read", &name, error))?;
+    file.read_to_end(&mut json).map_err(|error| directory.error("couldn't be read", &name, error))?;
     // What can't be read counts as missing: storing the same bytes again mends it.
     Ok(serde_json::from_slice(&json).ok().filter(|artifact: &ArtifactRef| artifact.id == id))
 }

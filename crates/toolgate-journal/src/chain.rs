@@ -9,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use serde::{Serialize, de::IgnoredAny};
 use sha2::{Digest, Sha256};
 
-use crate::Fault;
+use crate::JournalFault;
 use crate::head::Head;
 use crate::hex::{self, Hash};
-use crate::seal::LineSeal;
+use crate::signing_key::LineSigner;
 
 const OPENING: &[u8] = b"{\"seq\":";
 const PREVIOUS: &[u8] = b",\"prev\":\"";
@@ -38,7 +38,7 @@ impl Tip {
     pub(crate) fn encode(
         &self,
         event: &impl Serialize,
-        seal: Option<LineSeal<'_>>,
+        seal: Option<LineSigner<'_>>,
         buffer: &mut Vec<u8>,
     ) -> serde_json::Result<Self> {
         let (start, seq) = (buffer.len(), self.seq + 1);
@@ -71,14 +71,14 @@ pub(crate) fn opening(seq: u64) -> Vec<u8> {
 }
 
 /// What ties a line to its neighbours.
-struct Link {
+struct ChainLink {
     seq: u64,
     prev: Hash,
     /// Its seal, and how much of the line that vouches for.
     seal: Option<(Hash, usize)>,
 }
 
-impl Link {
+impl ChainLink {
     /// Reads the link out of a line; none if it isn't a line of a journal.
     fn read(line: &[u8]) -> Option<Self> {
         let rest = line.strip_prefix(OPENING)?;
@@ -102,19 +102,19 @@ fn split_hash<'a>(text: &'a [u8], name: &[u8]) -> Option<(&'a [u8], Hash)> {
 }
 
 /// A line as the walk sees it.
-struct Line {
+struct ChainLine {
     /// None when it isn't whole or isn't a line of a journal.
-    link: Option<Link>,
+    link: Option<ChainLink>,
     hash: Hash,
     /// Its seal with the hash of the text before.
     seal: Option<(Hash, Hash)>,
     size: u64,
 }
 
-impl Line {
+impl ChainLine {
     /// A line without its end, which is there or not.
     fn new(text: &[u8], whole: bool, size: u64) -> Self {
-        let link = if whole { Link::read(text) } else { None };
+        let link = if whole { ChainLink::read(text) } else { None };
         let (mut hasher, mut hashed, mut seal) = (Sha256::new(), 0, None);
         if let Some((of, length)) = link.as_ref().and_then(|link| link.seal) {
             hasher.update(&text[..length]);
@@ -125,25 +125,25 @@ impl Line {
     }
 }
 
-fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Option<Line>> {
+fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Option<ChainLine>> {
     buffer.clear();
     let size = input.read_until(b'\n', buffer)? as u64;
     if size == 0 {
         return Ok(None);
     }
     let whole = buffer.pop_if(|last| *last == b'\n').is_some();
-    Ok(Some(Line::new(buffer, whole, size)))
+    Ok(Some(ChainLine::new(buffer, whole, size)))
 }
 
 /// The outcome of a walk.
-pub(crate) struct Walk {
+pub(crate) struct ChainCheck {
     /// The last line that fits.
     pub(crate) tip: Tip,
     /// The last line of those that the head knows, or that came in the one append it was never told of. Without a key
     /// nobody can tell, and it is the last line that fits.
     pub(crate) vouched: Tip,
     /// What is wrong after the last line that fits.
-    pub(crate) fault: Option<Fault>,
+    pub(crate) fault: Option<JournalFault>,
 }
 
 /// Follows the chain from `start` to the end of `input`, and holds the end against the head if there is one to trust.
@@ -151,8 +151,8 @@ pub(crate) fn walk(
     mut input: impl BufRead,
     start: Tip,
     head: Option<&Head>,
-    seal: Option<LineSeal<'_>>,
-) -> io::Result<Walk> {
+    seal: Option<LineSigner<'_>>,
+) -> io::Result<ChainCheck> {
     let mut buffer = Vec::new();
     let (mut tip, mut vouched, mut before) = (start, start, None);
     let known = head.map_or(u64::MAX, |head| head.seq);
@@ -162,15 +162,17 @@ pub(crate) fn walk(
         let number = tip.seq + 1;
         let Some(link) = &this.link else {
             let followed = follows(next.as_ref(), &mut input, &mut buffer)?;
-            let fault = if followed { Fault::Unreadable { line: number } } else { Fault::Torn { line: number } };
-            return Ok(Walk { tip, vouched, fault: Some(fault) });
+            let fault =
+                if followed { JournalFault::Unreadable { line: number } } else { JournalFault::Torn { line: number } };
+            return Ok(ChainCheck { tip, vouched, fault: Some(fault) });
         };
         if link.seq != number || link.prev != tip.hash {
-            let fault = Misfit { number, before, tip: &tip, hash: this.hash, link, next: next.as_ref(), head }.name();
-            return Ok(Walk { tip, vouched, fault: Some(fault) });
+            let fault =
+                BrokenLink { number, before, tip: &tip, hash: this.hash, link, next: next.as_ref(), head }.name();
+            return Ok(ChainCheck { tip, vouched, fault: Some(fault) });
         }
         if head.is_some_and(|head| head.seq == number && head.hash != this.hash) {
-            return Ok(Walk { tip, vouched, fault: Some(Fault::Changed { line: number }) });
+            return Ok(ChainCheck { tip, vouched, fault: Some(JournalFault::Changed { line: number }) });
         }
         before = Some(tip.hash);
         tip = Tip { seq: number, hash: this.hash, size: tip.size + this.size };
@@ -181,16 +183,16 @@ pub(crate) fn walk(
         line = next;
     }
     let fault = match head {
-        Some(head) if head.seq > tip.seq => Some(Fault::CutOff { line: tip.seq + 1, expected: head.seq }),
-        Some(head) if head.seq < tip.seq && seal.is_none() => Some(Fault::AfterSeal { line: head.seq + 1 }),
-        _ if vouched.seq < tip.seq => Some(Fault::AfterSeal { line: vouched.seq + 1 }),
+        Some(head) if head.seq > tip.seq => Some(JournalFault::CutOff { line: tip.seq + 1, expected: head.seq }),
+        Some(head) if head.seq < tip.seq && seal.is_none() => Some(JournalFault::AfterSeal { line: head.seq + 1 }),
+        _ if vouched.seq < tip.seq => Some(JournalFault::AfterSeal { line: vouched.seq + 1 }),
         _ => None,
     };
-    Ok(Walk { tip, vouched, fault })
+    Ok(ChainCheck { tip, vouched, fault })
 }
 
 /// Whether a proper line comes after one that isn't.
-fn follows(next: Option<&Line>, input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<bool> {
+fn follows(next: Option<&ChainLine>, input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<bool> {
     if next.is_some_and(|next| next.link.is_some()) {
         return Ok(true);
     }
@@ -203,7 +205,7 @@ fn follows(next: Option<&Line>, input: &mut impl BufRead, buffer: &mut Vec<u8>) 
 }
 
 /// A line that doesn't fit behind the one before it, with its neighbourhood.
-struct Misfit<'a> {
+struct BrokenLink<'a> {
     /// Where the line stands.
     number: u64,
     /// Hash of the last line but one that fits, where it is known.
@@ -212,26 +214,26 @@ struct Misfit<'a> {
     tip: &'a Tip,
     /// The line itself.
     hash: Hash,
-    link: &'a Link,
-    next: Option<&'a Line>,
+    link: &'a ChainLink,
+    next: Option<&'a ChainLine>,
     head: Option<&'a Head>,
 }
 
-impl Misfit<'_> {
+impl BrokenLink<'_> {
     /// Finds out what was done. The one that can be believed is whichever its successor, or the head, vouches for.
-    fn name(&self) -> Fault {
+    fn name(&self) -> JournalFault {
         let line = self.number;
         if self.successor_names(&self.tip.hash) {
             let swapped = self.next.is_some_and(|next| next.hash == self.link.prev) && self.link.seq == line + 1;
-            return if swapped { Fault::Swapped { line } } else { Fault::Added { line } };
+            return if swapped { JournalFault::Swapped { line } } else { JournalFault::Added { line } };
         }
         if self.link.seq == self.tip.seq && Some(self.link.prev) == self.before {
-            return Fault::Added { line: line - 1 };
+            return JournalFault::Added { line: line - 1 };
         }
         match self.successor_names(&self.hash) {
-            true if self.link.seq > line => Fault::Dropped { line, through: self.link.seq - 1 },
-            true if self.link.seq == line && line > 1 => Fault::Changed { line: line - 1 },
-            _ => Fault::Changed { line },
+            true if self.link.seq > line => JournalFault::Dropped { line, through: self.link.seq - 1 },
+            true if self.link.seq == line && line > 1 => JournalFault::Changed { line: line - 1 },
+            _ => JournalFault::Changed { line },
         }
     }
 
@@ -245,20 +247,20 @@ impl Misfit<'_> {
 }
 
 /// A part of a file, read without moving the handle's own position.
-pub(crate) struct Span<'a> {
+pub(crate) struct FileRange<'a> {
     file: &'a File,
     at: u64,
     end: u64,
 }
 
-impl<'a> Span<'a> {
+impl<'a> FileRange<'a> {
     /// The bytes from `at` to `end`.
     pub(crate) fn new(file: &'a File, at: u64, end: u64) -> BufReader<Self> {
         BufReader::with_capacity(64 * 1024, Self { file, at, end })
     }
 }
 
-impl Read for Span<'_> {
+impl Read for FileRange<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);

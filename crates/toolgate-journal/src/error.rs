@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 use toolgate_contract::{ErrorCode, ToolError};
 
-use crate::Fault;
+use crate::JournalFault;
 
 /// Why something couldn't be kept or read back.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Something that must be a real file or folder is a symbolic link.
+    /// Something that must be a real file or directory is a symbolic link.
     #[error("`{}` is a symbolic link, and the record is never written through one. Remove the link and try again.", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// Something of another kind is where a file or folder belongs.
+    /// Something of another kind is where a file or directory belongs.
     #[error("`{}` is not a {wanted}. Move it out of the way and try again.", path.display())]
     WrongKind {
         /// What is in the way.
@@ -25,7 +25,7 @@ pub enum JournalError {
         /// What belongs there.
         wanted: &'static str,
     },
-    /// An id that can't be the name of a folder.
+    /// An id that can't be the name of a directory.
     #[error("`{id}` can't be the id of a {of}. Use 1 to 64 letters, digits, `_` or `-`.")]
     BadId {
         /// What it should name.
@@ -61,13 +61,13 @@ pub enum JournalError {
     },
     /// The journal isn't what it was; going on would bury the evidence.
     #[error(
-        "The journal of run `{run}` is damaged, so nothing is added to it. {fault} Keep its folder as it is and begin a new run."
+        "The journal of run `{run}` is damaged, so nothing is added to it. {fault} Keep its directory as it is and begin a new run."
     )]
     Damaged {
         /// The run.
         run: String,
         /// What is wrong with it.
-        fault: Fault,
+        fault: JournalFault,
     },
     /// The journal is sealed and nobody brought the key.
     #[error("The journal of run `{run}` is sealed. Open it with the key that it was begun with, or begin a new run.")]
@@ -108,6 +108,6 @@ impl From<JournalError> for ToolError {
             _ => ErrorCode::IoError,
         };
         Self::new(code, error.to_string())
-            .with_hint("Ask the person to look at the workspace's `.toolgate` folder; `toolgate doctor` helps.")
+            .with_hint("Ask the person to look at the workspace's `.toolgate` directory; `toolgate doctor` helps.")
     }
 }

@@ -8,24 +8,31 @@ use std::path::Path;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
-use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, FileState, Happening, sha256};
+use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, EventPayload, FileState, sha256};
 
-use crate::folder::Folder;
-use crate::{Durability, JournalError, Recorded, SealKey, State, Verification, head, read_events, verify};
+use crate::directory::DirectoryHandle;
+use crate::{
+    JournalError, RecordedEvent, SigningKey, StateDirectory, SyncMode, Verification, head, read_events, verify,
+};
 
 /// What the export is called, so that a reader knows it.
 const FORMAT: &str = "toolgate.run/1";
 
 /// Puts a run into one value. The contents of files are the user's own, and not redacted: without `contents` they are
 /// named by their hashes alone.
-pub fn export(state: &State, run: &str, key: Option<&SealKey>, contents: bool) -> Result<Value, JournalError> {
-    let folder = state.run_dir(run)?;
+pub fn export(
+    state: &StateDirectory,
+    run: &str,
+    key: Option<&SigningKey>,
+    contents: bool,
+) -> Result<Value, JournalError> {
+    let directory = state.run_dir(run)?;
     let mut recorded = Vec::new();
-    for event in read_events(&folder)? {
+    for event in read_events(&directory)? {
         recorded.push(event.map_err(JournalError::io(format!("The journal of run `{run}` couldn't be read")))?);
     }
-    let facts = recorded.iter().find_map(|Recorded { event, .. }| match &event.happening {
-        Happening::RunStarted(facts) => Some(facts.clone()),
+    let facts = recorded.iter().find_map(|RecordedEvent { event, .. }| match &event.payload {
+        EventPayload::RunStarted(facts) => Some(facts.clone()),
         _ => None,
     });
     let changes = changes(&recorded);
@@ -35,33 +42,34 @@ pub fn export(state: &State, run: &str, key: Option<&SealKey>, contents: bool) -
         "format": FORMAT,
         "run": run,
         "facts": facts,
-        "chain": chain(&folder, &recorded, key)?,
+        "chain": chain(&directory, &recorded, key)?,
         "events": lines.map_err(JournalError::Encode)?,
         "artifacts": artifacts(state, run, &recorded)?,
-        "grants": grants(&folder)?,
+        "grants": grants(&directory)?,
         "changes": changes.iter().map(|(call, change)| json!({ "tool_call_id": call, "change": change })).collect::<Vec<_>>(),
         "contents": bytes,
     }))
 }
 
 /// Where the chain ends, by the lines themselves and by the head, and whether it is whole.
-fn chain(folder: &Path, recorded: &[Recorded], key: Option<&SealKey>) -> Result<Value, JournalError> {
-    let verification = match verify(folder, key)? {
+fn chain(directory: &Path, recorded: &[RecordedEvent], key: Option<&SigningKey>) -> Result<Value, JournalError> {
+    let verification = match verify(directory, key)? {
         Verification::Ok { events, sealed, unfinished } => {
             json!({ "ok": true, "events": events, "sealed": sealed, "unfinished": unfinished })
         }
         Verification::Bad { line, fault } => json!({ "ok": false, "line": line, "fault": fault.to_string() }),
     };
-    let head: Option<Value> = text(&Folder::at(folder)?, head::NAME)?.and_then(|text| serde_json::from_str(&text).ok());
+    let head: Option<Value> =
+        text(&DirectoryHandle::at(directory)?, head::NAME)?.and_then(|text| serde_json::from_str(&text).ok());
     let last = recorded.last().map(|last| json!({ "seq": last.seq, "sha256": sha256(&last.line) }));
     Ok(json!({ "last": last, "head": head, "verification": verification }))
 }
 
-fn changes(recorded: &[Recorded]) -> Vec<(Option<&str>, &Change)> {
+fn changes(recorded: &[RecordedEvent]) -> Vec<(Option<&str>, &Change)> {
     recorded
         .iter()
-        .filter_map(|Recorded { event, .. }| match &event.happening {
-            Happening::FilesChanging { changes } => Some((event.tool_call_id.as_deref(), changes)),
+        .filter_map(|RecordedEvent { event, .. }| match &event.payload {
+            EventPayload::FilesChanging { changes } => Some((event.tool_call_id.as_deref(), changes)),
             _ => None,
         })
         .flat_map(|(call, changes)| changes.iter().map(move |change| (call, change)))
@@ -69,8 +77,11 @@ fn changes(recorded: &[Recorded]) -> Vec<(Option<&str>, &Change)> {
 }
 
 /// Every content that a change took or left, by its hash; one that was evicted is null.
-fn file_contents(state: &State, changes: &[(Option<&str>, &Change)]) -> Result<Map<String, Value>, JournalError> {
-    let store = state.contents(Durability::Os)?;
+fn file_contents(
+    state: &StateDirectory,
+    changes: &[(Option<&str>, &Change)],
+) -> Result<Map<String, Value>, JournalError> {
+    let store = state.contents(SyncMode::Os)?;
     let states = changes.iter().flat_map(|(_, change)| [&change.before, &change.after]).flatten();
     let hashes: BTreeSet<&str> = states.map(|FileState { sha256, .. }| sha256.as_str()).collect();
     let content =
@@ -78,9 +89,9 @@ fn file_contents(state: &State, changes: &[(Option<&str>, &Change)]) -> Result<M
     hashes.into_iter().map(content).collect()
 }
 
-fn artifacts(state: &State, run: &str, recorded: &[Recorded]) -> Result<Vec<Value>, JournalError> {
-    let refs = recorded.iter().filter_map(|Recorded { event, .. }| match &event.happening {
-        Happening::CallCompleted(ending) | Happening::CallFailed { ending, .. } => Some(&ending.refs),
+fn artifacts(state: &StateDirectory, run: &str, recorded: &[RecordedEvent]) -> Result<Vec<Value>, JournalError> {
+    let refs = recorded.iter().filter_map(|RecordedEvent { event, .. }| match &event.payload {
+        EventPayload::CallCompleted(ending) | EventPayload::CallFailed { ending, .. } => Some(&ending.refs),
         _ => None,
     });
     let store = state.artifacts(run)?;
@@ -96,15 +107,15 @@ fn artifacts(state: &State, run: &str, recorded: &[Recorded]) -> Result<Vec<Valu
     Ok(artifacts)
 }
 
-fn grants(folder: &Path) -> Result<Vec<Value>, JournalError> {
-    let lines = text(&Folder::at(folder)?, "approvals.jsonl")?.unwrap_or_default();
+fn grants(directory: &Path) -> Result<Vec<Value>, JournalError> {
+    let lines = text(&DirectoryHandle::at(directory)?, "approvals.jsonl")?.unwrap_or_default();
     Ok(lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-fn text(folder: &Folder, name: &str) -> Result<Option<String>, JournalError> {
-    let Some(mut file) = folder.existing(name)? else { return Ok(None) };
+fn text(directory: &DirectoryHandle, name: &str) -> Result<Option<String>, JournalError> {
+    let Some(mut file) = directory.existing(name)? else { return Ok(None) };
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|error| folder.error("couldn't be read", name, error))?;
+    file.read_to_string(&mut text).map_err(|error| directory.error("couldn't be read", name, error))?;
     Ok(Some(text))
 }
 

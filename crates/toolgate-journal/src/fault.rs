@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a journal isn't what was written. Lines count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum JournalFault {
     /// The line isn't the one that was written.
     Changed {
         /// The line.
@@ -59,7 +59,7 @@ pub enum Fault {
     SealWrong,
 }
 
-impl Fault {
+impl JournalFault {
     /// The first bad line; none when the fault lies in the head.
     pub fn line(&self) -> Option<u64> {
         match *self {
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JournalFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Changed { line } => write!(f, "Line {line} was changed after it was written."),

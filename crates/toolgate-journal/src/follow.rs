@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::folder::Folder;
+use crate::directory::DirectoryHandle;
 use crate::journal::NAME;
-use crate::{JournalError, Recorded};
+use crate::{JournalError, RecordedEvent};
 
 /// How much is read at a time, unless a single line is longer.
 const PIECE: usize = 256 * 1024;
@@ -25,23 +25,24 @@ impl Follower {
     /// Begins behind event number `after`; 0 is the beginning.
     pub fn open(run_dir: &Path, after: u64) -> Result<Self, JournalError> {
         let missing = || JournalError::NoSuchRun { run: run_dir.display().to_string() };
-        let folder = Folder::at(run_dir).map_err(|error| match error {
+        let directory = DirectoryHandle::at(run_dir).map_err(|error| match error {
             JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(),
             other => other,
         })?;
-        Ok(Self { file: folder.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
+        Ok(Self { file: directory.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
     }
 
     /// The events that have come since, some at a time; none when there is nothing new. A line that isn't finished yet
     /// comes next time.
-    pub fn more(&mut self) -> io::Result<Vec<Recorded>> {
+    pub fn more(&mut self) -> io::Result<Vec<RecordedEvent>> {
         loop {
             let lines = self.lines()?;
             let Some(end) = last_newline(&lines) else { return Ok(Vec::new()) };
             let whole = lines[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             // A line that can't be read has no event; `verify` tells what is wrong with it.
-            let events = whole.filter_map(|line| Recorded::parse(line).ok()).filter(|event| event.seq > self.after);
-            let events: Vec<Recorded> = events.collect();
+            let events =
+                whole.filter_map(|line| RecordedEvent::parse(line).ok()).filter(|event| event.seq > self.after);
+            let events: Vec<RecordedEvent> = events.collect();
             self.offset += end as u64 + 1;
             if !events.is_empty() {
                 return Ok(events);

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, Scope};
+use toolgate_contract::{ApprovalScope, Effect};
 
-use crate::folder::{Folder, Lock, append_once};
-use crate::{Durability, JournalError, RunOptions, SealKey, hex};
+use crate::directory::{DirectoryHandle, FileLock, append_once};
+use crate::{JournalError, RunOptions, SigningKey, SyncMode, hex};
 
 const SEAL: &[u8] = b",\"seal\":\"";
 const CLOSING: &[u8] = b"\"}";
@@ -26,7 +26,7 @@ pub struct Grant {
     /// What was approved.
     pub effects: Vec<Effect>,
     /// How far it reaches.
-    pub scope: Scope,
+    pub scope: ApprovalScope,
     /// Who gave it.
     pub by: String,
     /// When.
@@ -43,13 +43,13 @@ pub struct Grant {
 }
 
 /// A file of grants, one a line.
-pub struct Grants {
-    folder: Arc<Folder>,
+pub struct GrantFile {
+    directory: Arc<DirectoryHandle>,
     name: &'static str,
     /// What the grants hold for; part of the seal, so that a line can't be carried elsewhere.
     holds_for: String,
-    key: Option<SealKey>,
-    durability: Durability,
+    key: Option<SigningKey>,
+    durability: SyncMode,
 }
 
 /// What was read from a file of grants.
@@ -61,9 +61,14 @@ pub struct LoadedGrants {
     pub warnings: Vec<String>,
 }
 
-impl Grants {
-    pub(crate) fn new(folder: Arc<Folder>, name: &'static str, holds_for: String, options: &RunOptions) -> Self {
-        Self { folder, name, holds_for, key: options.key.clone(), durability: options.durability }
+impl GrantFile {
+    pub(crate) fn new(
+        directory: Arc<DirectoryHandle>,
+        name: &'static str,
+        holds_for: String,
+        options: &RunOptions,
+    ) -> Self {
+        Self { directory, name, holds_for, key: options.key.clone(), durability: options.durability }
     }
 
     /// Adds a grant.
@@ -77,12 +82,12 @@ impl Grants {
             line.extend_from_slice(CLOSING);
         }
         line.push(b'\n');
-        let file = self.folder.file(self.name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
-        self.write(&file, line).map_err(|error| self.folder.error("couldn't be written", self.name, error))
+        let file = self.directory.file(self.name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        self.write(&file, line).map_err(|error| self.directory.error("couldn't be written", self.name, error))
     }
 
     fn write(&self, file: &File, mut line: Vec<u8>) -> io::Result<()> {
-        let _lock = Lock::exclusive(file)?;
+        let _lock = FileLock::exclusive(file)?;
         let size = file.metadata()?.len();
         let mut last = [b'\n'];
         if size > 0 {
@@ -94,24 +99,24 @@ impl Grants {
         }
         append_once(file, &line, size)?;
         match self.durability {
-            Durability::Sync => file.sync_data(),
-            Durability::Os => Ok(()),
+            SyncMode::Sync => file.sync_data(),
+            SyncMode::Os => Ok(()),
         }
     }
 
     /// Reads all grants. A line that can't be read, or wasn't sealed here, is left out with a warning.
     pub fn load(&self) -> Result<LoadedGrants, JournalError> {
         let mut loaded = LoadedGrants::default();
-        let Some(mut file) = self.folder.existing(self.name)? else { return Ok(loaded) };
+        let Some(mut file) = self.directory.existing(self.name)? else { return Ok(loaded) };
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| self.folder.error("couldn't be read", self.name, error))?;
+        file.read_to_end(&mut bytes).map_err(|error| self.directory.error("couldn't be read", self.name, error))?;
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
             match self.read(line) {
                 Ok(grant) => loaded.grants.push(grant),
                 Err(why) => loaded.warnings.push(format!(
                     "Line {} of `{}` {why}, so it grants nothing.",
                     index + 1,
-                    self.folder.path().join(self.name).display()
+                    self.directory.path().join(self.name).display()
                 )),
             }
         }
@@ -128,7 +133,7 @@ impl Grants {
         serde_json::from_slice(line).map_err(|_| "is not a grant")
     }
 
-    fn seal(&self, key: &SealKey, grant: &[u8]) -> hex::Hash {
+    fn seal(&self, key: &SigningKey, grant: &[u8]) -> hex::Hash {
         key.seal(&self.sealed(grant))
     }
 

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use serde::Deserialize;
 
 use crate::chain::Tip;
-use crate::folder::Folder;
+use crate::directory::DirectoryHandle;
 use crate::hex::{self, Hash};
-use crate::{Fault, JournalError, SealKey};
+use crate::{JournalError, JournalFault, SigningKey};
 
 /// How large the file is: below a disk's sector, so that it is written whole or not at all.
 pub(crate) const SIZE: usize = 256;
@@ -32,7 +32,7 @@ pub(crate) struct Head {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct HeadJson {
     seq: u64,
     hash: String,
     seal: Option<String>,
@@ -41,7 +41,7 @@ struct Wire {
 impl Head {
     /// The head of a journal that ends at `tip`. Of what is sealed only the run's id varies in length, and it comes
     /// first, so no two heads have the same seal.
-    pub(crate) fn new(run: &str, tip: &Tip, key: Option<&SealKey>) -> Self {
+    pub(crate) fn new(run: &str, tip: &Tip, key: Option<&SigningKey>) -> Self {
         let seal = key.map(|key| key.seal(&[run.as_bytes(), &tip.seq.to_be_bytes(), &tip.hash]));
         Self { seq: tip.seq, hash: tip.hash, seal }
     }
@@ -66,7 +66,7 @@ impl Head {
 
     /// Reads a head, and accepts only the very bytes that we would have written.
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let wire: Wire = serde_json::from_slice(bytes).ok()?;
+        let wire: HeadJson = serde_json::from_slice(bytes).ok()?;
         let seal = match wire.seal {
             Some(text) => Some(hex::decode(text.as_bytes())?),
             None => None,
@@ -80,16 +80,16 @@ impl Head {
         file.write_all_at(&self.encode(), 0)
     }
 
-    /// The head in a run's folder.
-    pub(crate) fn find(folder: &Folder) -> Result<Result<Self, Fault>, JournalError> {
-        match folder.existing(NAME)? {
-            Some(file) => Self::read(&file).map_err(|error| folder.error("couldn't be read", NAME, error)),
-            None => Ok(Err(Fault::HeadMissing)),
+    /// The head in a run's directory.
+    pub(crate) fn find(directory: &DirectoryHandle) -> Result<Result<Self, JournalFault>, JournalError> {
+        match directory.existing(NAME)? {
+            Some(file) => Self::read(&file).map_err(|error| directory.error("couldn't be read", NAME, error)),
+            None => Ok(Err(JournalFault::HeadMissing)),
         }
     }
 
     /// Reads the file.
-    pub(crate) fn read(file: &File) -> io::Result<Result<Self, Fault>> {
+    pub(crate) fn read(file: &File) -> io::Result<Result<Self, JournalFault>> {
         let mut bytes = vec![0; SIZE + 1];
         let mut length = 0;
         while length < bytes.len() {
@@ -98,15 +98,15 @@ impl Head {
                 count => length += count,
             }
         }
-        Ok(Self::decode(&bytes[..length]).ok_or(Fault::HeadUnreadable))
+        Ok(Self::decode(&bytes[..length]).ok_or(JournalFault::HeadUnreadable))
     }
 
     /// Checks the seal.
-    pub(crate) fn check(&self, run: &str, key: &SealKey) -> Result<(), Fault> {
+    pub(crate) fn check(&self, run: &str, key: &SigningKey) -> Result<(), JournalFault> {
         match &self.seal {
-            None => Err(Fault::SealMissing),
+            None => Err(JournalFault::SealMissing),
             Some(seal) if key.holds(&[run.as_bytes(), &self.seq.to_be_bytes(), &self.hash], seal) => Ok(()),
-            Some(_) => Err(Fault::SealWrong),
+            Some(_) => Err(JournalFault::SealWrong),
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn only_the_exact_bytes_of_a_head_are_a_head() {
-        let key = SealKey::from([7; 32]);
+        let key = SigningKey::from([7; 32]);
         let tip = Tip { seq: u64::MAX, hash: [0xab; 32], size: 0 };
         for key in [Some(&key), None] {
             let head = Head::new("run", &tip, key);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{JournalError, Recorded, Store, list_runs, read_events};
+use crate::{EventStore, JournalError, RecordedEvent, list_runs, read_events};
 
 /// How many appends may wait for the store.
 const QUEUE: usize = 1024;
@@ -26,21 +26,21 @@ const BATCH: usize = 250;
 
 /// A thread that brings appended lines into a store.
 pub struct Indexer {
-    queue: Option<SyncSender<Message>>,
-    behind: Arc<Behind>,
+    queue: Option<SyncSender<IndexerCommand>>,
+    behind: Arc<LaggingRuns>,
     worker: Option<JoinHandle<()>>,
 }
 
-enum Message {
+enum IndexerCommand {
     Lines { run: Arc<str>, lines: Vec<u8> },
     Flush(SyncSender<Result<(), JournalError>>),
 }
 
 /// The runs of which the store misses something.
 #[derive(Default)]
-struct Behind(Mutex<BTreeSet<Arc<str>>>);
+struct LaggingRuns(Mutex<BTreeSet<Arc<str>>>);
 
-impl Behind {
+impl LaggingRuns {
     fn mark(&self, run: Arc<str>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run);
     }
@@ -51,22 +51,26 @@ impl Behind {
 }
 
 impl Indexer {
-    /// Starts the thread for the runs of one state folder. It opens the store itself, when there is something to keep.
+    /// Starts the thread for the runs of one state directory. It opens the store itself, when there is something to keep.
     pub fn start(
         state_dir: &Path,
-        open: impl FnMut() -> Result<Arc<dyn Store>, JournalError> + Send + 'static,
+        open: impl FnMut() -> Result<Arc<dyn EventStore>, JournalError> + Send + 'static,
     ) -> io::Result<Self> {
         let (queue, messages) = sync_channel(QUEUE);
-        let behind = Arc::<Behind>::default();
-        let mut worker =
-            Worker { state_dir: state_dir.to_owned(), open: Box::new(open), store: None, behind: Arc::clone(&behind) };
+        let behind = Arc::<LaggingRuns>::default();
+        let mut worker = IndexerThread {
+            state_dir: state_dir.to_owned(),
+            open: Box::new(open),
+            store: None,
+            behind: Arc::clone(&behind),
+        };
         let worker = std::thread::Builder::new().name("indexer".into()).spawn(move || worker.work(&messages))?;
         Ok(Self { queue: Some(queue), behind, worker: Some(worker) })
     }
 
     /// Hands over lines that were just appended. Never waits.
     pub(crate) fn offer(&self, run: &Arc<str>, lines: &[u8]) {
-        let message = Message::Lines { run: Arc::clone(run), lines: lines.to_vec() };
+        let message = IndexerCommand::Lines { run: Arc::clone(run), lines: lines.to_vec() };
         let sent = self.queue.as_ref().map(|queue| queue.try_send(message));
         if let Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) = sent {
             self.behind.mark(Arc::clone(run));
@@ -77,12 +81,12 @@ impl Indexer {
     pub fn flush(&self) -> Result<(), JournalError> {
         let stopped = || JournalError::Store("the indexer has stopped".into());
         let (answer, done) = sync_channel(1);
-        self.queue.as_ref().ok_or_else(stopped)?.send(Message::Flush(answer)).map_err(|_| stopped())?;
-        self.hurry();
+        self.queue.as_ref().ok_or_else(stopped)?.send(IndexerCommand::Flush(answer)).map_err(|_| stopped())?;
+        self.wake();
         done.recv().map_err(|_| stopped())?
     }
 
-    fn hurry(&self) {
+    fn wake(&self) {
         self.worker.iter().for_each(|worker| worker.thread().unpark());
     }
 }
@@ -90,7 +94,7 @@ impl Indexer {
 impl Drop for Indexer {
     fn drop(&mut self) {
         drop(self.queue.take());
-        self.hurry();
+        self.wake();
         if let Some(worker) = self.worker.take() {
             let _ = worker.join();
         }
@@ -98,29 +102,29 @@ impl Drop for Indexer {
 }
 
 /// The thread's own side.
-struct Worker {
+struct IndexerThread {
     state_dir: PathBuf,
-    open: Box<dyn FnMut() -> Result<Arc<dyn Store>, JournalError> + Send>,
-    store: Option<Arc<dyn Store>>,
-    behind: Arc<Behind>,
+    open: Box<dyn FnMut() -> Result<Arc<dyn EventStore>, JournalError> + Send>,
+    store: Option<Arc<dyn EventStore>>,
+    behind: Arc<LaggingRuns>,
 }
 
-impl Worker {
-    fn work(&mut self, messages: &Receiver<Message>) {
+impl IndexerThread {
+    fn work(&mut self, messages: &Receiver<IndexerCommand>) {
         let mut is_caught_up = true;
         while let Ok(first) = messages.recv() {
             // Lines come in bursts, and a transaction for each would take a core from those who make the calls.
             if is_caught_up {
                 std::thread::park_timeout(PAUSE);
             }
-            let waiting: Vec<Message> = messages.try_iter().take(TOGETHER - 1).collect();
+            let waiting: Vec<IndexerCommand> = messages.try_iter().take(TOGETHER - 1).collect();
             is_caught_up = waiting.len() < TOGETHER - 1;
             let mut lines = BTreeMap::<Arc<str>, Vec<u8>>::new();
             let mut flushes = Vec::new();
             for message in std::iter::once(first).chain(waiting) {
                 match message {
-                    Message::Lines { run, lines: more } => lines.entry(run).or_default().extend(more),
-                    Message::Flush(answer) => flushes.push(answer),
+                    IndexerCommand::Lines { run, lines: more } => lines.entry(run).or_default().extend(more),
+                    IndexerCommand::Flush(answer) => flushes.push(answer),
                 }
             }
             for (run, lines) in lines {
@@ -134,7 +138,7 @@ impl Worker {
     }
 
     /// The store. One that couldn't be opened is tried again with the next lines.
-    fn store(&mut self) -> Result<Arc<dyn Store>, JournalError> {
+    fn store(&mut self) -> Result<Arc<dyn EventStore>, JournalError> {
         if self.store.is_none() {
             self.store = Some((self.open)()?);
         }
@@ -144,7 +148,7 @@ impl Worker {
     fn apply(&mut self, run: Arc<str>, lines: &[u8]) {
         let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let applied = lines
-            .map(Recorded::parse)
+            .map(RecordedEvent::parse)
             .collect::<io::Result<Vec<_>>>()
             .map_err(JournalError::io("A line couldn't be read back"))
             .and_then(|events| self.store()?.apply(&run, &events));
@@ -168,7 +172,7 @@ impl Worker {
 
 /// Brings into the store whatever it misses of a run, and returns how many events that were. A run whose journal isn't
 /// there, because it is begun this very moment or never really was, has none.
-pub fn catch_up(state_dir: &Path, run: &str, store: &dyn Store) -> Result<u64, JournalError> {
+pub fn catch_up(state_dir: &Path, run: &str, store: &dyn EventStore) -> Result<u64, JournalError> {
     let failed = || JournalError::io(format!("The journal of run `{run}` couldn't be read"));
     let indexed = store.indexed_up_to(run)?;
     let mut events = match read_events(&state_dir.join("runs").join(run)) {
@@ -197,9 +201,9 @@ pub fn catch_up(state_dir: &Path, run: &str, store: &dyn Store) -> Result<u64, J
     }
 }
 
-/// Rebuilds a store from the files of a state folder, and returns how many events it holds now. Runs whose folder is
+/// Rebuilds a store from the files of a state directory, and returns how many events it holds now. Runs whose directory is
 /// gone are left alone: another host may keep them.
-pub fn reindex(state_dir: &Path, store: &dyn Store) -> Result<u64, JournalError> {
+pub fn reindex(state_dir: &Path, store: &dyn EventStore) -> Result<u64, JournalError> {
     let mut count = 0;
     for run in list_runs(state_dir)? {
         store.clear(&run)?;

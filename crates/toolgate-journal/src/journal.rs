@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{Clock, Event, Happening};
+use toolgate_contract::{Clock, Event, EventPayload};
 
-use crate::chain::{Span, Tip, walk};
-use crate::folder::{Folder, Lock, append_once};
+use crate::chain::{FileRange, Tip, walk};
+use crate::directory::{DirectoryHandle, FileLock, append_once};
 use crate::head::{self, Head};
-use crate::seal::LineSeal;
-use crate::{Fault, Indexer, JournalError, RunOptions, SealKey, hex};
+use crate::signing_key::LineSigner;
+use crate::{Indexer, JournalError, JournalFault, RunOptions, SigningKey, hex};
 
 /// The file's name.
 pub(crate) const NAME: &str = "events.jsonl";
@@ -24,7 +24,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// What a line must survive before the call that it announces may act.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
+pub enum SyncMode {
     /// The end of this program: the operating system has it.
     #[default]
     Os,
@@ -35,46 +35,50 @@ pub enum Durability {
 /// The journal of one run, open for appending.
 pub struct Journal {
     run: Arc<str>,
-    folder: Arc<Folder>,
+    directory: Arc<DirectoryHandle>,
     events: File,
     head: File,
-    durability: Durability,
-    key: Option<SealKey>,
+    durability: SyncMode,
+    key: Option<SigningKey>,
     clock: Arc<dyn Clock>,
     indexer: Option<Arc<Indexer>>,
-    pen: Mutex<Pen>,
+    pen: Mutex<AppendState>,
 }
 
 /// Where we are in the file, and the buffer that lines are made in.
-struct Pen {
+struct AppendState {
     tip: Tip,
     buffer: Vec<u8>,
 }
 
 impl Journal {
     /// Starts an empty journal. The head comes first: a journal without one was tampered with.
-    pub(crate) fn create(folder: Arc<Folder>, run: &str, options: &RunOptions) -> Result<Self, JournalError> {
-        let head = folder.file(head::NAME, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+    pub(crate) fn create(
+        directory: Arc<DirectoryHandle>,
+        run: &str,
+        options: &RunOptions,
+    ) -> Result<Self, JournalError> {
+        let head = directory.file(head::NAME, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         Head::new(run, &Tip::START, options.key.as_ref())
             .write(&head)
-            .map_err(|error| folder.error("couldn't be written", head::NAME, error))?;
-        if options.durability == Durability::Sync {
-            head.sync_all().map_err(|error| folder.error("couldn't be synced", head::NAME, error))?;
+            .map_err(|error| directory.error("couldn't be written", head::NAME, error))?;
+        if options.durability == SyncMode::Sync {
+            head.sync_all().map_err(|error| directory.error("couldn't be synced", head::NAME, error))?;
         }
-        let events = folder.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
-        Ok(Self::with(folder, events, head, run, options))
+        let events = directory.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
+        Ok(Self::with(directory, events, head, run, options))
     }
 
     /// Opens a journal, checks it whole, and mends what a crash may have left.
-    pub(crate) fn open(folder: Arc<Folder>, run: &str, options: &RunOptions) -> Result<Self, JournalError> {
-        let head = folder.file(head::NAME, OFlags::RDWR).map_err(|error| match error {
+    pub(crate) fn open(directory: Arc<DirectoryHandle>, run: &str, options: &RunOptions) -> Result<Self, JournalError> {
+        let head = directory.file(head::NAME, OFlags::RDWR).map_err(|error| match error {
             JournalError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                JournalError::Damaged { run: run.to_owned(), fault: Fault::HeadMissing }
+                JournalError::Damaged { run: run.to_owned(), fault: JournalFault::HeadMissing }
             }
             other => other,
         })?;
-        let events = folder.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
-        let journal = Self::with(folder, events, head, run, options);
+        let events = directory.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let journal = Self::with(directory, events, head, run, options);
         {
             let mut pen = journal.pen.lock().unwrap_or_else(PoisonError::into_inner);
             let _lock = journal.lock()?;
@@ -84,10 +88,10 @@ impl Journal {
         Ok(journal)
     }
 
-    fn with(folder: Arc<Folder>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
-        let pen = Mutex::new(Pen { tip: Tip::START, buffer: Vec::with_capacity(BUFFER) });
+    fn with(directory: Arc<DirectoryHandle>, events: File, head: File, run: &str, options: &RunOptions) -> Self {
+        let pen = Mutex::new(AppendState { tip: Tip::START, buffer: Vec::with_capacity(BUFFER) });
         let RunOptions { durability, key, clock, indexer } = options.clone();
-        Self { run: run.into(), folder, events, head, durability, key, clock, indexer, pen }
+        Self { run: run.into(), directory, events, head, durability, key, clock, indexer, pen }
     }
 
     /// Appends events, all or none, and returns the number of the last one. When this returns, they are kept.
@@ -108,7 +112,7 @@ impl Journal {
     }
 
     /// Writes events behind the tip. The lock is held and the tip is right.
-    fn write(&self, pen: &mut Pen, events: &[Event]) -> Result<(), JournalError> {
+    fn write(&self, pen: &mut AppendState, events: &[Event]) -> Result<(), JournalError> {
         if events.is_empty() {
             return Ok(());
         }
@@ -120,7 +124,7 @@ impl Journal {
             tip = tip.encode(event, seal, &mut pen.buffer).map_err(JournalError::Encode)?;
         }
         append_once(&self.events, &pen.buffer, pen.tip.size)
-            .map_err(|error| self.folder.error("couldn't be written", NAME, error))?;
+            .map_err(|error| self.directory.error("couldn't be written", NAME, error))?;
         self.settle(&tip).inspect_err(|_| {
             // What the caller is told has failed must not stand in the record.
             let _ = self.events.set_len(pen.tip.size);
@@ -134,30 +138,30 @@ impl Journal {
 
     /// Brings the lines to the disk if asked to, then the head behind them: it must never be ahead.
     fn settle(&self, tip: &Tip) -> Result<(), JournalError> {
-        if self.durability == Durability::Sync {
-            self.events.sync_data().map_err(|error| self.folder.error("couldn't be synced", NAME, error))?;
+        if self.durability == SyncMode::Sync {
+            self.events.sync_data().map_err(|error| self.directory.error("couldn't be synced", NAME, error))?;
         }
         Head::new(&self.run, tip, self.key.as_ref())
             .write(&self.head)
-            .map_err(|error| self.folder.error("couldn't be written", head::NAME, error))
+            .map_err(|error| self.directory.error("couldn't be written", head::NAME, error))
     }
 
     /// Learns where the journal ends now, and mends its end if a program was killed while it wrote.
-    fn catch_up(&self, pen: &mut Pen, size: u64) -> Result<(), JournalError> {
+    fn catch_up(&self, pen: &mut AppendState, size: u64) -> Result<(), JournalError> {
         let head = self.trusted_head()?;
         // A file that shrank is looked at from its beginning, so that the fault gets its proper name.
         let start = if size < pen.tip.size { Tip::START } else { pen.tip };
-        let walked = walk(Span::new(&self.events, start.size, size), start, Some(&head), self.seal())
-            .map_err(|error| self.folder.error("couldn't be read", NAME, error))?;
+        let walked = walk(FileRange::new(&self.events, start.size, size), start, Some(&head), self.seal())
+            .map_err(|error| self.directory.error("couldn't be read", NAME, error))?;
         match walked.fault {
             // The head may know the torn line, after a power cut, but none behind it.
-            Some(Fault::Torn { line }) if head.seq <= line => {
+            Some(JournalFault::Torn { line }) if head.seq <= line => {
                 let recovered = self.set_aside(walked.vouched.size, size)?;
                 pen.tip = walked.vouched;
                 return self.write(pen, &[recovered]);
             }
             // Without a key, an append that the head wasn't told of can't be told from a forged one.
-            Some(Fault::AfterSeal { .. }) if self.key.is_none() => {}
+            Some(JournalFault::AfterSeal { .. }) if self.key.is_none() => {}
             Some(fault) => return Err(self.damaged(fault)),
             None => {}
         }
@@ -168,14 +172,14 @@ impl Journal {
         Ok(())
     }
 
-    fn seal(&self) -> Option<LineSeal<'_>> {
-        self.key.as_ref().map(|key| LineSeal { run: &self.run, key })
+    fn seal(&self) -> Option<LineSigner<'_>> {
+        self.key.as_ref().map(|key| LineSigner { run: &self.run, key })
     }
 
     /// The head, once it is known that nobody else made it.
     fn trusted_head(&self) -> Result<Head, JournalError> {
         let head = Head::read(&self.head)
-            .map_err(|error| self.folder.error("couldn't be read", head::NAME, error))?
+            .map_err(|error| self.directory.error("couldn't be read", head::NAME, error))?
             .map_err(|fault| self.damaged(fault))?;
         match &self.key {
             Some(key) => head.check(&self.run, key).map_err(|fault| self.damaged(fault))?,
@@ -188,45 +192,45 @@ impl Journal {
     /// Moves the torn end into a file of its own, and returns the event that says so.
     fn set_aside(&self, from: u64, to: u64) -> Result<Event, JournalError> {
         let mut torn = Vec::new();
-        Span::new(&self.events, from, to)
+        FileRange::new(&self.events, from, to)
             .read_to_end(&mut torn)
-            .map_err(|error| self.folder.error("couldn't be read", NAME, error))?;
-        let (mut file, kept_as) = self.folder.numbered("events.torn-")?;
+            .map_err(|error| self.directory.error("couldn't be read", NAME, error))?;
+        let (mut file, kept_as) = self.directory.numbered("events.torn-")?;
         file.write_all(&torn)
             .and_then(|()| file.sync_all())
             .and_then(|()| self.events.set_len(from))
-            .map_err(|error| self.folder.error("couldn't be set aside", NAME, error))?;
+            .map_err(|error| self.directory.error("couldn't be set aside", NAME, error))?;
         let sha256 = hex::string(&Sha256::digest(&torn).into());
-        Ok(self.event(Happening::JournalRecovered { bytes: torn.len() as u64, sha256, kept_as }))
+        Ok(self.event(EventPayload::JournalRecovered { bytes: torn.len() as u64, sha256, kept_as }))
     }
 
     /// An event of the run as a whole, now.
-    pub(crate) fn event(&self, happening: Happening) -> Event {
+    pub(crate) fn event(&self, payload: EventPayload) -> Event {
         Event {
             time: self.clock.now(),
             run: self.run.to_string(),
             turn: None,
             trace_id: None,
             tool_call_id: None,
-            happening,
+            payload,
         }
     }
 
-    fn lock(&self) -> Result<Lock<'_>, JournalError> {
-        Lock::exclusive(&self.events).map_err(|error| self.folder.error("couldn't be locked", NAME, error))
+    fn lock(&self) -> Result<FileLock<'_>, JournalError> {
+        FileLock::exclusive(&self.events).map_err(|error| self.directory.error("couldn't be locked", NAME, error))
     }
 
     /// How long it is; asked before every append. A file without a name is a record that nobody will ever read.
     fn size(&self) -> Result<u64, JournalError> {
         let found = rustix::fs::fstat(&self.events)
-            .map_err(|errno| self.folder.error("couldn't be looked at", NAME, errno.into()))?;
+            .map_err(|errno| self.directory.error("couldn't be looked at", NAME, errno.into()))?;
         match found.st_nlink {
-            0 => Err(self.folder.error("was removed", NAME, io::ErrorKind::NotFound.into())),
+            0 => Err(self.directory.error("was removed", NAME, io::ErrorKind::NotFound.into())),
             _ => Ok(found.st_size as u64),
         }
     }
 
-    fn damaged(&self, fault: Fault) -> JournalError {
+    fn damaged(&self, fault: JournalFault) -> JournalError {
         JournalError::Damaged { run: self.run.to_string(), fault }
     }
 }

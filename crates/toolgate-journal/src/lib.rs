@@ -1,69 +1,69 @@
 //! Keeps what happened: events, artifacts, grants.
 //!
-//! A [`State`] is the `.toolgate` folder of one workspace. Each [`Run`] in it has a [`Journal`], a chained file of
-//! events that is the truth; artifacts; and the grants that people gave. A [`Store`] holds the same events as rows for
+//! A [`StateDirectory`] is the `.toolgate` directory of one workspace. Each [`Run`] in it has a [`Journal`], a chained file of
+//! events that is the truth; artifacts; and the grants that people gave. A [`EventStore`] holds the same events as rows for
 //! queries: it is a view, filled in the background by an [`Indexer`], and can be rebuilt from the files at any time.
 
 // One of the two crates that may touch the disk: whatever the runtime itself keeps is kept here.
 #![allow(clippy::disallowed_methods)]
 
+mod approval_queue;
 mod artifact;
+mod blob_store;
 mod chain;
-mod changing;
-mod content;
-mod desk;
+mod change_lock;
+mod directory;
 mod error;
+mod event_reader;
 mod export;
 mod fault;
-mod folder;
 mod follow;
 mod grant;
 mod head;
 mod hex;
 mod inbox;
-mod inbox_rows;
 mod indexer;
 mod journal;
-mod notebook;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod quarantine;
-mod reading;
 mod rows;
-mod seal;
-mod snapshot;
+mod run_tree;
+mod session_notes;
+mod signing_key;
+mod snapshot_store;
 mod sqlite;
 mod sqlite_inbox;
-mod state;
+mod state_directory;
 mod statements;
 mod store;
+mod task_table;
 mod token;
-mod tree;
 mod verify;
 
+pub use approval_queue::{ApprovalQueue, QueueEntry, QueueTicket, QueuedAnswer};
 pub use artifact::{ArtifactStore, ArtifactWriter};
-pub use changing::{ChangeNote, Changing};
-pub use content::Contents;
-pub use desk::{ApprovalDesk, Ask, DeskAnswer, Waiting};
+pub use blob_store::BlobStore;
+pub use change_lock::{ChangeIntent, ChangeLock};
 pub use error::JournalError;
+pub use event_reader::{EventReader, RecordedEvent, list_runs, read_events};
 pub use export::export;
-pub use fault::Fault;
+pub use fault::JournalFault;
 pub use follow::Follower;
-pub use grant::{Grant, Grants, LoadedGrants};
+pub use grant::{Grant, GrantFile, LoadedGrants};
 pub use inbox::{Inbox, Lease, NewTask, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
-pub use journal::{Durability, Journal};
-pub use notebook::Notebook;
+pub use journal::{Journal, SyncMode};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use quarantine::{Hand, Held, Quarantine, Room};
-pub use reading::{Events, Recorded, list_runs, read_events};
-pub use seal::{SealKey, seal_key};
-pub use snapshot::{Abandoned, Scope, Snapshot, Snapshots};
+pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};
+pub use run_tree::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode, read_tree, tree};
+pub use session_notes::SessionNotes;
+pub use signing_key::{SigningKey, seal_key};
+pub use snapshot_store::{AbandonedSnapshots, Snapshot, SnapshotScope, SnapshotStore};
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;
-pub use state::{Run, RunOptions, State};
-pub use store::{CallRow, RunFilter, RunRow, Store};
-pub use token::{fresh_token, token_at};
-pub use tree::{AgentNode, Approval, CallNode, Status, Tree, Turn, read_tree, tree};
+pub use state_directory::{Run, RunOptions, StateDirectory};
+pub use store::{CallRow, EventStore, RunFilter, RunRow};
+pub use token::{load_or_create_token, new_token};
 pub use verify::{Verification, verify};

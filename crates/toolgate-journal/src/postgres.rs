@@ -14,10 +14,10 @@ use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::{Config, Row};
 
-use self::connection::Connection;
-use crate::inbox_rows::TaskTable;
-use crate::rows::{self, Cell, Columns, FromRow};
-use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, Task, statements};
+use self::connection::PostgresConnection;
+use crate::rows::{self, FromRow, SqlRow, SqlValue};
+use crate::task_table::TaskTable;
+use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, Task, statements};
 
 /// The family that our locks belong to, apart from those of others in the same database. Any number would do.
 const LOCKS: i32 = 0x746f_6f6c;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const INBOX: &str = "the inbox";
 
 /// What went wrong below: the server's word, or our own.
-type Failure = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The store for many hosts, and the inbox that they share.
 ///
@@ -37,7 +37,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 pub struct PostgresStore {
     config: Config,
     /// Made when it is first needed, so that whoever only records never waits for the server.
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<PostgresConnection>>,
     queue: String,
 }
 
@@ -78,7 +78,7 @@ impl PostgresStore {
     pub fn place(&self) -> String {
         let hosts = self.config.get_hosts().iter().map(|host| match host {
             Host::Tcp(name) => name.clone(),
-            Host::Unix(folder) => folder.display().to_string(),
+            Host::Unix(directory) => directory.display().to_string(),
         });
         let hosts: Vec<String> = hosts.collect();
         format!("{} at {}", self.config.get_dbname().unwrap_or("the user's database"), hosts.join(", "))
@@ -93,33 +93,37 @@ impl PostgresStore {
     /// work is done once more: whatever the server may have taken in already changes nothing the second time.
     fn with<T: Send>(
         &self,
-        work: impl Fn(&mut Connection) -> Result<T, Failure> + Send + Sync,
+        work: impl Fn(&mut PostgresConnection) -> Result<T, BoxError> + Send + Sync,
     ) -> Result<T, JournalError> {
         let attempt = || {
             let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
             let connection = match &mut *held {
                 Some(connection) => connection,
-                none => none.insert(Connection::open(&self.config)?),
+                none => none.insert(PostgresConnection::open(&self.config)?),
             };
             match work(connection) {
                 Err(failure) if is_lost(&failure) => {
                     *held = None;
-                    work(held.insert(Connection::open(&self.config)?))
+                    work(held.insert(PostgresConnection::open(&self.config)?))
                 }
                 other => other,
             }
         };
-        apart(attempt).map_err(store_error)
+        on_own_thread(attempt).map_err(store_error)
     }
 
     /// Asks a question, and reads each row of the answer.
-    fn query<T: FromRow + Send>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
+    fn query<T: FromRow + Send>(
+        &self,
+        statement: &'static str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Vec<T>, JournalError> {
         self.with(|connection| connection.query(statement, values)?.iter().map(T::from_row).collect())
     }
 }
 
-impl Store for PostgresStore {
-    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError> {
+impl EventStore for PostgresStore {
+    fn apply(&self, run: &str, events: &[RecordedEvent]) -> Result<(), JournalError> {
         self.with(|connection| connection.change(run, |execute| rows::apply(run, events, execute)))
     }
 
@@ -128,25 +132,25 @@ impl Store for PostgresStore {
     }
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
-        Ok(self.query(statements::RUN, &[Cell::text(id)])?.pop())
+        Ok(self.query(statements::RUN, &[SqlValue::text(id)])?.pop())
     }
 
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
-        self.query(statements::CALLS, &[Cell::text(run)])
+        self.query(statements::CALLS, &[SqlValue::text(run)])
     }
 
-    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
-        self.query(statements::EVENTS, &[Cell::text(run), Cell::number(after), Cell::number(limit)])
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {
+        self.query(statements::EVENTS, &[SqlValue::text(run), SqlValue::number(after), SqlValue::number(limit)])
     }
 
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
-        Ok(self.query(statements::INDEXED_UP_TO, &[Cell::text(run)])?.pop().unwrap_or_default())
+        Ok(self.query(statements::INDEXED_UP_TO, &[SqlValue::text(run)])?.pop().unwrap_or_default())
     }
 
     fn clear(&self, run: &str) -> Result<(), JournalError> {
         self.with(|connection| {
             connection.change(run, |execute| {
-                statements::CLEAR.iter().try_for_each(|statement| execute(statement, &[Cell::text(run)]).map(drop))
+                statements::CLEAR.iter().try_for_each(|statement| execute(statement, &[SqlValue::text(run)]).map(drop))
             })
         })
     }
@@ -157,12 +161,12 @@ impl TaskTable for PostgresStore {
         &self.queue
     }
 
-    fn ask(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
         self.query(statement, values)
     }
 
     /// One host at a time.
-    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
+    fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
         self.with(|connection| {
             let mut changed = false;
             connection.change(INBOX, |execute| {
@@ -175,7 +179,7 @@ impl TaskTable for PostgresStore {
 }
 
 /// The client brings a small runtime of its own, which can neither work nor end inside another one.
-fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let ended = std::thread::scope(|scope| scope.spawn(work).join());
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -184,7 +188,7 @@ impl Drop for PostgresStore {
     fn drop(&mut self) {
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if connection.is_some() {
-            apart(move || drop(connection));
+            on_own_thread(move || drop(connection));
         }
     }
 }
@@ -196,24 +200,24 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-impl Columns for Row {
-    type Error = Failure;
+impl SqlRow for Row {
+    type Error = BoxError;
 
-    fn text(&self, column: usize) -> Result<Option<String>, Failure> {
+    fn text(&self, column: usize) -> Result<Option<String>, BoxError> {
         Ok(self.try_get(column)?)
     }
 
-    fn number(&self, column: usize) -> Result<Option<i64>, Failure> {
+    fn number(&self, column: usize) -> Result<Option<i64>, BoxError> {
         Ok(self.try_get(column)?)
     }
 
-    fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> Failure {
+    fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> BoxError {
         format!("column {column} of a row can't be read: {error}").into()
     }
 }
 
 /// Whether the connection is gone, rather than the work refused.
-fn is_lost(failure: &Failure) -> bool {
+fn is_lost(failure: &BoxError) -> bool {
     let Some(error) = failure.downcast_ref::<postgres::Error>() else { return false };
     let ended = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::IDLE_SESSION_TIMEOUT];
     error.is_closed()
@@ -222,7 +226,7 @@ fn is_lost(failure: &Failure) -> bool {
 }
 
 /// Says what happened in one line. Of the server's answer it takes the message alone: details may show what is in rows.
-fn store_error(failure: Failure) -> JournalError {
+fn store_error(failure: BoxError) -> JournalError {
     let Some(error) = failure.downcast_ref::<postgres::Error>() else { return JournalError::Store(failure) };
     JournalError::Store(match (error.as_db_error(), error.source()) {
         (Some(answer), _) => format!("PostgreSQL says: {}", answer.message()).into(),

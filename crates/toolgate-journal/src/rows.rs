@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{Ending, ErrorClass, ErrorCode, Event, Happening, Verdict};
+use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, Verdict};
 
-use crate::{CallRow, Recorded, RunFilter, RunRow, hex, statements};
+use crate::{CallRow, RecordedEvent, RunFilter, RunRow, hex, statements};
 
 /// The longest id that is a key as it is. PostgreSQL refuses keys of some thousand bytes, and callers choose their ids.
 const LONGEST_KEY: usize = 200;
 
 /// A value to put into a statement.
-pub(crate) enum Cell<'a> {
+pub(crate) enum SqlValue<'a> {
     Text(Option<Cow<'a, str>>),
     Number(Option<i64>),
 }
 
-impl<'a> Cell<'a> {
+impl<'a> SqlValue<'a> {
     /// PostgreSQL's text can't hold a zero byte, so no store gets one.
     pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
@@ -58,20 +58,20 @@ impl<'a> Cell<'a> {
 /// Takes in events of a run. `execute` runs a statement and says whether it changed anything.
 pub(crate) fn apply<E>(
     run: &str,
-    events: &[Recorded],
-    mut execute: impl FnMut(&'static str, &[Cell<'_>]) -> Result<bool, E>,
+    events: &[RecordedEvent],
+    mut execute: impl FnMut(&'static str, &[SqlValue<'_>]) -> Result<bool, E>,
 ) -> Result<(), E> {
     if !events.is_empty() {
-        execute(statements::INSERT_RUN, &[Cell::text(run)])?;
+        execute(statements::INSERT_RUN, &[SqlValue::text(run)])?;
     }
-    for Recorded { seq, event, line } in events {
+    for RecordedEvent { seq, event, line } in events {
         let values = [
-            Cell::text(run),
-            Cell::number(*seq),
-            Cell::time(event.time),
-            Cell::text(kind(line)),
-            Cell::optional_text(event.tool_call_id.as_deref()),
-            Cell::text(line),
+            SqlValue::text(run),
+            SqlValue::number(*seq),
+            SqlValue::time(event.time),
+            SqlValue::text(kind(line)),
+            SqlValue::optional_text(event.tool_call_id.as_deref()),
+            SqlValue::text(line),
         ];
         let is_new = execute(statements::INSERT_EVENT, &values)?;
         if let Some((statement, values)) = is_new.then(|| consequence(run, *seq, event)).flatten() {
@@ -82,65 +82,65 @@ pub(crate) fn apply<E>(
 }
 
 /// What an event says about its run or its call, as a statement and its values.
-fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static str, Vec<Cell<'a>>)> {
-    match &event.happening {
-        Happening::RunStarted(facts) => {
-            let mut values = vec![Cell::text(run), Cell::time(event.time)];
-            values.extend([&facts.workspace, &facts.session, &facts.preset, &facts.front_end].map(Cell::text));
+fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static str, Vec<SqlValue<'a>>)> {
+    match &event.payload {
+        EventPayload::RunStarted(facts) => {
+            let mut values = vec![SqlValue::text(run), SqlValue::time(event.time)];
+            values.extend([&facts.workspace, &facts.session, &facts.preset, &facts.front_end].map(SqlValue::text));
             Some((statements::START_RUN, values))
         }
-        Happening::RunEnded => Some((statements::END_RUN, vec![Cell::text(run), Cell::time(event.time)])),
-        Happening::CallStarted { .. } => Some((statements::START_CALL, call_started(run, seq, event)?)),
-        Happening::CallCompleted(ending) => Some((statements::END_CALL, call_ended(run, seq, event, ending, None)?)),
-        Happening::CallFailed { error, class, ending } => {
+        EventPayload::RunEnded => Some((statements::END_RUN, vec![SqlValue::text(run), SqlValue::time(event.time)])),
+        EventPayload::CallStarted { .. } => Some((statements::START_CALL, call_started(run, seq, event)?)),
+        EventPayload::CallCompleted(ending) => Some((statements::END_CALL, call_ended(run, seq, event, ending, None)?)),
+        EventPayload::CallFailed { error, class, ending } => {
             let failure = Some((error.code, *class));
             Some((statements::END_CALL, call_ended(run, seq, event, ending, failure)?))
         }
-        Happening::CallWidened { .. }
-        | Happening::ApprovalRequired { .. }
-        | Happening::ApprovalGranted { .. }
-        | Happening::ApprovalDenied { .. }
-        | Happening::FilesChanging { .. }
-        | Happening::RequestRefused(_)
-        | Happening::Display(_)
-        | Happening::ProcessOutput(_)
-        | Happening::ProcessEnded { .. }
-        | Happening::ProcessAttached { .. }
-        | Happening::QuestionAsked(_)
-        | Happening::QuestionAnswered { .. }
-        | Happening::AgentStarted { .. }
-        | Happening::AgentEnded { .. }
-        | Happening::TurnStarted
-        | Happening::TurnEnded { .. }
-        | Happening::ModelSaid { .. }
-        | Happening::ModelFailed { .. }
-        | Happening::ModelMisunderstood { .. }
-        | Happening::ContextMasked { .. }
-        | Happening::JournalRecovered { .. } => None,
+        EventPayload::CallWidened { .. }
+        | EventPayload::ApprovalRequired { .. }
+        | EventPayload::ApprovalGranted { .. }
+        | EventPayload::ApprovalDenied { .. }
+        | EventPayload::FilesChanging { .. }
+        | EventPayload::RequestRefused(_)
+        | EventPayload::Display(_)
+        | EventPayload::ProcessOutput(_)
+        | EventPayload::ProcessEnded { .. }
+        | EventPayload::ProcessAttached { .. }
+        | EventPayload::QuestionAsked(_)
+        | EventPayload::QuestionAnswered { .. }
+        | EventPayload::AgentStarted { .. }
+        | EventPayload::AgentEnded { .. }
+        | EventPayload::TurnStarted
+        | EventPayload::TurnEnded { .. }
+        | EventPayload::ModelSaid { .. }
+        | EventPayload::ModelFailed { .. }
+        | EventPayload::ModelMisunderstood { .. }
+        | EventPayload::ContextMasked { .. }
+        | EventPayload::JournalRecovered { .. } => None,
     }
 }
 
 /// The values of `START_CALL`.
-fn call_started<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<Vec<Cell<'a>>> {
-    let (Some(call), Happening::CallStarted { tool, version, args, verdict, approval, risk, .. }) =
-        (&event.tool_call_id, &event.happening)
+fn call_started<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<Vec<SqlValue<'a>>> {
+    let (Some(call), EventPayload::CallStarted { tool, version, args, verdict, approval, risk, .. }) =
+        (&event.tool_call_id, &event.payload)
     else {
         return None;
     };
     let decided_by = verdict.as_ref().map(|Verdict { decided_by, .. }| &decided_by.name);
     Some(vec![
-        Cell::text(run),
-        Cell::key(call),
-        Cell::number(seq),
-        Cell::time(event.time),
-        Cell::text(tool),
-        Cell::optional_text(version.as_deref()),
-        Cell::optional_text(risk.and_then(word)),
-        Cell::optional_text(verdict.as_ref().and_then(|verdict| word(verdict.decision))),
-        Cell::optional_text(decided_by.map(|name| &name.rule)),
-        Cell::optional_text(decided_by.and_then(|name| word(name.layer))),
-        Cell::optional_text(approval.and_then(word)),
-        Cell::text(args.to_string()),
+        SqlValue::text(run),
+        SqlValue::key(call),
+        SqlValue::number(seq),
+        SqlValue::time(event.time),
+        SqlValue::text(tool),
+        SqlValue::optional_text(version.as_deref()),
+        SqlValue::optional_text(risk.and_then(word)),
+        SqlValue::optional_text(verdict.as_ref().and_then(|verdict| word(verdict.decision))),
+        SqlValue::optional_text(decided_by.map(|name| &name.rule)),
+        SqlValue::optional_text(decided_by.and_then(|name| word(name.layer))),
+        SqlValue::optional_text(approval.and_then(word)),
+        SqlValue::text(args.to_string()),
     ])
 }
 
@@ -149,35 +149,35 @@ fn call_ended<'a>(
     run: &'a str,
     seq: u64,
     event: &'a Event,
-    ending: &Ending,
+    ending: &CallEnding,
     failure: Option<(ErrorCode, ErrorClass)>,
-) -> Option<Vec<Cell<'a>>> {
+) -> Option<Vec<SqlValue<'a>>> {
     Some(vec![
-        Cell::text(run),
-        Cell::key(event.tool_call_id.as_ref()?),
-        Cell::number(seq),
-        Cell::time(event.time),
-        Cell::flag(failure.is_none()),
-        Cell::optional_text(failure.map(|(code, _)| code.as_str())),
-        Cell::optional_text(failure.and_then(|(_, class)| word(class))),
-        Cell::Number(ending.exit_code),
-        Cell::flag(ending.truncated.is_some()),
-        Cell::flag(ending.redacted),
-        Cell::number(ending.duration_ms),
-        Cell::text(Value::from(ending.files_changed.clone()).to_string()),
-        Cell::text(Value::from(ending.commands_run.clone()).to_string()),
+        SqlValue::text(run),
+        SqlValue::key(event.tool_call_id.as_ref()?),
+        SqlValue::number(seq),
+        SqlValue::time(event.time),
+        SqlValue::flag(failure.is_none()),
+        SqlValue::optional_text(failure.map(|(code, _)| code.as_str())),
+        SqlValue::optional_text(failure.and_then(|(_, class)| word(class))),
+        SqlValue::Number(ending.exit_code),
+        SqlValue::flag(ending.truncated.is_some()),
+        SqlValue::flag(ending.redacted),
+        SqlValue::number(ending.duration_ms),
+        SqlValue::text(Value::from(ending.files_changed.clone()).to_string()),
+        SqlValue::text(Value::from(ending.commands_run.clone()).to_string()),
     ])
 }
 
 /// The values of `RUNS`.
-pub(crate) fn filter(filter: &RunFilter) -> [Cell<'_>; 3] {
+pub(crate) fn filter(filter: &RunFilter) -> [SqlValue<'_>; 3] {
     let RunFilter { session, workspace, limit } = filter;
-    let text = |text: &'_ Option<String>| Cell::optional_text(text.clone());
-    [text(session), text(workspace), Cell::number(*limit)]
+    let text = |text: &'_ Option<String>| SqlValue::optional_text(text.clone());
+    [text(session), text(workspace), SqlValue::number(*limit)]
 }
 
 /// A row of an answer, read column by column.
-pub(crate) trait Columns {
+pub(crate) trait SqlRow {
     type Error;
 
     fn text(&self, column: usize) -> Result<Option<String>, Self::Error>;
@@ -188,12 +188,12 @@ pub(crate) trait Columns {
 
 /// Something that a row of an answer holds.
 pub(crate) trait FromRow: Sized {
-    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error>;
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error>;
 }
 
 /// By the columns of `RUN`.
 impl FromRow for RunRow {
-    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {
             id: row.text(0)?.unwrap_or_default(),
             started: timestamp(row, 1)?,
@@ -211,7 +211,7 @@ impl FromRow for RunRow {
 
 /// By the columns of `CALLS`.
 impl FromRow for CallRow {
-    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {
             run: row.text(0)?.unwrap_or_default(),
             tool_call_id: row.text(1)?.unwrap_or_default(),
@@ -239,8 +239,8 @@ impl FromRow for CallRow {
 }
 
 /// From the line that the event was.
-impl FromRow for Recorded {
-    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+impl FromRow for RecordedEvent {
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         let line = row.text(0)?.unwrap_or_default();
         Self::parse(line.as_bytes()).map_err(|error| C::unreadable(0, error))
     }
@@ -248,23 +248,23 @@ impl FromRow for Recorded {
 
 /// By the one column of `INDEXED_UP_TO`.
 impl FromRow for u64 {
-    fn from_row<C: Columns>(row: &C) -> Result<Self, C::Error> {
+    fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(count(row, 0)?.unwrap_or_default())
     }
 }
 
 /// A number that is never below zero.
-fn count<C: Columns>(row: &C, column: usize) -> Result<Option<u64>, C::Error> {
+fn count<C: SqlRow>(row: &C, column: usize) -> Result<Option<u64>, C::Error> {
     row.number(column)?.map(|number| u64::try_from(number).map_err(|error| C::unreadable(column, error))).transpose()
 }
 
 /// The event's kind, as the line says it.
 fn kind(line: &str) -> String {
     #[derive(Deserialize)]
-    struct Kind {
+    struct LineKind {
         kind: String,
     }
-    serde_json::from_str(line).map(|Kind { kind }| kind).unwrap_or_default()
+    serde_json::from_str(line).map(|LineKind { kind }| kind).unwrap_or_default()
 }
 
 /// The one word that a plain enum is in JSON.
@@ -272,17 +272,17 @@ fn word(value: impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-pub(crate) fn from_word<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+pub(crate) fn from_word<C: SqlRow, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
     let value = row.text(column)?.map(|word| serde_json::from_value(Value::String(word)));
     value.transpose().map_err(|error| C::unreadable(column, error))
 }
 
-pub(crate) fn json<C: Columns, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
+pub(crate) fn json<C: SqlRow, T: DeserializeOwned>(row: &C, column: usize) -> Result<Option<T>, C::Error> {
     let value = row.text(column)?.map(|text| serde_json::from_str(&text));
     value.transpose().map_err(|error| C::unreadable(column, error))
 }
 
-pub(crate) fn timestamp<C: Columns>(row: &C, column: usize) -> Result<Option<Timestamp>, C::Error> {
+pub(crate) fn timestamp<C: SqlRow>(row: &C, column: usize) -> Result<Option<Timestamp>, C::Error> {
     let time = row.number(column)?.map(|time| Timestamp::from_nanosecond(time.into()));
     time.transpose().map_err(|error| C::unreadable(column, error))
 }

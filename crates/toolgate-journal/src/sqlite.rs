@@ -12,9 +12,9 @@ use std::time::Duration;
 use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, ToSql, TransactionBehavior};
 
-use crate::folder::Lock;
-use crate::rows::{self, Cell, Columns, FromRow};
-use crate::{CallRow, JournalError, Recorded, RunFilter, RunRow, Store, statements};
+use crate::directory::FileLock;
+use crate::rows::{self, FromRow, SqlRow, SqlValue};
+use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// How long one process waits for another one's write.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the file at `path`, or sets it aside and starts a new one.
     pub(crate) fn open(path: &Path, lock: File) -> Result<Self, JournalError> {
-        let connection = open_or_replace(path, &lock, Check::Quick)?;
+        let connection = open_or_replace(path, &lock, IntegrityCheck::Quick)?;
         Ok(Self { path: path.to_owned(), lock, connection: Mutex::new(connection) })
     }
 
@@ -55,7 +55,7 @@ impl SqliteStore {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match work(&mut connection) {
             Err(error) if is_damage(&error) => {
-                *connection = open_or_replace(&self.path, &self.lock, Check::Thorough)?;
+                *connection = open_or_replace(&self.path, &self.lock, IntegrityCheck::Thorough)?;
                 work(&mut connection).map_err(store_error)
             }
             other => other.map_err(store_error),
@@ -63,15 +63,15 @@ impl SqliteStore {
     }
 
     /// Asks a question, and reads each row of the answer.
-    fn query<T: FromRow>(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<T>, JournalError> {
+    fn query<T: FromRow>(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<T>, JournalError> {
         self.with(|connection| {
             connection.prepare_cached(statement)?.query_map(parameters(values), |row| T::from_row(row))?.collect()
         })
     }
 }
 
-impl Store for SqliteStore {
-    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError> {
+impl EventStore for SqliteStore {
+    fn apply(&self, run: &str, events: &[RecordedEvent]) -> Result<(), JournalError> {
         self.with(|connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             rows::apply(run, events, |statement, values| {
@@ -86,19 +86,19 @@ impl Store for SqliteStore {
     }
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
-        Ok(self.query(statements::RUN, &[Cell::text(id)])?.pop())
+        Ok(self.query(statements::RUN, &[SqlValue::text(id)])?.pop())
     }
 
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
-        self.query(statements::CALLS, &[Cell::text(run)])
+        self.query(statements::CALLS, &[SqlValue::text(run)])
     }
 
-    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
-        self.query(statements::EVENTS, &[Cell::text(run), Cell::number(after), Cell::number(limit)])
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {
+        self.query(statements::EVENTS, &[SqlValue::text(run), SqlValue::number(after), SqlValue::number(limit)])
     }
 
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
-        Ok(self.query(statements::INDEXED_UP_TO, &[Cell::text(run)])?.pop().unwrap_or_default())
+        Ok(self.query(statements::INDEXED_UP_TO, &[SqlValue::text(run)])?.pop().unwrap_or_default())
     }
 
     fn clear(&self, run: &str) -> Result<(), JournalError> {
@@ -112,16 +112,16 @@ impl Store for SqliteStore {
     }
 }
 
-pub(crate) fn parameters<'a>(values: &'a [Cell<'_>]) -> impl rusqlite::Params + 'a {
+pub(crate) fn parameters<'a>(values: &'a [SqlValue<'_>]) -> impl rusqlite::Params + 'a {
     rusqlite::params_from_iter(values.iter().map(|cell| -> &dyn ToSql {
         match cell {
-            Cell::Text(text) => text,
-            Cell::Number(number) => number,
+            SqlValue::Text(text) => text,
+            SqlValue::Number(number) => number,
         }
     }))
 }
 
-impl Columns for Row<'_> {
+impl SqlRow for Row<'_> {
     type Error = rusqlite::Error;
 
     fn text(&self, column: usize) -> rusqlite::Result<Option<String>> {
@@ -139,7 +139,7 @@ impl Columns for Row<'_> {
 
 /// How closely a file is looked at before it is used.
 #[derive(Clone, Copy, PartialEq)]
-enum Check {
+enum IntegrityCheck {
     /// It opens and has our tables.
     Quick,
     /// Every page of it is sound.
@@ -147,18 +147,18 @@ enum Check {
 }
 
 /// Opens the database, or an empty one in its place.
-fn open_or_replace(path: &Path, lock: &File, check: Check) -> Result<Connection, JournalError> {
-    let _lock = Lock::exclusive(lock).map_err(JournalError::io("The store couldn't be locked"))?;
+fn open_or_replace(path: &Path, lock: &File, check: IntegrityCheck) -> Result<Connection, JournalError> {
+    let _lock = FileLock::exclusive(lock).map_err(JournalError::io("The store couldn't be locked"))?;
     match open(path, check) {
         Err(error) if is_damage(&error) => {
             set_aside(path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
-            open(path, Check::Quick).map_err(store_error)
+            open(path, IntegrityCheck::Quick).map_err(store_error)
         }
         other => other.map_err(store_error),
     }
 }
 
-fn open(path: &Path, check: Check) -> rusqlite::Result<Connection> {
+fn open(path: &Path, check: IntegrityCheck) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -169,7 +169,7 @@ fn open(path: &Path, check: Check) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "normal")?;
     // In KiB. Rows are mostly appended, so a larger cache than this would only take memory.
     connection.pragma_update(None, "cache_size", -256)?;
-    if check == Check::Thorough {
+    if check == IntegrityCheck::Thorough {
         let answer: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if answer != "ok" {
             return Err(damage(rusqlite::ffi::SQLITE_CORRUPT, answer));

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::inbox_rows::TaskTable;
-use crate::rows::{Cell, FromRow};
+use crate::rows::{FromRow, SqlValue};
 use crate::sqlite::{PATIENCE, parameters, store_error};
+use crate::task_table::TaskTable;
 use crate::{JournalError, Task};
 
 /// What brings a file from one version to the next, in order. Never change one; add another.
@@ -67,14 +67,14 @@ impl TaskTable for SqliteInbox {
         ""
     }
 
-    fn ask(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
         let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
         let rows = statement.query_map(parameters(values), |row| Task::from_row(row)).map_err(store_error)?;
         rows.collect::<Result<_, _>>().map_err(store_error)
     }
 
-    fn change(&self, statement: &'static str, values: &[Cell<'_>]) -> Result<bool, JournalError> {
+    fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
         let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
         Ok(statement.execute(parameters(values)).map_err(store_error)? > 0)

@@ -4,14 +4,14 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_contract::{Decision, ErrorClass, ErrorCode, Layer, Risk, Scope};
+use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Layer, Risk};
 
-use crate::{JournalError, Recorded};
+use crate::{JournalError, RecordedEvent};
 
 /// A place that keeps events as rows.
-pub trait Store: Send + Sync {
+pub trait EventStore: Send + Sync {
     /// Takes in events of a run, all or none. Those that it has already change nothing, in whatever order they come.
-    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError>;
+    fn apply(&self, run: &str, events: &[RecordedEvent]) -> Result<(), JournalError>;
     /// Runs, newest first.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError>;
     /// One run.
@@ -19,7 +19,7 @@ pub trait Store: Send + Sync {
     /// The calls of a run, in the order in which they were taken up.
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError>;
     /// Events of a run after number `after`, in order.
-    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError>;
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError>;
     /// The number up to which no event of the run is missing.
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError>;
     /// Forgets a run.
@@ -52,7 +52,7 @@ pub struct RunRow {
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The workspace's folder.
+    /// The workspace's directory.
     pub workspace: Option<String>,
     /// The session that it belongs to.
     pub session: Option<String>,
@@ -88,7 +88,7 @@ pub struct CallRow {
     /// Where that rule came from.
     pub layer: Option<Layer>,
     /// The scope of the approval that it ran under.
-    pub approval: Option<Scope>,
+    pub approval: Option<ApprovalScope>,
     /// When it was taken up.
     pub started: Option<Timestamp>,
     /// When it ended.

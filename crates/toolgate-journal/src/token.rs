@@ -4,21 +4,21 @@ use std::io;
 use std::path::Path;
 
 use crate::hex;
-use crate::seal::{create_secret, random_bytes, read_secret};
+use crate::signing_key::{create_secret, random_bytes, read_secret};
 
 /// How every token begins, so that a person, and redaction, can tell it from other secrets.
 const PREFIX: &str = "tgt_";
 
 /// A token that nobody has had before.
-pub fn fresh_token() -> io::Result<String> {
+pub fn new_token() -> io::Result<String> {
     Ok(format!("{PREFIX}{}", hex::string(&random_bytes()?)))
 }
 
 /// Reads the token at `path`, or makes one there. When several processes come at once, they all get the same one.
-pub fn token_at(path: &Path) -> io::Result<String> {
+pub fn load_or_create_token(path: &Path) -> io::Result<String> {
     match read_token(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create_secret(path, format!("{}\n", fresh_token()?).as_bytes())?;
+            create_secret(path, format!("{}\n", new_token()?).as_bytes())?;
             read_token(path)
         }
         other => other,

@@ -17,14 +17,16 @@ mod world;
 
 use std::sync::{Arc, Barrier};
 
-use toolgate_journal::{Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, Recorded, RunOptions, Store};
+use toolgate_journal::{
+    EventStore, Inbox, Indexer, JournalError, Lease, NewTask, PostgresStore, RecordedEvent, RunOptions,
+};
 
 use crate::cluster::Cluster;
 use crate::store_suite::{SUITE, a_run, recorded, rows};
 use crate::world::{RUN, World, completed, facts, failed, some_calls, started};
 
 /// Three events for each of many calls, of which every second one begins anew after it failed.
-fn many_events() -> Vec<Recorded> {
+fn many_events() -> Vec<RecordedEvent> {
     let call = |number: i64| {
         let (id, second) = (format!("call-{}", number / 2), 3 * number);
         let end = if number % 2 == 0 { failed(second + 1, &id) } else { completed(second + 1, &id) };
@@ -67,7 +69,7 @@ fn hosts_that_start_at_once_and_bring_the_same_events_give_the_same_rows() {
                 together.wait();
                 let store = store.unwrap();
                 // Every second host goes backwards, so that they would wait for each other if they could.
-                let mut overlapping: Vec<Recorded> = events.windows(7).step_by(3).flatten().cloned().collect();
+                let mut overlapping: Vec<RecordedEvent> = events.windows(7).step_by(3).flatten().cloned().collect();
                 if host % 2 == 1 {
                     overlapping.reverse();
                 }
@@ -100,9 +102,9 @@ fn it_connects_anew_when_the_server_was_gone() {
 }
 
 /// For an indexer: a store that is open already.
-fn opened(store: &Arc<PostgresStore>) -> impl FnMut() -> Result<Arc<dyn Store>, JournalError> + use<> {
+fn opened(store: &Arc<PostgresStore>) -> impl FnMut() -> Result<Arc<dyn EventStore>, JournalError> + use<> {
     let store = Arc::clone(store);
-    move || Ok(Arc::clone(&store) as Arc<dyn Store>)
+    move || Ok(Arc::clone(&store) as Arc<dyn EventStore>)
 }
 
 #[test]

@@ -4,16 +4,16 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use toolgate_contract::{BoxFuture, Scope};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver, Offer};
+use toolgate_contract::{ApprovalScope, BoxFuture};
+use toolgate_runtime::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Approver};
 
-use crate::form::{self, Elicitor, filled, visible};
+use crate::elicitation::{self, Elicitor, filled, visible};
 
 impl Approver for Elicitor {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let shown = self.show(&request.tool_call_id, "approval", |is_modern| form(request, is_modern)).await;
-            shown.map_or(Answer::Nobody, |(answer, by)| read(&answer, request, by))
+            shown.map_or(ApprovalAnswer::Nobody, |(answer, by)| read(&answer, request, by))
         })
     }
 }
@@ -24,15 +24,15 @@ fn form(request: &ApprovalRequest, is_modern: bool) -> Value {
         request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
     answers.push(("no", "No".to_owned()));
     let fields = json!({
-        "answer": form::choice("May this run?", &answers, is_modern),
+        "answer": elicitation::choice("May this run?", &answers, is_modern),
         "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
     });
-    form::form(&words(request), fields, &["answer"])
+    elicitation::form(&words(request), fields, &["answer"])
 }
 
-fn first_line(offer: &Offer) -> String {
+fn first_line(offer: &ApprovalOption) -> String {
     match offer.scope {
-        Scope::Always => "always, by a rule in your configuration (see above)".to_owned(),
+        ApprovalScope::Always => "always, by a rule in your configuration (see above)".to_owned(),
         _ => visible(&offer.grants),
     }
 }
@@ -63,29 +63,29 @@ fn words(request: &ApprovalRequest) -> String {
     text
 }
 
-fn word(scope: Scope) -> &'static str {
+fn word(scope: ApprovalScope) -> &'static str {
     match scope {
-        Scope::Call => "yes",
-        Scope::Run => "run",
-        Scope::Session => "session",
-        Scope::Always => "always",
+        ApprovalScope::Call => "yes",
+        ApprovalScope::Run => "run",
+        ApprovalScope::Session => "session",
+        ApprovalScope::Always => "always",
     }
 }
 
 /// What came back. Only what was offered is a yes; a form that was put away is no answer.
-fn read(answer: &Value, request: &ApprovalRequest, by: String) -> Answer {
+fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer {
     let denied = |by| {
         let reason = Some(filled(answer, "reason").to_owned()).filter(|words| !words.is_empty());
-        Answer::Denied { by, reason }
+        ApprovalAnswer::Denied { by, reason }
     };
     match answer.get("action").and_then(Value::as_str) {
         Some("decline") => denied(by),
         Some("accept") if filled(answer, "answer") == "no" => denied(by),
         Some("accept") => {
             let granted = request.scopes.iter().find(|offer| word(offer.scope) == filled(answer, "answer"));
-            granted.map_or(Answer::Nobody, |offer| Answer::Granted { scope: offer.scope, by })
+            granted.map_or(ApprovalAnswer::Nobody, |offer| ApprovalAnswer::Granted { scope: offer.scope, by })
         }
-        _ => Answer::Nobody,
+        _ => ApprovalAnswer::Nobody,
     }
 }
 
@@ -106,8 +106,11 @@ mod tests {
             effects: vec![Effect::delete("a.txt")],
             preview: Some("--- a/a.txt\n+++ /dev/null\n-hello\n".into()),
             scopes: vec![
-                Offer { scope: Scope::Call, grants: "this one call".into() },
-                Offer { scope: Scope::Run, grants: "`delete` may delete a.txt, until this run ends".into() },
+                ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into() },
+                ApprovalOption {
+                    scope: ApprovalScope::Run,
+                    grants: "`delete` may delete a.txt, until this run ends".into(),
+                },
             ],
             replay: Some("toolgate call --approve delete".into()),
         }
@@ -127,20 +130,20 @@ mod tests {
         let says = |action: &str, answer: &str| {
             read(&json!({ "action": action, "content": { "answer": answer, "reason": "" } }), &request(), "ada".into())
         };
-        let granted = |scope| Answer::Granted { scope, by: "ada".into() };
-        let denied = Answer::Denied { by: "ada".into(), reason: None };
+        let granted = |scope| ApprovalAnswer::Granted { scope, by: "ada".into() };
+        let denied = ApprovalAnswer::Denied { by: "ada".into(), reason: None };
         for (action, answer, expected) in [
-            ("accept", "yes", granted(Scope::Call)),
-            ("accept", "run", granted(Scope::Run)),
-            ("accept", "always", Answer::Nobody),
-            ("accept", "", Answer::Nobody),
+            ("accept", "yes", granted(ApprovalScope::Call)),
+            ("accept", "run", granted(ApprovalScope::Run)),
+            ("accept", "always", ApprovalAnswer::Nobody),
+            ("accept", "", ApprovalAnswer::Nobody),
             ("accept", "no", denied.clone()),
             ("decline", "yes", denied),
-            ("cancel", "yes", Answer::Nobody),
-            ("", "yes", Answer::Nobody),
+            ("cancel", "yes", ApprovalAnswer::Nobody),
+            ("", "yes", ApprovalAnswer::Nobody),
         ] {
             assert_eq!(says(action, answer), expected, "{action} {answer}");
         }
-        assert_eq!(read(&json!({ "action": "accept" }), &request(), "ada".into()), Answer::Nobody);
+        assert_eq!(read(&json!({ "action": "accept" }), &request(), "ada".into()), ApprovalAnswer::Nobody);
     }
 }

@@ -9,39 +9,39 @@ use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken};
 use toolgate_runtime::{Ceiling, Session};
 
-use crate::era::Manner;
-use crate::fault::Fault;
-use crate::form::Elicitor;
-use crate::host::{Guest, Present, Visitor};
-use crate::link::Link;
-use crate::message::{self, Id};
-use crate::outlet::{Outlet, SharedOutlet};
-use crate::pending::Pending;
-use crate::roots::Roots;
-use crate::server::{Changed, Server};
-use crate::watch::Watch;
+use crate::backend::{ClientHandlers, ClientIdentity, McpSession};
+use crate::call_context::CallContext;
+use crate::elicitation::Elicitor;
+use crate::json_rpc::{self, RequestId};
+use crate::json_rpc_error::JsonRpcError;
+use crate::message_sink::{MessageSink, SharedMessageSink};
+use crate::notifications::NotificationSink;
+use crate::protocol_version::ClientProfile;
+use crate::roots::ClientRoots;
+use crate::server::{ListKind, McpServer};
+use crate::suspended_calls::SuspendedCalls;
 
 /// The most artifacts that a client's list of resources remembers.
 const MOST_KEPT: usize = 1_000;
 
 /// One client of a server.
 pub(crate) struct Client {
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<McpServer>,
     /// Tells it from the others.
     pub(crate) number: u64,
-    pub(crate) visitor: Visitor,
+    pub(crate) visitor: ClientIdentity,
     /// What a handshake settled on; requests of the newer kind bring their own.
-    pub(crate) settled: OnceLock<Manner>,
+    pub(crate) settled: OnceLock<ClientProfile>,
     /// The least severe log message that it asked for.
     pub(crate) log_level: Mutex<Option<String>>,
     /// Where messages go that belong to no request.
-    pub(crate) aside: Mutex<Option<SharedOutlet>>,
+    pub(crate) aside: Mutex<Option<SharedMessageSink>>,
     /// Calls that wait for an answer between two requests.
-    pub(crate) pending: Pending,
-    pub(crate) roots: Roots,
-    guest: Mutex<Option<Arc<Guest>>>,
-    links: Mutex<HashMap<String, Arc<Link>>>,
-    running: Mutex<HashMap<Id, CancellationToken>>,
+    pub(crate) pending: SuspendedCalls,
+    pub(crate) roots: ClientRoots,
+    mcp_session: Mutex<Option<Arc<McpSession>>>,
+    links: Mutex<HashMap<String, Arc<CallContext>>>,
+    running: Mutex<HashMap<RequestId, CancellationToken>>,
     asked: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     next: AtomicU64,
     kept: Mutex<Vec<ArtifactRef>>,
@@ -53,7 +53,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(server: Arc<Server>, visitor: Visitor) -> Arc<Self> {
+    pub(crate) fn new(server: Arc<McpServer>, visitor: ClientIdentity) -> Arc<Self> {
         let stop = server.stop.child_token();
         Arc::new(Self {
             number: server.visitors.fetch_add(1, Ordering::Relaxed),
@@ -62,9 +62,9 @@ impl Client {
             settled: OnceLock::new(),
             log_level: Mutex::default(),
             aside: Mutex::default(),
-            pending: Pending::default(),
-            roots: Roots::default(),
-            guest: Mutex::default(),
+            pending: SuspendedCalls::default(),
+            roots: ClientRoots::default(),
+            mcp_session: Mutex::default(),
             links: Mutex::default(),
             running: Mutex::default(),
             asked: Mutex::default(),
@@ -77,21 +77,21 @@ impl Client {
     }
 
     /// The client's stay, begun with its first call: a client that only looks leaves no run behind.
-    pub(crate) fn guest(self: &Arc<Self>) -> Result<Arc<Guest>, Fault> {
-        let mut guest = lock(&self.guest);
-        if let Some(guest) = &*guest {
-            return Ok(Arc::clone(guest));
+    pub(crate) fn mcp_session(self: &Arc<Self>) -> Result<Arc<McpSession>, JsonRpcError> {
+        let mut mcp_session = lock(&self.mcp_session);
+        if let Some(mcp_session) = &*mcp_session {
+            return Ok(Arc::clone(mcp_session));
         }
         let mut visitor = self.visitor.clone();
-        if let Some(manner) = self.settled.get() {
-            visitor.name.clone_from(&manner.client);
+        if let Some(profile) = self.settled.get() {
+            visitor.name.clone_from(&profile.client);
         }
         let person = Arc::new(Elicitor(Arc::downgrade(self)));
-        let sink = Arc::new(Watch(Arc::downgrade(self)));
-        let present = Present { approver: person.clone(), respondent: person, sink };
+        let sink = Arc::new(NotificationSink(Arc::downgrade(self)));
+        let present = ClientHandlers { approver: person.clone(), answerer: person, sink };
         let new = self.server.host.receive(&visitor, present);
-        let new = Arc::new(new.map_err(|error| Fault::internal(error.message))?);
-        *guest = Some(Arc::clone(&new));
+        let new = Arc::new(new.map_err(|error| JsonRpcError::internal(error.message))?);
+        *mcp_session = Some(Arc::clone(&new));
         Ok(new)
     }
 
@@ -99,39 +99,43 @@ impl Client {
     pub(crate) async fn leave(&self) {
         self.stop.cancel();
         self.pending.clear();
-        let guest = lock(&self.guest).take();
+        let mcp_session = lock(&self.mcp_session).take();
         self.idle().await;
-        if let Some(guest) = guest {
-            guest.session.end().await;
+        if let Some(mcp_session) = mcp_session {
+            mcp_session.session.end().await;
         }
     }
 
     /// Notes that a request is under way. An id that is in use can't name another one.
-    pub(crate) fn begin(self: &Arc<Self>, id: &Id) -> Result<Underway, Fault> {
+    pub(crate) fn begin(self: &Arc<Self>, id: &RequestId) -> Result<ActiveRequest, JsonRpcError> {
         let cancel = self.stop.child_token();
         let mut running = lock(&self.running);
         if running.contains_key(id) {
-            return Err(Fault::invalid_request(format!("The id {id} is in use by a request that hasn't ended.")));
+            return Err(JsonRpcError::invalid_request(format!(
+                "The id {id} is in use by a request that hasn't ended."
+            )));
         }
         let most = self.server.options.most_underway;
         if running.len() >= most {
-            return Err(Fault::busy(format!("{most} requests are under way, and there may be no more. Wait for one.")));
+            return Err(JsonRpcError::busy(format!(
+                "{most} requests are under way, and there may be no more. Wait for one."
+            )));
         }
         running.insert(id.clone(), cancel.clone());
-        Ok(Underway { work: self.work(), id: id.clone(), cancel })
+        Ok(ActiveRequest { work: self.work(), id: id.clone(), cancel })
     }
 
     /// Ends a request.
-    pub(crate) fn cancel(&self, id: &Id) {
+    pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(cancel) = lock(&self.running).get(id) {
             cancel.cancel();
         }
     }
 
     /// Something of this client is under way, as long as this is kept.
-    pub(crate) fn work(self: &Arc<Self>) -> Work {
+    pub(crate) fn work(self: &Arc<Self>) -> ActivityGuard {
         self.work.send_modify(|count| *count += 1);
-        Work { client: Arc::clone(self) }
+        ActivityGuard { client: Arc::clone(self) }
     }
 
     /// Whether anything of this client is under way.
@@ -146,22 +150,27 @@ impl Client {
     }
 
     /// Ties what happens in a call to the request that it belongs to.
-    pub(crate) fn tie(self: &Arc<Self>, call: &str, link: Arc<Link>) -> Tied {
+    pub(crate) fn tie(self: &Arc<Self>, call: &str, link: Arc<CallContext>) -> CallRegistration {
         lock(&self.links).insert(call.to_owned(), link);
-        Tied { client: Arc::clone(self), call: call.to_owned() }
+        CallRegistration { client: Arc::clone(self), call: call.to_owned() }
     }
 
-    pub(crate) fn link(&self, call: &str) -> Option<Arc<Link>> {
+    pub(crate) fn link(&self, call: &str) -> Option<Arc<CallContext>> {
         lock(&self.links).get(call).cloned()
     }
 
     /// Asks the client for something and waits for the answer. When nobody waits any longer, the question is withdrawn.
-    pub(crate) async fn ask(&self, outlet: &SharedOutlet, method: &str, params: Value) -> Option<Result<Value, Value>> {
+    pub(crate) async fn ask(
+        &self,
+        outlet: &SharedMessageSink,
+        method: &str,
+        params: Value,
+    ) -> Option<Result<Value, Value>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         lock(&self.asked).insert(id, answer);
-        let mut question = Question { client: self, outlet: outlet.as_ref(), id, is_open: true };
-        outlet.send(message::request(id, method, params));
+        let mut question = OutgoingRequest { client: self, outlet: outlet.as_ref(), id, is_open: true };
+        outlet.send(json_rpc::request(id, method, params));
         let answer = answered.await.ok();
         question.is_open = answer.is_none();
         answer
@@ -185,16 +194,16 @@ impl Client {
 
     /// Sets of tools that this client can't go beyond: the host's, and those of the skills that it has loaded.
     pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
-        let guest = lock(&self.guest).clone();
-        guest.map_or_else(|| self.server.host.ceilings().to_vec(), |guest| guest.session.ceilings())
+        let mcp_session = lock(&self.mcp_session).clone();
+        mcp_session.map_or_else(|| self.server.host.ceilings().to_vec(), |mcp_session| mcp_session.session.ceilings())
     }
 
     /// Tells the client when its session is held to another set of tools than before: a skill does that.
-    pub(crate) fn notice_tools(&self, session: &Session) {
+    pub(crate) fn announce_changed_tools(&self, session: &Session) {
         let own = self.server.host.ceilings().len();
         let by_skills = session.ceilings().len().saturating_sub(own);
         if self.held_to.swap(by_skills, Ordering::Relaxed) != by_skills {
-            self.server.announce_to(self.number, Changed::Tools);
+            self.server.announce_to(self.number, ListKind::Tools);
         }
     }
 
@@ -216,55 +225,55 @@ impl Client {
 }
 
 /// A request that is under way; when this goes, it has ended.
-pub(crate) struct Underway {
-    work: Work,
-    id: Id,
+pub(crate) struct ActiveRequest {
+    work: ActivityGuard,
+    id: RequestId,
     pub(crate) cancel: CancellationToken,
 }
 
-impl Drop for Underway {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         lock(&self.work.client.running).remove(&self.id);
     }
 }
 
 /// Something that is under way; when this goes, it is over.
-pub(crate) struct Work {
+pub(crate) struct ActivityGuard {
     client: Arc<Client>,
 }
 
-impl Drop for Work {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.client.work.send_modify(|count| *count -= 1);
     }
 }
 
 /// A call that is tied to a request; when this goes, it is no longer.
-pub(crate) struct Tied {
+pub(crate) struct CallRegistration {
     client: Arc<Client>,
     call: String,
 }
 
-impl Drop for Tied {
+impl Drop for CallRegistration {
     fn drop(&mut self) {
         lock(&self.client.links).remove(&self.call);
     }
 }
 
 /// A question to the client; when this goes unanswered, it is withdrawn.
-struct Question<'a> {
+struct OutgoingRequest<'a> {
     client: &'a Client,
-    outlet: &'a dyn Outlet,
+    outlet: &'a dyn MessageSink,
     id: u64,
     is_open: bool,
 }
 
-impl Drop for Question<'_> {
+impl Drop for OutgoingRequest<'_> {
     fn drop(&mut self) {
         lock(&self.client.asked).remove(&self.id);
         if self.is_open {
             let params = json!({ "requestId": self.id, "reason": "It no longer matters." });
-            self.outlet.send(message::notification("notifications/cancelled", params));
+            self.outlet.send(json_rpc::notification("notifications/cancelled", params));
         }
     }
 }

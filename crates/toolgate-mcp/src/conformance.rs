@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_contract::AnyTool;
 
+use crate::call_context::CallContext;
 use crate::client::Client;
-use crate::fault::Fault;
-use crate::link::Link;
-use crate::methods::{Asking, page, text};
+use crate::json_rpc_error::JsonRpcError;
+use crate::methods::{RequestContext, page, text};
 
 /// A one-pixel image.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -22,19 +22,23 @@ const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAA
 
 tokio::task_local! {
     /// The client of the call that is running, for tools that talk to it.
-    static TIE: Tie;
+    static TIE: FixtureContext;
 }
 
 /// A client and the call that it waits for.
 #[derive(Clone)]
-struct Tie {
+struct FixtureContext {
     client: Arc<Client>,
-    link: Arc<Link>,
+    link: Arc<CallContext>,
 }
 
 /// Lets the tools of this module find their client while `future` runs.
-pub(crate) fn tied<F: Future>(client: &Arc<Client>, link: &Arc<Link>, future: F) -> impl Future<Output = F::Output> {
-    TIE.scope(Tie { client: Arc::clone(client), link: Arc::clone(link) }, future)
+pub(crate) fn tied<F: Future>(
+    client: &Arc<Client>,
+    link: &Arc<CallContext>,
+    future: F,
+) -> impl Future<Output = F::Output> {
+    TIE.scope(FixtureContext { client: Arc::clone(client), link: Arc::clone(link) }, future)
 }
 
 /// The tools.
@@ -43,15 +47,15 @@ pub fn tools() -> Vec<Arc<dyn AnyTool>> {
 }
 
 /// Answers the methods that only the suite asks for.
-pub(crate) fn answer(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
+pub(crate) fn answer(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
     match method {
         "prompts/list" => page(asking, "prompts", &prompts::all()),
         "prompts/get" => prompts::get(asking),
         "completion/complete" => {
-            asking.params.get("ref").ok_or_else(|| Fault::invalid_params("`params.ref` is missing."))?;
+            asking.params.get("ref").ok_or_else(|| JsonRpcError::invalid_params("`params.ref` is missing."))?;
             Ok(json!({ "completion": { "values": [], "total": 0, "hasMore": false } }))
         }
-        _ => Err(Fault::method_not_found(method)),
+        _ => Err(JsonRpcError::method_not_found(method)),
     }
 }
 
@@ -112,7 +116,7 @@ fn accepted<'a>(inputs: &'a serde_json::Map<String, Value>, key: &str) -> Option
     (input.get("action")? == "accept").then(|| input.get("content")).flatten()
 }
 
-fn param<'a>(asking: &Asking<'a>, field: &str) -> Result<&'a str, Fault> {
+fn param<'a>(asking: &RequestContext<'a>, field: &str) -> Result<&'a str, JsonRpcError> {
     let arguments = asking.params.get("arguments").and_then(Value::as_object);
-    text(arguments.ok_or_else(|| Fault::invalid_params("`params.arguments` is missing."))?, field)
+    text(arguments.ok_or_else(|| JsonRpcError::invalid_params("`params.arguments` is missing."))?, field)
 }

@@ -8,53 +8,53 @@ use toolgate_contract::CancellationToken;
 use crate::call;
 use crate::client::{Client, lock};
 use crate::conformance;
-use crate::era::{self, Manner, SERVER};
-use crate::fault::Fault;
-use crate::message::{self, Id, Request};
-use crate::outlet::SharedOutlet;
-use crate::{listen, resources, tools, watch};
+use crate::json_rpc::{self, JsonRpcRequest, RequestId};
+use crate::json_rpc_error::JsonRpcError;
+use crate::message_sink::SharedMessageSink;
+use crate::protocol_version::{self, ClientProfile, SERVER};
+use crate::{notifications, resources, subscriptions, tools};
 
 /// How long lists may be kept: they don't change without notice.
 const LIST_LIFE_MS: u64 = 60_000;
 
 /// One request on its way to an answer.
-pub(crate) struct Asking<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) client: &'a Arc<Client>,
-    pub(crate) manner: &'a Manner,
+    pub(crate) profile: &'a ClientProfile,
     pub(crate) params: &'a Map<String, Value>,
-    pub(crate) id: &'a Id,
-    pub(crate) outlet: &'a SharedOutlet,
+    pub(crate) id: &'a RequestId,
+    pub(crate) outlet: &'a SharedMessageSink,
     pub(crate) cancel: &'a CancellationToken,
 }
 
 /// In which manner a request is made: its own, or the one that the handshake settled on.
-pub(crate) fn manner_of(client: &Client, request: &Request) -> Result<Manner, Fault> {
-    if let Some(manner) = Manner::of_request(&request.params)? {
-        return Ok(manner);
+pub(crate) fn protocol_version_of(client: &Client, request: &JsonRpcRequest) -> Result<ClientProfile, JsonRpcError> {
+    if let Some(profile) = ClientProfile::of_request(&request.params)? {
+        return Ok(profile);
     }
     if request.method == "initialize" {
-        return Ok(Manner::of_handshake(&request.params));
+        return Ok(ClientProfile::of_handshake(&request.params));
     }
     match client.settled.get() {
-        Some(manner) => Ok(manner.clone()),
-        None if request.method == "ping" => Ok(Manner::of_handshake(&request.params)),
-        None => Err(era::unintroduced()),
+        Some(profile) => Ok(profile.clone()),
+        None if request.method == "ping" => Ok(ClientProfile::of_handshake(&request.params)),
+        None => Err(protocol_version::missing_version()),
     }
 }
 
 /// Answers one request.
-pub(crate) async fn answer(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
-    match asking.manner.is_modern() {
+pub(crate) async fn answer(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+    match asking.profile.is_modern() {
         true => modern(asking, method).await.map(|result| finish(asking, method, result)),
         false => legacy(asking, method).await,
     }
 }
 
 /// An answer as a message.
-pub(crate) fn worded(id: &Id, answer: &Result<Value, Fault>) -> String {
+pub(crate) fn response_message(id: &RequestId, answer: &Result<Value, JsonRpcError>) -> String {
     match answer {
-        Ok(result) => message::result(id, result),
-        Err(fault) => message::error(Some(id), fault),
+        Ok(result) => json_rpc::result(id, result),
+        Err(fault) => json_rpc::error(Some(id), fault),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn worded(id: &Id, answer: &Result<Value, Fault>) -> String {
 pub(crate) fn note(client: &Client, method: &str, params: &Map<String, Value>) {
     match method {
         "notifications/cancelled" => {
-            if let Some(id) = Id::mentioned(params, "requestId") {
+            if let Some(id) = RequestId::mentioned(params, "requestId") {
                 client.cancel(&id);
             }
         }
@@ -72,15 +72,15 @@ pub(crate) fn note(client: &Client, method: &str, params: &Map<String, Value>) {
 }
 
 /// Methods of the era with a handshake, beside those of both.
-async fn legacy(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
-    let Asking { client, manner, params, .. } = asking;
+async fn legacy(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+    let RequestContext { client, profile, params, .. } = asking;
     match method {
         "initialize" => initialize(asking),
         "ping" => Ok(json!({})),
         "logging/setLevel" => {
             let level = text(params, "level")?;
-            if !watch::is_severity(level) {
-                return Err(Fault::invalid_params(format!("`{level}` is no level.")));
+            if !notifications::is_severity(level) {
+                return Err(JsonRpcError::invalid_params(format!("`{level}` is no level.")));
             }
             *lock(&client.log_level) = Some(level.to_owned());
             Ok(json!({}))
@@ -88,21 +88,21 @@ async fn legacy(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
         "resources/subscribe" | "resources/unsubscribe" if client.server.options.conformance => {
             text(params, "uri").map(|_| json!({}))
         }
-        "server/discover" => Ok(discover(client, manner)),
-        _ => of_both(asking, method).await,
+        "server/discover" => Ok(discover(client, profile)),
+        _ => common_methods(asking, method).await,
     }
 }
 
 /// Methods of the era in which requests stand alone, beside those of both.
-async fn modern(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
+async fn modern(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
     match method {
-        "server/discover" => Ok(discover(asking.client, asking.manner)),
-        "subscriptions/listen" => listen::listen(asking).await,
-        _ => of_both(asking, method).await,
+        "server/discover" => Ok(discover(asking.client, asking.profile)),
+        "subscriptions/listen" => subscriptions::listen(asking).await,
+        _ => common_methods(asking, method).await,
     }
 }
 
-async fn of_both(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
+async fn common_methods(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
     match method {
         "tools/list" => tools::list(asking),
         "tools/call" => call::call(asking).await,
@@ -110,33 +110,33 @@ async fn of_both(asking: &Asking<'_>, method: &str) -> Result<Value, Fault> {
         "resources/templates/list" => resources::templates(asking),
         "resources/read" => resources::read(asking).await,
         _ if asking.client.server.options.conformance => conformance::answer(asking, method),
-        _ => Err(Fault::method_not_found(method)),
+        _ => Err(JsonRpcError::method_not_found(method)),
     }
 }
 
-fn initialize(asking: &Asking<'_>) -> Result<Value, Fault> {
-    let Asking { client, manner, .. } = asking;
-    if client.settled.set((*manner).clone()).is_err() {
-        return Err(Fault::invalid_request("This connection is initialized already."));
+fn initialize(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let RequestContext { client, profile, .. } = asking;
+    if client.settled.set((*profile).clone()).is_err() {
+        return Err(JsonRpcError::invalid_request("This connection is initialized already."));
     }
     Ok(json!({
-        "protocolVersion": manner.version,
-        "capabilities": client.server.capabilities(manner),
+        "protocolVersion": profile.version,
+        "capabilities": client.server.capabilities(profile),
         "serverInfo": client.server.identity(),
         "instructions": client.server.instructions(),
     }))
 }
 
-fn discover(client: &Client, manner: &Manner) -> Value {
+fn discover(client: &Client, profile: &ClientProfile) -> Value {
     json!({
-        "supportedVersions": era::served().collect::<Vec<_>>(),
-        "capabilities": client.server.capabilities(manner),
+        "supportedVersions": protocol_version::served().collect::<Vec<_>>(),
+        "capabilities": client.server.capabilities(profile),
         "instructions": client.server.instructions(),
     })
 }
 
 /// What every result of the newer era says: what kind it is, who answers, and how long it may be kept.
-fn finish(asking: &Asking<'_>, method: &str, mut result: Value) -> Value {
+fn finish(asking: &RequestContext<'_>, method: &str, mut result: Value) -> Value {
     let Some(fields) = result.as_object_mut() else { return result };
     fields.entry("resultType").or_insert_with(|| "complete".into());
     let meta = fields.entry("_meta").or_insert_with(|| json!({}));
@@ -150,13 +150,13 @@ fn finish(asking: &Asking<'_>, method: &str, mut result: Value) -> Value {
 }
 
 /// A param that has to be there and be text.
-pub(crate) fn text<'a>(params: &'a Map<String, Value>, field: &str) -> Result<&'a str, Fault> {
+pub(crate) fn text<'a>(params: &'a Map<String, Value>, field: &str) -> Result<&'a str, JsonRpcError> {
     let value = params.get(field).and_then(Value::as_str);
-    value.ok_or_else(|| Fault::invalid_params(format!("`params.{field}` has to be a string.")))
+    value.ok_or_else(|| JsonRpcError::invalid_params(format!("`params.{field}` has to be a string.")))
 }
 
 /// One page of a list, and the cursor of the next.
-pub(crate) fn page(asking: &Asking<'_>, name: &str, entries: &[Value]) -> Result<Value, Fault> {
+pub(crate) fn page(asking: &RequestContext<'_>, name: &str, entries: &[Value]) -> Result<Value, JsonRpcError> {
     let size = asking.client.server.options.page.max(1);
     let start = match asking.params.get("cursor") {
         None => 0,
@@ -164,7 +164,7 @@ pub(crate) fn page(asking: &Asking<'_>, name: &str, entries: &[Value]) -> Result
             .as_str()
             .and_then(|cursor| cursor.strip_prefix("from-")?.parse().ok())
             .filter(|&start| start < entries.len())
-            .ok_or_else(|| Fault::invalid_params("This cursor isn't one of this list; begin without one."))?,
+            .ok_or_else(|| JsonRpcError::invalid_params("This cursor isn't one of this list; begin without one."))?,
     };
     let end = entries.len().min(start + size);
     let mut result = json!({ name: entries[start..end] });

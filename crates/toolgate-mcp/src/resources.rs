@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, Reply};
 use toolgate_runtime::redact::Redactor;
 
+use crate::backend::McpSession;
 use crate::conformance;
-use crate::fault::Fault;
-use crate::host::Guest;
-use crate::methods::{Asking, page, text};
-use crate::result::{bytes_of, encoded, in_words, link};
+use crate::json_rpc_error::JsonRpcError;
+use crate::methods::{RequestContext, page, text};
+use crate::tool_result::{bytes_of, encoded, error_text, link};
 
 const SCHEME: &str = "toolgate://artifact/";
 /// Bytes of an artifact that isn't text; more can't be sent.
@@ -21,7 +21,7 @@ pub(crate) fn uri_of(id: &str) -> String {
 }
 
 /// Answers `resources/list`: what this client's calls have left.
-pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
+pub(crate) fn list(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let mut resources: Vec<Value> = asking.client.kept().iter().map(link).collect();
     for resource in resources.iter_mut().filter_map(Value::as_object_mut) {
         resource.remove("type");
@@ -33,7 +33,7 @@ pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
 }
 
 /// Answers `resources/templates/list`.
-pub(crate) fn templates(asking: &Asking<'_>) -> Result<Value, Fault> {
+pub(crate) fn templates(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let mut templates = vec![json!({
         "uriTemplate": format!("{SCHEME}{{id}}{{?offset,limit}}"),
         "name": "artifact",
@@ -47,7 +47,7 @@ pub(crate) fn templates(asking: &Asking<'_>) -> Result<Value, Fault> {
 }
 
 /// Answers `resources/read`.
-pub(crate) async fn read(asking: &Asking<'_>) -> Result<Value, Fault> {
+pub(crate) async fn read(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let uri = text(asking.params, "uri")?;
     if asking.client.server.options.conformance
         && let Some(found) = conformance::resource(uri)
@@ -55,11 +55,11 @@ pub(crate) async fn read(asking: &Asking<'_>) -> Result<Value, Fault> {
         return Ok(found);
     }
     let args = arguments(uri).ok_or_else(|| unknown(uri, "There is no such resource."))?;
-    let guest = asking.client.guest()?;
+    let mcp_session = asking.client.mcp_session()?;
     let host = &asking.client.server.host;
     let call = Call::new("artifact", args.clone(), host.clock());
-    let reply = host.gate().perform(call, &guest.session, asking.cancel.clone()).await;
-    contents(uri, &args, &reply, &guest, host.gate().redactor())
+    let reply = host.gate().perform(call, &mcp_session.session, asking.cancel.clone()).await;
+    contents(uri, &args, &reply, &mcp_session, host.gate().redactor())
 }
 
 /// The arguments of the call that an address stands for.
@@ -77,11 +77,17 @@ fn arguments(uri: &str) -> Option<Value> {
     Some(args)
 }
 
-fn contents(uri: &str, args: &Value, reply: &Reply, guest: &Guest, redactor: &Redactor) -> Result<Value, Fault> {
+fn contents(
+    uri: &str,
+    args: &Value,
+    reply: &Reply,
+    mcp_session: &McpSession,
+    redactor: &Redactor,
+) -> Result<Value, JsonRpcError> {
     if let Some(error) = &reply.error {
         return match error.code {
-            ErrorCode::IsBinary => whole(uri, args, guest, redactor),
-            _ => Err(unknown(uri, &in_words(error))),
+            ErrorCode::IsBinary => whole(uri, args, mcp_session, redactor),
+            _ => Err(unknown(uri, &error_text(error))),
         };
     }
     let payload = reply.payload.clone().unwrap_or_default();
@@ -99,10 +105,10 @@ fn contents(uri: &str, args: &Value, reply: &Reply, guest: &Guest, redactor: &Re
 }
 
 /// An artifact that isn't text, which the gate let us have a moment ago. It may hold some, and that may hold secrets.
-fn whole(uri: &str, args: &Value, guest: &Guest, redactor: &Redactor) -> Result<Value, Fault> {
-    let artifacts = guest.session.artifacts.as_ref();
+fn whole(uri: &str, args: &Value, mcp_session: &McpSession, redactor: &Redactor) -> Result<Value, JsonRpcError> {
+    let artifacts = mcp_session.session.artifacts.as_ref();
     let opened = artifacts.open(args["id"].as_str().unwrap_or_default());
-    let (artifact, _) = opened.map_err(|error| unknown(uri, &in_words(&error)))?;
+    let (artifact, _) = opened.map_err(|error| unknown(uri, &error_text(&error)))?;
     if artifact.bytes > MOST_BYTES {
         return Err(unknown(uri, "It is too large to be sent."));
     }
@@ -114,6 +120,6 @@ fn whole(uri: &str, args: &Value, guest: &Guest, redactor: &Redactor) -> Result<
     Ok(json!({ "contents": [content] }))
 }
 
-fn unknown(uri: &str, why: &str) -> Fault {
-    Fault::invalid_params(format!("The resource can't be read. {why}")).with_data(json!({ "uri": uri }))
+fn unknown(uri: &str, why: &str) -> JsonRpcError {
+    JsonRpcError::invalid_params(format!("The resource can't be read. {why}")).with_data(json!({ "uri": uri }))
 }

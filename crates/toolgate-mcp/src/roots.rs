@@ -1,4 +1,4 @@
-//! The client's roots: folders that it has open. They narrow what its calls may touch inside the workspace and never
+//! The client's roots: directories that it has open. They narrow what its calls may touch inside the workspace and never
 //! widen it. They are asked for with the first call, since only then there is something to narrow, and only in the era
 //! with a handshake: the newer one has given them up, and clients that still declare them don't expect a call to ask.
 
@@ -7,25 +7,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use toolgate_contract::Place;
-use toolgate_runtime::{Bounds, Session};
+use toolgate_contract::WorkspacePath;
+use toolgate_runtime::{PathBounds, Session};
 
-use crate::methods::Asking;
+use crate::methods::RequestContext;
 
 /// How long a client may take to name its roots.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is known of a client's roots.
 #[derive(Default)]
-pub(crate) struct Roots {
+pub(crate) struct ClientRoots {
     /// Whether they are in force. Calls of one client wait here for the first of them.
     is_known: Mutex<bool>,
 }
 
-impl Roots {
+impl ClientRoots {
     /// Sees to it that the session is held to the client's roots before it acts.
-    pub(crate) async fn hold(&self, asking: &Asking<'_>, session: &Session) {
-        if asking.manner.is_modern() || !asking.manner.can("roots") {
+    pub(crate) async fn hold(&self, asking: &RequestContext<'_>, session: &Session) {
+        if asking.profile.is_modern() || !asking.profile.can("roots") {
             return;
         }
         let mut is_known = self.is_known.lock().await;
@@ -50,15 +50,15 @@ impl Roots {
 }
 
 /// The part of the workspace that lies in the client's roots; none when that is all of it.
-fn bounds(answer: &Value, workspace: &Path) -> Option<Bounds> {
+fn bounds(answer: &Value, workspace: &Path) -> Option<PathBounds> {
     let roots = answer.get("roots").and_then(Value::as_array)?;
     let paths: Vec<PathBuf> = roots.iter().filter_map(|root| path_of(root.get("uri")?.as_str()?)).collect();
     if roots.is_empty() || paths.iter().any(|root| workspace.starts_with(root)) {
         return None;
     }
     let inside = paths.iter().filter_map(|root| root.strip_prefix(workspace).ok());
-    let places = inside.filter_map(|path| path.to_str()).map(Place::in_workspace).collect();
-    Some(Bounds { source: "the client's roots".into(), places })
+    let places = inside.filter_map(|path| path.to_str()).map(WorkspacePath::in_workspace).collect();
+    Some(PathBounds { source: "the client's roots".into(), places })
 }
 
 /// The path of a `file://` address.
@@ -103,7 +103,7 @@ mod tests {
         for (roots, expected) in table {
             let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
             let bounds = bounds(&json!({ "roots": roots }), Path::new("/home/ada/tour"));
-            let expected = expected.map(|paths| paths.iter().map(|path| Place::in_workspace(*path)).collect());
+            let expected = expected.map(|paths| paths.iter().map(|path| WorkspacePath::in_workspace(*path)).collect());
             assert_eq!(bounds.map(|bounds| bounds.places), expected, "{roots:?}");
         }
     }

@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolgate_contract::CancellationToken;
 
-use crate::era::Manner;
-use crate::host::Host;
-use crate::seal::Key;
+use crate::backend::ServerBackend;
+use crate::protocol_version::ClientProfile;
+use crate::request_state::StateKey;
 
 /// How many changes may wait for a slow listener.
 const BACKLOG: usize = 16;
 
 /// What can be set.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct McpOptions {
     /// Entries in one page of a list.
     pub page: usize,
     /// Bytes in one message.
     pub most_bytes: usize,
     /// Requests of one client that may be under way at a time.
     pub most_underway: usize,
-    /// Whether somebody else has checked `Host`, `Origin` and token before a request comes here, and says whose it is.
+    /// Whether somebody else has checked `ServerBackend`, `Origin` and token before a request comes here, and says whose it is.
     pub is_behind_door: bool,
     /// Offers what the public conformance suite asks for, beside the tools.
     pub conformance: bool,
 }
 
-impl Default for Options {
+impl Default for McpOptions {
     fn default() -> Self {
         Self { page: 100, most_bytes: 16 * 1024 * 1024, most_underway: 64, is_behind_door: false, conformance: false }
     }
@@ -37,19 +37,19 @@ impl Default for Options {
 
 /// A list that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum ListKind {
     Tools,
     Prompts,
 }
 
 /// The news that a list changed, for all clients or for one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct News {
-    pub(crate) changed: Changed,
+pub(crate) struct ListChanged {
+    pub(crate) changed: ListKind,
     only: Option<u64>,
 }
 
-impl News {
+impl ListChanged {
     /// Whether the client of this number should hear of it.
     pub(crate) fn is_for(self, client: u64) -> bool {
         self.only.is_none_or(|only| only == client)
@@ -57,24 +57,24 @@ impl News {
 }
 
 /// Serves MCP to any number of clients.
-pub struct Server {
-    pub(crate) host: Arc<dyn Host>,
-    pub(crate) options: Options,
-    pub(crate) key: Key,
-    pub(crate) changes: broadcast::Sender<News>,
+pub struct McpServer {
+    pub(crate) host: Arc<dyn ServerBackend>,
+    pub(crate) options: McpOptions,
+    pub(crate) key: StateKey,
+    pub(crate) changes: broadcast::Sender<ListChanged>,
     /// How many clients there have been.
     pub(crate) visitors: AtomicU64,
     pub(crate) stop: CancellationToken,
 }
 
-impl Server {
+impl McpServer {
     /// A server for this host.
-    pub fn new(host: Arc<dyn Host>, options: Options) -> std::io::Result<Arc<Self>> {
+    pub fn new(host: Arc<dyn ServerBackend>, options: McpOptions) -> std::io::Result<Arc<Self>> {
         let (changes, _) = broadcast::channel(BACKLOG);
         Ok(Arc::new(Self {
             host,
             options,
-            key: Key::fresh()?,
+            key: StateKey::fresh()?,
             changes,
             visitors: AtomicU64::new(0),
             stop: CancellationToken::new(),
@@ -83,7 +83,7 @@ impl Server {
 
     /// Tells every client that the list of tools is another one now.
     pub fn tools_changed(&self) {
-        self.announce(Changed::Tools);
+        self.announce(ListKind::Tools);
     }
 
     /// Ends every call and every stream.
@@ -96,14 +96,14 @@ impl Server {
         self.stop.clone().cancelled_owned()
     }
 
-    pub(crate) fn announce(&self, changed: Changed) {
+    pub(crate) fn announce(&self, changed: ListKind) {
         // Nobody may be listening.
-        let _ = self.changes.send(News { changed, only: None });
+        let _ = self.changes.send(ListChanged { changed, only: None });
     }
 
     /// Tells one client, whose number this is.
-    pub(crate) fn announce_to(&self, client: u64, changed: Changed) {
-        let _ = self.changes.send(News { changed, only: Some(client) });
+    pub(crate) fn announce_to(&self, client: u64, changed: ListKind) {
+        let _ = self.changes.send(ListChanged { changed, only: Some(client) });
     }
 
     /// Who answers.
@@ -116,18 +116,18 @@ impl Server {
     }
 
     /// What can be asked for.
-    pub(crate) fn capabilities(&self, manner: &Manner) -> Value {
+    pub(crate) fn capabilities(&self, profile: &ClientProfile) -> Value {
         let mut can = json!({
             "tools": { "listChanged": true },
             "resources": {},
         });
-        if !manner.is_modern() {
+        if !profile.is_modern() {
             can["logging"] = json!({});
         }
         if self.options.conformance {
             can["prompts"] = json!({ "listChanged": true });
             can["completions"] = json!({});
-            if !manner.is_modern() {
+            if !profile.is_modern() {
                 can["resources"] = json!({ "subscribe": true });
             }
         }

@@ -2,27 +2,27 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::Declaration;
-use toolgate_dialects::{Format, definition};
+use toolgate_dialects::{Dialect, definition};
 
-use crate::fault::Fault;
-use crate::methods::{Asking, page};
+use crate::json_rpc_error::JsonRpcError;
+use crate::methods::{RequestContext, page};
 
 /// Rights beyond what a tool states. They are no argument of the tool, but MCP has no other place that models can fill. Only
 /// tools that tell what was kept from them show it.
 pub(crate) const REQUESTED: &str = "requested_permissions";
 
 /// Answers `tools/list`.
-pub(crate) fn list(asking: &Asking<'_>) -> Result<Value, Fault> {
+pub(crate) fn list(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let host = &asking.client.server.host;
     let ceilings = asking.client.ceilings();
     let offered = host.gate().offered(&ceilings);
-    let tools: Vec<Value> = offered.map(|tool| described(tool, asking.manner.is_structured())).collect();
+    let tools: Vec<Value> = offered.map(|tool| described(tool, asking.profile.is_structured())).collect();
     page(asking, "tools", &tools)
 }
 
 /// A tool as clients take it.
 fn described(tool: &Declaration, is_structured: bool) -> Value {
-    let mut described = definition(tool, Format::Mcp);
+    let mut described = definition(tool, Dialect::Mcp);
     without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
     if let Some(schema) = described.get_mut("outputSchema") {
         // What a result's fields mean is told by their names, and that none is negative is of no use; the list is read by

@@ -9,16 +9,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use toolgate_contract::{Clock, Happening, Refusal, ToolError, erase};
-use toolgate_mcp::{Guest, Host, Options, Present, Server, Visitor, service};
+use toolgate_contract::{Clock, EventPayload, RefusedRequest, ToolError, erase};
+use toolgate_mcp::{ClientHandlers, ClientIdentity, McpOptions, McpServer, McpSession, ServerBackend, service};
 use toolgate_runtime::{Ceiling, Gate};
-use toolgate_testkit::{World, Writes};
+use toolgate_testkit::{TestWorkspace, WritingTool};
 use tower::ServiceExt;
 
 /// A world that serves MCP.
-struct House(World);
+struct House(TestWorkspace);
 
-impl Host for House {
+impl ServerBackend for House {
     fn gate(&self) -> &Gate {
         &self.0.gate
     }
@@ -35,8 +35,8 @@ impl Host for House {
         &[]
     }
 
-    fn receive(&self, _visitor: &Visitor, present: Present) -> Result<Guest, ToolError> {
-        Ok(Guest::new(self.0.session().approved_by(present.approver).watched_by(present.sink), || {}))
+    fn receive(&self, _visitor: &ClientIdentity, present: ClientHandlers) -> Result<McpSession, ToolError> {
+        Ok(McpSession::new(self.0.session().approved_by(present.approver).watched_by(present.sink), || {}))
     }
 }
 
@@ -68,20 +68,20 @@ async fn ask(endpoint: &Router, params: &Value) -> Value {
 }
 
 /// Asks, lets so much time pass, and brings the answer. Tells how that ended, how often the tool ran, and what was refused.
-async fn answered_after(seconds: i64) -> (Value, usize, Vec<Refusal>) {
-    let tool = Writes::default();
-    let world = World::new([erase(tool.clone())], "[[rules]]\ndecision = \"ask\"\ntool = \"writes\"\n");
-    let house = Arc::new(House(world));
-    let endpoint = service(Server::new(Arc::clone(&house) as _, Options::default()).unwrap());
+async fn answered_after(seconds: i64) -> (Value, usize, Vec<RefusedRequest>) {
+    let tool = WritingTool::default();
+    let world = TestWorkspace::new([erase(tool.clone())], "[[rules]]\ndecision = \"ask\"\ntool = \"writes\"\n");
+    let backend = Arc::new(House(world));
+    let endpoint = service(McpServer::new(Arc::clone(&backend) as _, McpOptions::default()).unwrap());
     let first = ask(&endpoint, &call()).await;
     assert_eq!(first["result"]["resultType"], "input_required", "{first}");
-    house.0.clock.pass(seconds);
+    backend.0.clock.pass(seconds);
     let mut again = call();
     again["requestState"] = first["result"]["requestState"].clone();
     again["inputResponses"] = json!({ "approval": { "action": "accept", "content": { "answer": "yes" } } });
     let second = ask(&endpoint, &again).await;
-    let refused = house.0.events().into_iter().filter_map(|event| match event.happening {
-        Happening::RequestRefused(refusal) => Some(refusal),
+    let refused = backend.0.events().into_iter().filter_map(|event| match event.payload {
+        EventPayload::RequestRefused(refusal) => Some(refusal),
         _ => None,
     });
     (second, tool.0.load(Ordering::SeqCst), refused.collect())

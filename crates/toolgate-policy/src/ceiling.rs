@@ -3,10 +3,10 @@
 
 use toolgate_contract::{Decision, Declaration, Layer};
 
-use crate::case::{Case, CommandCase};
-use crate::commands::Part;
+use crate::call_effects::{CallEffects, CommandEffects};
+use crate::commands::SimpleCommand;
 use crate::judge::about;
-use crate::opinion::{Opinion, Voice};
+use crate::opinion::{Opinion, OpinionSource};
 
 /// A set of tools that a call is held to: an active skill's, a sub-agent's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +29,14 @@ impl Ceiling {
     }
 
     /// What can't be understood begins with no words that anybody could know.
-    fn holds(&self, tool: &str, command: &CommandCase) -> bool {
-        let begins = |part: &Part, words: &str| {
+    fn holds(&self, tool: &str, command: &CommandEffects) -> bool {
+        let begins = |part: &SimpleCommand, words: &str| {
             let mut known = part.words.iter().map(|word| word.known());
             words.split_whitespace().all(|word| known.next() == Some(Some(word)))
         };
-        let within =
-            |part: &Part| self.tools.iter().filter_map(|entry| words_for(entry, tool)).any(|w| begins(part, w));
+        let within = |part: &SimpleCommand| {
+            self.tools.iter().filter_map(|entry| words_for(entry, tool)).any(|w| begins(part, w))
+        };
         command.fault.is_none() && !command.parts.is_empty() && command.parts.iter().all(|case| within(&case.part))
     }
 }
@@ -46,15 +47,15 @@ fn words_for<'a>(entry: &'a str, tool: &str) -> Option<&'a str> {
 }
 
 /// Refuses commands that a ceiling's brackets don't cover.
-pub(crate) fn on_commands_beyond(
+pub(crate) fn on_commands_outside_ceiling(
     tool: &Declaration,
     ceilings: &[Ceiling],
-    case: &Case<'_>,
+    case: &CallEffects<'_>,
     opinions: &mut Vec<Opinion>,
 ) {
     for (index, ceiling) in ceilings.iter().enumerate().filter(|(_, ceiling)| !ceiling.names_whole(&tool.name)) {
         for command in case.commands.iter().filter(|command| !ceiling.holds(&tool.name, command)) {
-            opinions.push(about(command.effect, Decision::Deny, Layer::Builtin, Voice::Ceiling(index)));
+            opinions.push(about(command.effect, Decision::Deny, Layer::Builtin, OpinionSource::Ceiling(index)));
         }
     }
 }

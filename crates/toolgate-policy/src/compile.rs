@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use toolgate_contract::{Decision, ErrorCode, Layer};
 
 use crate::commands::plain_words;
-use crate::config::{Config, RuleConfig, Unknown};
-use crate::error::{ConfigError, Fault};
-use crate::path_glob::{Letters, PathGlob, escape};
-use crate::policy::{Parts, Policy, ToolSet};
+use crate::config::{Config, RuleConfig, UnknownCommandAction};
+use crate::error::{ConfigError, ConfigFault};
+use crate::path_glob::{CaseFolding, PathGlob, escape};
+use crate::policy::{Policy, PolicyInput, ToolAllowlist};
 use crate::preset::Preset;
 use crate::rules::Rule;
 use crate::rules::command::CommandRule;
@@ -18,7 +18,7 @@ use crate::settings::{Settings, merge};
 
 /// One layer, read but not yet judged with.
 #[derive(Debug, Clone)]
-pub struct LayerInput {
+pub struct ConfigLayer {
     /// Whose it is.
     pub layer: Layer,
     /// How messages call it: a file, or `flags`.
@@ -32,7 +32,7 @@ pub struct LayerInput {
 /// How the warning about something ends that takes effect once the workspace is trusted.
 pub const UNTIL_TRUSTED: &str = " is ignored until you trust this workspace; run `toolgate trust`.";
 
-impl LayerInput {
+impl ConfigLayer {
     pub(crate) fn may_loosen(&self) -> bool {
         self.trusted || self.layer != Layer::Workspace
     }
@@ -49,7 +49,7 @@ impl LayerInput {
 
 /// What the layers come to together.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct CompiledConfig {
     /// Judges calls.
     pub policy: Policy,
     /// The rest.
@@ -59,21 +59,21 @@ pub struct Compiled {
 }
 
 /// Merges the layers, in whatever order they come.
-pub fn compile(mut layers: Vec<LayerInput>) -> Result<Compiled, ConfigError> {
+pub fn compile(mut layers: Vec<ConfigLayer>) -> Result<CompiledConfig, ConfigError> {
     layers.sort_by_key(|input| Reverse(input.layer));
     let mut warnings = Vec::new();
     let preset = choose_preset(&layers, &mut warnings);
     let (mut rules, mut tool_sets, mut excepts) = (Vec::new(), Vec::new(), Vec::new());
     let mut danger_excepts = Vec::new();
     for input in &layers {
-        let located = |fault: Fault| fault.at(&input.source, input.layer, None);
+        let located = |fault: ConfigFault| fault.at(&input.source, input.layer, None);
         danger_excepts.extend(read_danger_excepts(input, &mut warnings).map_err(located)?);
         rules.extend(read_rules(input, &mut warnings)?);
         tool_sets.extend(read_tool_set(input).map_err(located)?);
         excepts.extend(read_excepts(input, &mut warnings).map_err(located)?);
     }
     let settings = merge(&layers, &mut warnings)?;
-    let parts = Parts {
+    let parts = PolicyInput {
         preset,
         unattended: layers.iter().any(|input| input.config.preset == Some(Preset::Autonomous)),
         unknown: who_decides_on_unknown(&layers, settings.unknown_commands),
@@ -84,21 +84,21 @@ pub fn compile(mut layers: Vec<LayerInput>) -> Result<Compiled, ConfigError> {
         danger_excepts,
     };
     let policy = Policy::new(parts).map_err(|fault| fault.at("the configuration as a whole", Layer::Builtin, None))?;
-    Ok(Compiled { policy, settings, warnings })
+    Ok(CompiledConfig { policy, settings, warnings })
 }
 
 /// The strongest layer that names a preset chooses; the others can only be stricter.
-fn choose_preset(layers: &[LayerInput], warnings: &mut Vec<String>) -> Preset {
-    let named = |input: &&LayerInput| input.config.preset.is_some();
-    let chooser = layers.iter().filter(|input| input.may_loosen()).find(named);
-    let mut preset = chooser.and_then(|input| input.config.preset).unwrap_or_default();
+fn choose_preset(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> Preset {
+    let named = |input: &&ConfigLayer| input.config.preset.is_some();
+    let selector = layers.iter().filter(|input| input.may_loosen()).find(named);
+    let mut preset = selector.and_then(|input| input.config.preset).unwrap_or_default();
     for input in layers {
         match input.config.preset {
             Some(wanted) if wanted >= preset => preset = wanted,
             // Whoever says that nobody can be asked is heeded under a stricter preset too, so nothing is ignored.
             Some(Preset::Autonomous) | None => {}
             Some(wanted) => {
-                let outranked = chooser.is_some_and(|chooser| chooser.layer > input.layer);
+                let outranked = selector.is_some_and(|selector| selector.layer > input.layer);
                 warnings.push(input.ignored(&format!("the preset `{wanted}`"), outranked));
             }
         }
@@ -107,14 +107,14 @@ fn choose_preset(layers: &[LayerInput], warnings: &mut Vec<String>) -> Preset {
 }
 
 /// The setting and the layer it came from: the strongest of those that say so.
-fn who_decides_on_unknown(layers: &[LayerInput], unknown: Unknown) -> (Unknown, Layer) {
+fn who_decides_on_unknown(layers: &[ConfigLayer], unknown: UnknownCommandAction) -> (UnknownCommandAction, Layer) {
     let decider = layers.iter().find(|input| input.config.commands.unknown == Some(unknown));
     (unknown, decider.map_or(Layer::Builtin, |input| input.layer))
 }
 
 /// All rules of one layer: its own, and those that its lists stand for. What may not loosen here is checked all the
 /// same, and then left out.
-fn read_rules(input: &LayerInput, warnings: &mut Vec<String>) -> Result<Vec<Rule>, ConfigError> {
+fn read_rules(input: &ConfigLayer, warnings: &mut Vec<String>) -> Result<Vec<Rule>, ConfigError> {
     let mut rules = Vec::new();
     let listed = listed_rules(&input.config).map_err(|fault| fault.at(&input.source, input.layer, None))?;
     let written = input.config.rules.iter().map(|rule| (rule.clone(), None));
@@ -132,7 +132,7 @@ fn read_rules(input: &LayerInput, warnings: &mut Vec<String>) -> Result<Vec<Rule
 }
 
 /// The rules that the lists of `[tools]`, `[network]` and `[commands]` are short for.
-fn listed_rules(config: &Config) -> Result<Vec<(RuleConfig, Option<ErrorCode>)>, Fault> {
+fn listed_rules(config: &Config) -> Result<Vec<(RuleConfig, Option<ErrorCode>)>, ConfigFault> {
     let mut rules = Vec::new();
     for tool in &config.tools.deny {
         let rule = RuleConfig { tool: Some(tool.clone()), ..RuleConfig::new(Decision::Deny) };
@@ -152,9 +152,9 @@ fn listed_rules(config: &Config) -> Result<Vec<(RuleConfig, Option<ErrorCode>)>,
 }
 
 /// The words of one line in a list of commands, as patterns.
-fn listed_words(line: &str) -> Result<Vec<String>, Fault> {
+fn listed_words(line: &str) -> Result<Vec<String>, ConfigFault> {
     let words = plain_words(line).ok_or_else(|| {
-        Fault::new(
+        ConfigFault::new(
             format!("`{line}` in the list of commands isn't a plain command."),
             "Write the words it begins with, such as `git status`; for patterns, write a rule.",
         )
@@ -163,7 +163,7 @@ fn listed_words(line: &str) -> Result<Vec<String>, Fault> {
 }
 
 /// Exceptions from dangers, like those from sensitive places, come from files that someone stands for.
-fn read_danger_excepts(input: &LayerInput, warnings: &mut Vec<String>) -> Result<Vec<CommandRule>, Fault> {
+fn read_danger_excepts(input: &ConfigLayer, warnings: &mut Vec<String>) -> Result<Vec<CommandRule>, ConfigFault> {
     let mut excepts = Vec::new();
     for line in &input.config.commands.except {
         let rule = CommandRule::new(&listed_words(line)?, &RuleConfig::new(Decision::Allow))?;
@@ -175,17 +175,17 @@ fn read_danger_excepts(input: &LayerInput, warnings: &mut Vec<String>) -> Result
     Ok(excepts)
 }
 
-fn read_tool_set(input: &LayerInput) -> Result<Option<ToolSet>, Fault> {
+fn read_tool_set(input: &ConfigLayer) -> Result<Option<ToolAllowlist>, ConfigFault> {
     let Some(names) = &input.config.tools.allow else { return Ok(None) };
     let tools = names.iter().map(|name| ToolRule::new(name)).collect::<Result<_, _>>()?;
-    Ok(Some(ToolSet { layer: input.layer, file: input.source.clone(), tools }))
+    Ok(Some(ToolAllowlist { layer: input.layer, file: input.source.clone(), tools }))
 }
 
 /// Exceptions from sensitive places come from files that someone stands for, never from flags or environment.
-fn read_excepts(input: &LayerInput, warnings: &mut Vec<String>) -> Result<Vec<PathGlob>, Fault> {
+fn read_excepts(input: &ConfigLayer, warnings: &mut Vec<String>) -> Result<Vec<PathGlob>, ConfigFault> {
     let mut excepts = Vec::new();
     for pattern in &input.config.sensitive.except {
-        let glob = PathGlob::new(pattern, Letters::Exact)?;
+        let glob = PathGlob::new(pattern, CaseFolding::Exact)?;
         if input.layer <= Layer::Flags {
             let file = &input.source;
             warnings
@@ -282,7 +282,7 @@ mod tests {
             path = 'docs/**'";
         let expected_by_trust = [(false, [Ask, Ask, Deny, Ask, Deny]), (true, [Allow, Ask, Allow, Allow, Deny])];
         for (trusted, expected) in expected_by_trust {
-            let compiled = compiled(vec![LayerInput { trusted, ..layer(Workspace, text) }]);
+            let compiled = compiled(vec![ConfigLayer { trusted, ..layer(Workspace, text) }]);
             let effects = [
                 Effect::delete("tmp/a"),
                 Effect::read("docs/a"),

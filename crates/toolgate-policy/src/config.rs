@@ -13,7 +13,7 @@ use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
 use crate::settings::Durability;
 
-pub use self::commands::{Commands, Overlay, Quarantine, Unknown, WeakestSandbox};
+pub use self::commands::{CommandsConfig, OverlayMode, QuarantineMode, UnknownCommandAction, WeakestSandbox};
 
 /// One layer's file, as written. The default is an empty file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,15 +23,15 @@ pub struct Config {
     /// The rules, in order.
     pub rules: Vec<RuleConfig>,
     /// Which tools there are.
-    pub tools: Tools,
+    pub tools: ToolsConfig,
     /// Hosts to allow.
-    pub network: Network,
+    pub network: NetworkConfig,
     /// Commands to allow and to deny.
-    pub commands: Commands,
+    pub commands: CommandsConfig,
     /// Exceptions from the built-in sensitive places.
-    pub sensitive: Sensitive,
-    /// Folders beside the workspace.
-    pub roots: Vec<Root>,
+    pub sensitive: SensitiveConfig,
+    /// Directories beside the workspace.
+    pub roots: Vec<RootConfig>,
     /// How much output a call may return, and how long it may take.
     pub limits: LimitsConfig,
     /// What a session's processes may use.
@@ -39,11 +39,11 @@ pub struct Config {
     /// How much `fetch` takes.
     pub fetch: FetchConfig,
     /// How the record is kept.
-    pub audit: Audit,
+    pub audit: AuditConfig,
     /// How much is kept for undo.
     pub undo: UndoConfig,
     /// What else is a secret.
-    pub redact: Redact,
+    pub redact: RedactConfig,
     /// How skills are used.
     pub skills: SkillsConfig,
     /// How long approvals are waited for.
@@ -82,7 +82,7 @@ pub struct RuleConfig {
     /// For `command`: the options that it may have; each may be a pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
-    /// For `command`: a pattern over the folder it runs in.
+    /// For `command`: a pattern over the directory it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     /// For `command`: patterns over all that it may change.
@@ -145,7 +145,7 @@ impl RuleConfig {
 /// `[tools]`: which tools there are.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tools {
+pub struct ToolsConfig {
     /// If given, only these.
     pub allow: Option<Vec<String>>,
     /// None of these.
@@ -155,7 +155,7 @@ pub struct Tools {
 /// `[network]`: hosts that need no asking.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Network {
+pub struct NetworkConfig {
     /// Domains, `*.domain`, addresses and ranges.
     pub allow: Vec<String>,
 }
@@ -163,15 +163,15 @@ pub struct Network {
 /// `[sensitive]`: exceptions from the built-in sensitive places.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sensitive {
+pub struct SensitiveConfig {
     /// Patterns over paths that are not sensitive after all.
     pub except: Vec<String>,
 }
 
-/// `[[roots]]`: a folder beside the workspace that tools may use.
+/// `[[roots]]`: a directory beside the workspace that tools may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Root {
+pub struct RootConfig {
     /// Absolute.
     pub path: String,
     /// What tools may do there.
@@ -203,13 +203,13 @@ pub struct LimitsConfig {
     /// Seconds a call may take.
     pub timeout_seconds: Option<u64>,
     /// The same for single tools.
-    pub tools: BTreeMap<String, ToolLimits>,
+    pub tools: BTreeMap<String, ToolLimitsConfig>,
 }
 
 /// `[limits.tools.NAME]`: one tool's own limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ToolLimits {
+pub struct ToolLimitsConfig {
     /// Lines of output.
     pub lines: Option<u64>,
     /// Bytes of output.
@@ -222,9 +222,9 @@ pub struct ToolLimits {
 
 impl LimitsConfig {
     /// What this layer says for one tool, or for all where it says nothing of its own; no name is all.
-    pub(crate) fn of(&self, tool: Option<&str>) -> ToolLimits {
+    pub(crate) fn of(&self, tool: Option<&str>) -> ToolLimitsConfig {
         let own = tool.and_then(|name| self.tools.get(name)).copied().unwrap_or_default();
-        ToolLimits {
+        ToolLimitsConfig {
             lines: own.lines.or(self.lines),
             bytes: own.bytes.or(self.bytes),
             line_chars: own.line_chars.or(self.line_chars),
@@ -256,7 +256,7 @@ pub struct FetchConfig {
 /// `[audit]`: how the record is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Audit {
+pub struct AuditConfig {
     /// When an event counts as written.
     pub durability: Option<Durability>,
 }
@@ -284,7 +284,7 @@ pub struct ApprovalsConfig {
 pub struct StoreConfig {
     /// A database that many hosts share; left out, files beside the record.
     pub url: Option<StoreUrl>,
-    /// Which tasks of that database are this workspace's: those of its folder's path if left out.
+    /// Which tasks of that database are this workspace's: those of its directory's path if left out.
     pub queue: Option<String>,
 }
 
@@ -314,7 +314,7 @@ impl std::fmt::Debug for StoreUrl {
 /// `[redact]`: what else is a secret.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Redact {
+pub struct RedactConfig {
     /// Names of environment variables whose values are secrets.
     pub names: Vec<String>,
 }
@@ -332,20 +332,20 @@ pub struct SkillsConfig {
 /// The file as TOML has it: the same as [`Config`], with the places of the rules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     preset: Option<Preset>,
     #[serde(default)]
     rules: Vec<Spanned<RuleConfig>>,
     #[serde(default)]
-    tools: Tools,
+    tools: ToolsConfig,
     #[serde(default)]
-    network: Network,
+    network: NetworkConfig,
     #[serde(default)]
-    commands: Commands,
+    commands: CommandsConfig,
     #[serde(default)]
-    sensitive: Sensitive,
+    sensitive: SensitiveConfig,
     #[serde(default)]
-    roots: Vec<Root>,
+    roots: Vec<RootConfig>,
     #[serde(default)]
     limits: LimitsConfig,
     #[serde(default)]
@@ -353,11 +353,11 @@ struct File {
     #[serde(default)]
     fetch: FetchConfig,
     #[serde(default)]
-    audit: Audit,
+    audit: AuditConfig,
     #[serde(default)]
     undo: UndoConfig,
     #[serde(default)]
-    redact: Redact,
+    redact: RedactConfig,
     #[serde(default)]
     skills: SkillsConfig,
     #[serde(default)]
@@ -369,7 +369,7 @@ struct File {
 impl Config {
     /// Reads a configuration file; `source` is how errors call it.
     pub fn parse(text: &str, source: &str) -> Result<Self, ConfigError> {
-        let file: File = toml::from_str(text).map_err(|fault| from_toml(&fault, text, source))?;
+        let file: ConfigFile = toml::from_str(text).map_err(|fault| from_toml(&fault, text, source))?;
         let with_line = |rule: Spanned<RuleConfig>| {
             let line = line_at(text, rule.span().start);
             RuleConfig { line: Some(line), ..rule.into_inner() }
@@ -442,8 +442,8 @@ mod tests {
         assert_eq!(config.preset, Some(Preset::ReadOnly));
         assert_eq!(config.rules[0].line, Some(3));
         assert_eq!(config.rules[0].access, Some(vec![Access::Read]));
-        assert_eq!(config.commands.unknown, Some(Unknown::Ask));
-        assert_eq!(config.roots, [Root { path: "/data".into(), access: RootAccess::Read }]);
+        assert_eq!(config.commands.unknown, Some(UnknownCommandAction::Ask));
+        assert_eq!(config.roots, [RootConfig { path: "/data".into(), access: RootAccess::Read }]);
         assert_eq!(config.limits.of(Some("grep")).lines, Some(5));
         assert_eq!(config.limits.of(Some("read")).lines, Some(10));
         assert_eq!(config.audit.durability, Some(Durability::Sync));

@@ -37,12 +37,12 @@ impl std::error::Error for ConfigError {}
 
 /// A fault that doesn't know yet which file it is in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ConfigFault {
     message: String,
     hint: String,
 }
 
-impl Fault {
+impl ConfigFault {
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }

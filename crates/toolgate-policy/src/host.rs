@@ -62,7 +62,7 @@ impl Host {
     }
 
     /// The reserved block that this host lies in, if any.
-    pub(crate) fn block(&self) -> Option<&'static Block> {
+    pub(crate) fn block(&self) -> Option<&'static ReservedBlock> {
         match self {
             Self::Address(address) => {
                 let holding = BLOCKS.iter().filter(|block| block.range.is_some_and(|range| range.contains(*address)));
@@ -113,12 +113,12 @@ fn check_name(name: &str) -> Result<(), HostFault> {
 
 /// A range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Range {
+pub(crate) struct CidrRange {
     base: IpAddr,
     prefix: u8,
 }
 
-impl Range {
+impl CidrRange {
     /// Reads `address/prefix`.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (base, prefix) = text.split_once('/')?;
@@ -153,11 +153,11 @@ fn bits(address: IpAddr) -> u128 {
 
 /// Hosts that belong to this machine, its network or its cloud, and are refused unless a rule names them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct ReservedBlock {
     /// What kind of hosts these are, in words.
     pub(crate) kind: &'static str,
     /// Their addresses; none for a block of names.
-    pub(crate) range: Option<Range>,
+    pub(crate) range: Option<CidrRange>,
 }
 
 const LOOPBACK: &str = "this machine itself";
@@ -181,16 +181,17 @@ const RANGES: &[(&str, &str)] = &[
     ("64:ff9b:1::/48", RESERVED), ("2001::/32", RESERVED), ("2002::/16", RESERVED), ("ff00::/8", RESERVED),
 ];
 
-static BLOCKS: LazyLock<Vec<Block>> =
-    LazyLock::new(|| RANGES.iter().map(|(range, kind)| Block { kind, range: Range::read(range) }).collect());
+static BLOCKS: LazyLock<Vec<ReservedBlock>> = LazyLock::new(|| {
+    RANGES.iter().map(|(range, kind)| ReservedBlock { kind, range: CidrRange::read(range) }).collect()
+});
 
-const fn named(kind: &'static str) -> Block {
-    Block { kind, range: None }
+const fn named(kind: &'static str) -> ReservedBlock {
+    ReservedBlock { kind, range: None }
 }
 
 /// Names that lead to such addresses; `.x` stands for every name that ends so.
 #[rustfmt::skip]
-static NAMES: &[(&str, Block)] = &[
+static NAMES: &[(&str, ReservedBlock)] = &[
     ("localhost", named(LOOPBACK)), (".localhost", named(LOOPBACK)), ("localhost.localdomain", named(LOOPBACK)),
     ("ip6-localhost", named(LOOPBACK)), ("ip6-loopback", named(LOOPBACK)),
     ("metadata", named(METADATA)), ("metadata.google.internal", named(METADATA)), ("metadata.goog", named(METADATA)),
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let range = |text| Range::read(text).unwrap();
+        let range = |text| CidrRange::read(text).unwrap();
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(range("0.0.0.0/0").contains(address("8.8.8.8")));
         assert!(!range("0.0.0.0/0").contains(address("::1")));
@@ -309,7 +310,7 @@ mod tests {
             range("10.1.0.0/16").is_within(range("10.0.0.0/8")) && !range("0.0.0.0/0").is_within(range("10.0.0.0/8"))
         );
         for text in ["10.0.0.0/33", "::/129", "10.0.0.0", "x/8", "10.0.0.0/x", "10.0.0.0/-1", "::ffff:10.0.0.0/104"] {
-            assert_eq!(Range::read(text), None, "{text}");
+            assert_eq!(CidrRange::read(text), None, "{text}");
         }
     }
 }

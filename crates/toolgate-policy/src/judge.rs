@@ -1,51 +1,53 @@
 //! Judging a call: every part of it is held against everything that has an opinion on it (C-8). The gathering is here,
-//! one function for each kind of thing that can be judged; [`crate::settle`] makes the verdict.
+//! one function for each kind of thing that can be judged; [`crate::combine`] makes the verdict.
 
 use std::collections::HashSet;
 
-use toolgate_contract::{Access, Decision, Declaration, Effect, Layer, Located, Permission, Place, RuleName, Verdict};
+use toolgate_contract::{
+    Access, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, RuleName, Verdict, WorkspacePath,
+};
 
-use crate::case::Case;
-use crate::ceiling::{Ceiling, on_commands_beyond};
+use crate::autoloaded::{autoloaded, autoloaded_beneath};
+use crate::call_effects::CallEffects;
+use crate::ceiling::{Ceiling, on_commands_outside_ceiling};
 use crate::commands::OUTSIDE;
 use crate::config::RootAccess;
-use crate::guards::{Hit, guard_over, guard_over_restored};
 use crate::host::Host;
-use crate::obeyed::{obeyed, obeyed_beneath};
-use crate::opinion::{Opinion, Topic, Voice};
+use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
 use crate::preset::MANY_FILES;
-use crate::rules::Kind;
+use crate::rules::RuleKind;
+use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_restored};
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PolicyRequest<'a> {
     /// The tool.
     pub tool: &'a Declaration,
     /// What the call will touch, and where that is.
-    pub effects: &'a [Located],
+    pub effects: &'a [LocatedEffect],
     /// The sets of tools that whoever made the call is held to.
     pub ceilings: &'a [Ceiling],
     /// The places that whoever made the call is held to, if any.
-    pub bounds: Option<&'a Bounds>,
+    pub bounds: Option<&'a PathBounds>,
 }
 
 /// The places that a call is held to: what a client has open (C-14). They can only narrow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
+pub struct PathBounds {
     /// Whose they are, such as `the client's roots`.
     pub source: String,
     /// The places; each covers what is beneath it.
-    pub places: Vec<Place>,
+    pub places: Vec<WorkspacePath>,
 }
 
-impl Bounds {
+impl PathBounds {
     /// Whether an effect stays within. A command can go anywhere in the workspace, so it doesn't.
-    fn hold(&self, located: &Located) -> bool {
+    fn hold(&self, located: &LocatedEffect) -> bool {
         match (&located.effect, &located.written, &located.real) {
             (Effect::Run { .. }, _, _) => false,
             (_, Some(written), Some(real)) => {
-                let is_covered = |place: &Place| self.places.iter().any(|bound| bound.covers(place));
+                let is_covered = |place: &WorkspacePath| self.places.iter().any(|bound| bound.covers(place));
                 is_covered(written) && is_covered(real)
             }
             (effect, ..) => effect.path().is_none(),
@@ -55,16 +57,16 @@ impl Bounds {
 
 impl Policy {
     /// Decides whether the call may run, and says why.
-    pub fn judge(&self, question: &Question<'_>) -> Verdict {
+    pub fn judge(&self, question: &PolicyRequest<'_>) -> Verdict {
         self.judge_wider(question, &[])
     }
 
     /// The same for a call that is to get more than its tool states: hosts that its command may reach, places outside
     /// that it may change, or no sandbox at all. Each is judged like an effect of the call.
-    pub fn judge_wider(&self, question: &Question<'_>, more: &[Effect]) -> Verdict {
+    pub fn judge_wider(&self, question: &PolicyRequest<'_>, more: &[Effect]) -> Verdict {
         let (tool, effects) = (question.tool, question.effects);
-        let with_more = [effects, &more.iter().cloned().map(Located::nowhere).collect::<Vec<_>>()].concat();
-        let case = Case::new(if more.is_empty() { effects } else { &with_more }, &self.ground);
+        let with_more = [effects, &more.iter().cloned().map(LocatedEffect::nowhere).collect::<Vec<_>>()].concat();
+        let case = CallEffects::new(if more.is_empty() { effects } else { &with_more }, &self.ground);
         let mut opinions = Vec::with_capacity(case.effects.len() + 2);
         self.on_tool(tool, question.ceilings, &mut opinions);
         self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
@@ -72,7 +74,13 @@ impl Policy {
             self.on_effect(index, located, &mut opinions);
             if question.bounds.is_some_and(|bounds| !bounds.hold(located)) {
                 let (decision, layer, effect) = (Decision::Deny, Layer::Builtin, Some(index));
-                opinions.push(Opinion { decision, layer, effect, topic: Topic::Call, voice: Voice::OutOfBounds });
+                opinions.push(Opinion {
+                    decision,
+                    layer,
+                    effect,
+                    topic: Topic::Call,
+                    voice: OpinionSource::OutOfBounds,
+                });
             }
         }
         for (index, effect) in more.iter().enumerate() {
@@ -81,9 +89,9 @@ impl Policy {
         for command in &case.commands {
             self.on_command(command, &mut opinions);
         }
-        on_commands_beyond(tool, question.ceilings, &case, &mut opinions);
+        on_commands_outside_ceiling(tool, question.ceilings, &case, &mut opinions);
         self.on_many_files(&case.effects, &mut opinions);
-        self.settle(&opinions, question, &case)
+        self.combine(&opinions, question, &case)
     }
 
     /// Ceilings, lists of tools, and rules about tools and risks.
@@ -91,22 +99,22 @@ impl Policy {
         let whole = |decision, layer, voice| Opinion { decision, layer, effect: None, topic: Topic::Call, voice };
         for (index, ceiling) in ceilings.iter().enumerate() {
             if !ceiling.names(&tool.name) {
-                opinions.push(whole(Decision::Deny, Layer::Builtin, Voice::Ceiling(index)));
+                opinions.push(whole(Decision::Deny, Layer::Builtin, OpinionSource::Ceiling(index)));
             }
         }
         for (index, set) in self.tool_sets.iter().enumerate() {
             if !set.contains(&tool.name) {
-                opinions.push(whole(Decision::Deny, set.layer, Voice::ToolSet(index)));
+                opinions.push(whole(Decision::Deny, set.layer, OpinionSource::ToolSet(index)));
             }
         }
         for (index, rule) in self.rules.iter().enumerate() {
             let speaks = match &rule.kind {
-                Kind::Tool(names) => names.matches(&tool.name),
-                Kind::Risk(risk) => risk.matches(tool.risk),
+                RuleKind::Tool(names) => names.matches(&tool.name),
+                RuleKind::Risk(risk) => risk.matches(tool.risk),
                 _ => false,
             };
             if speaks {
-                opinions.push(whole(rule.decision, rule.name.layer, Voice::Rule(index)));
+                opinions.push(whole(rule.decision, rule.name.layer, OpinionSource::Rule(index)));
             }
         }
     }
@@ -116,7 +124,7 @@ impl Policy {
     pub(crate) fn on_declared_permissions(
         &self,
         tool: &Declaration,
-        effects: &[Located],
+        effects: &[LocatedEffect],
         opaque: bool,
         opinions: &mut Vec<Opinion>,
     ) {
@@ -136,15 +144,15 @@ impl Policy {
     pub(crate) fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
         let topic = Topic::Permission(permission);
         let mut push = |decision, layer, voice| opinions.push(Opinion { decision, layer, effect, topic, voice });
-        push(self.preset.baseline(permission), Layer::Builtin, Voice::Baseline(permission));
+        push(self.preset.baseline(permission), Layer::Builtin, OpinionSource::Baseline(permission));
         for (index, rule) in self.rules.iter().enumerate() {
-            if matches!(&rule.kind, Kind::Permission(wanted) if wanted.matches(permission)) {
-                push(rule.decision, rule.name.layer, Voice::Rule(index));
+            if matches!(&rule.kind, RuleKind::Permission(wanted) if wanted.matches(permission)) {
+                push(rule.decision, rule.name.layer, OpinionSource::Rule(index));
             }
         }
     }
 
-    fn on_effect(&self, index: usize, located: &Located, opinions: &mut Vec<Opinion>) {
+    fn on_effect(&self, index: usize, located: &LocatedEffect, opinions: &mut Vec<Opinion>) {
         match located.effect {
             Effect::Run { .. } | Effect::Feed { .. } => return,
             Effect::Attend { .. } => return self.on_attending(index, opinions),
@@ -174,7 +182,7 @@ impl Policy {
         let first = opinions.len();
         self.on_exec_rules(index, opinions);
         opinions.extract_if(first.., |opinion| opinion.decision != Decision::Deny).for_each(drop);
-        opinions.push(about(index, Decision::Allow, Layer::Builtin, Voice::Own));
+        opinions.push(about(index, Decision::Allow, Layer::Builtin, OpinionSource::Own));
     }
 
     /// Something beyond what the tool states. Paths are judged as those of commands are, by their names.
@@ -187,8 +195,9 @@ impl Policy {
                 match place.root {
                     OUTSIDE => {
                         // What a sandbox has for itself isn't meant: this is the machine's own.
-                        let (decision, topic) = (self.preset.on_crossing(), Topic::Permission(Permission::FsWrite));
-                        let (layer, effect, voice) = (Layer::Builtin, Some(index), Voice::Outside);
+                        let (decision, topic) =
+                            (self.preset.outside_boundary(), Topic::Permission(Permission::FsWrite));
+                        let (layer, effect, voice) = (Layer::Builtin, Some(index), OpinionSource::Outside);
                         opinions.push(Opinion { decision, layer, effect, topic, voice });
                         self.on_outside(index, Access::Write, &place, opinions);
                     }
@@ -196,19 +205,19 @@ impl Policy {
                 }
             }
             Effect::Unsandboxed { .. } => {}
-            _ => opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Unlocated)),
+            _ => opinions.push(about(index, Decision::Deny, Layer::Builtin, OpinionSource::Unlocated)),
         }
     }
 
     /// What tightens counts if either place matches, what loosens only if both do.
-    fn on_path(&self, index: usize, access: Access, located: &Located, opinions: &mut Vec<Opinion>) {
+    fn on_path(&self, index: usize, access: Access, located: &LocatedEffect, opinions: &mut Vec<Opinion>) {
         let Some((first, second)) = places(located) else {
-            return opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Unlocated));
+            return opinions.push(about(index, Decision::Deny, Layer::Builtin, OpinionSource::Unlocated));
         };
         match located.effect {
             // It was made under this gate's eyes, so what guards a place from the outside has nothing against it.
             Effect::Restore { .. } => {
-                let guarded = |place: &Place| guard_over_restored(access, place);
+                let guarded = |place: &WorkspacePath| find_sensitive_restored(access, place);
                 self.on_guarded_place(index, access, (first, second), guarded, opinions);
             }
             _ => {
@@ -222,14 +231,21 @@ impl Policy {
 
     /// A tool that may write any file could have any program run, if nobody were asked about files that programs obey. What
     /// commands write there is kept aside instead.
-    fn on_obeyed(&self, index: usize, first: &Place, second: Option<&Place>, opinions: &mut Vec<Opinion>) {
-        let reason =
-            |place: &Place| obeyed(&place.path).map(|found| found.reason).or_else(|| obeyed_beneath(&place.path));
-        let decision = self.preset.on_crossing();
+    fn on_obeyed(
+        &self,
+        index: usize,
+        first: &WorkspacePath,
+        second: Option<&WorkspacePath>,
+        opinions: &mut Vec<Opinion>,
+    ) {
+        let reason = |place: &WorkspacePath| {
+            autoloaded(&place.path).map(|found| found.reason).or_else(|| autoloaded_beneath(&place.path))
+        };
+        let decision = self.preset.outside_boundary();
         if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
             && decision != Decision::Allow
         {
-            opinions.push(about(index, decision, Layer::Builtin, Voice::Obeyed(reason)));
+            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::Obeyed(reason)));
         }
     }
 
@@ -237,11 +253,11 @@ impl Policy {
         &self,
         index: usize,
         access: Access,
-        first: &Place,
-        second: Option<&Place>,
+        first: &WorkspacePath,
+        second: Option<&WorkspacePath>,
         opinions: &mut Vec<Opinion>,
     ) {
-        let guarded = |place: &Place| guard_over(access, place, &self.excepts);
+        let guarded = |place: &WorkspacePath| find_sensitive(access, place, &self.excepts);
         self.on_guarded_place(index, access, (first, second), guarded, opinions);
     }
 
@@ -249,17 +265,17 @@ impl Policy {
         &self,
         index: usize,
         access: Access,
-        (first, second): (&Place, Option<&Place>),
-        guarded: impl Fn(&Place) -> Option<Hit>,
+        (first, second): (&WorkspacePath, Option<&WorkspacePath>),
+        guarded: impl Fn(&WorkspacePath) -> Option<SensitiveMatch>,
         opinions: &mut Vec<Opinion>,
     ) {
         let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         if let Some(hit) = guarded(first).or_else(|| second.and_then(&guarded)) {
-            push(Decision::Deny, Layer::Builtin, Voice::Guard(hit));
+            push(Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit));
         }
-        let is_for_reading = |place: &Place| access != Access::Read && !self.may_change_root(place.root);
+        let is_for_reading = |place: &WorkspacePath| access != Access::Read && !self.may_change_root(place.root);
         if is_for_reading(first) || second.is_some_and(is_for_reading) {
-            push(Decision::Deny, Layer::Builtin, Voice::ReadOnlyRoot);
+            push(Decision::Deny, Layer::Builtin, OpinionSource::ReadOnlyRoot);
         }
         self.on_path_rules(index, access, first, second, opinions);
     }
@@ -268,13 +284,13 @@ impl Policy {
         &self,
         index: usize,
         access: Access,
-        first: &Place,
-        second: Option<&Place>,
+        first: &WorkspacePath,
+        second: Option<&WorkspacePath>,
         opinions: &mut Vec<Opinion>,
     ) {
         let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
-        let strict = |place: &Place| self.strict_paths.matches(&place.path);
-        let allowed = |place: &Place| self.allowed_paths.matches(&place.path);
+        let strict = |place: &WorkspacePath| self.strict_paths.matches(&place.path);
+        let allowed = |place: &WorkspacePath| self.allowed_paths.matches(&place.path);
         let (mut tighten, mut loosen) = (strict(first), allowed(first));
         if let Some(second) = second {
             let also = strict(second).into_iter().filter(|rule| !tighten.contains(rule)).collect::<Vec<_>>();
@@ -283,9 +299,9 @@ impl Policy {
             loosen.retain(|rule| both.contains(rule));
         }
         for rule in tighten.into_iter().chain(loosen) {
-            let Kind::Path(path) = &self.rules[rule].kind else { continue };
+            let RuleKind::Path(path) = &self.rules[rule].kind else { continue };
             if path.is_about(access) {
-                push(self.rules[rule].decision, self.rules[rule].name.layer, Voice::Rule(rule));
+                push(self.rules[rule].decision, self.rules[rule].name.layer, OpinionSource::Rule(rule));
             }
         }
     }
@@ -299,33 +315,34 @@ impl Policy {
         let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
         let host = match Host::read(host) {
             Ok(host) => host,
-            Err(fault) => return push(Decision::Deny, Layer::Builtin, Voice::Host(fault)),
+            Err(fault) => return push(Decision::Deny, Layer::Builtin, OpinionSource::Host(fault)),
         };
         let rules = || {
             self.rules.iter().enumerate().filter_map(|(at, rule)| match &rule.kind {
-                Kind::Host(pattern) => Some((at, rule, pattern)),
+                RuleKind::Host(pattern) => Some((at, rule, pattern)),
                 _ => None,
             })
         };
         if let Some(block) = host.block()
             && !rules().any(|(_, rule, pattern)| rule.decision == Decision::Allow && pattern.names(&host, block))
         {
-            push(Decision::Deny, Layer::Builtin, Voice::Reserved(block.kind));
+            push(Decision::Deny, Layer::Builtin, OpinionSource::Reserved(block.kind));
         }
         for (at, rule, _) in rules().filter(|(_, _, pattern)| pattern.matches(&host)) {
-            push(rule.decision, rule.name.layer, Voice::Rule(at));
+            push(rule.decision, rule.name.layer, OpinionSource::Rule(at));
         }
     }
 
-    fn on_many_files(&self, effects: &[Located], opinions: &mut Vec<Opinion>) {
+    fn on_many_files(&self, effects: &[LocatedEffect], opinions: &mut Vec<Opinion>) {
         if effects.len() <= MANY_FILES {
             return;
         }
-        let changes = |located: &&Located| located.effect.path().is_some_and(|(access, _)| access != Access::Read);
+        let changes =
+            |located: &&LocatedEffect| located.effect.path().is_some_and(|(access, _)| access != Access::Read);
         let changed: HashSet<_> = effects.iter().filter(changes).map(|located| &located.real).collect();
         let decision = self.preset.for_changes(changed.len());
         if decision != Decision::Allow {
-            let voice = Voice::ManyFiles(changed.len());
+            let voice = OpinionSource::ManyFiles(changed.len());
             opinions.push(Opinion { decision, layer: Layer::Builtin, effect: None, topic: Topic::Call, voice });
         }
     }
@@ -336,12 +353,12 @@ impl Policy {
     }
 }
 
-pub(crate) fn about(effect: usize, decision: Decision, layer: Layer, voice: Voice) -> Opinion {
+pub(crate) fn about(effect: usize, decision: Decision, layer: Layer, voice: OpinionSource) -> Opinion {
     Opinion { decision, layer, effect: Some(effect), topic: Topic::Effect, voice }
 }
 
 /// Where a path effect is: as written, and where links lead if that is elsewhere.
-fn places(located: &Located) -> Option<(&Place, Option<&Place>)> {
+fn places(located: &LocatedEffect) -> Option<(&WorkspacePath, Option<&WorkspacePath>)> {
     match (&located.written, &located.real) {
         (Some(written), Some(real)) => Some((written, (written != real).then_some(real))),
         (Some(place), None) | (None, Some(place)) => Some((place, None)),

@@ -1,18 +1,18 @@
 //! Judging a command: every simple command in it, and everything that each of them touches (C-11).
 
-use toolgate_contract::{Access, Decision, Layer, Permission, Place};
+use toolgate_contract::{Access, Decision, Layer, Permission, WorkspacePath};
 
-use crate::case::{Case, CommandCase, PartCase};
-use crate::commands::{Need, OUTSIDE, Part, Touch};
-use crate::config::Unknown;
-use crate::guards::{Hit, guard_over, guard_over_pattern};
+use crate::call_effects::{CallEffects, CommandEffects, SimpleCommandEffects};
+use crate::commands::{Need, OUTSIDE, SimpleCommand, Touch};
+use crate::config::UnknownCommandAction;
 use crate::judge::about;
-use crate::opinion::{Opinion, Topic, Voice};
+use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
 use crate::preset::Preset;
-use crate::rules::Kind;
+use crate::rules::RuleKind;
+use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_pattern};
 
-/// The system's own folders: reading there tells nobody's secrets, save for what is on the list of sensitive places.
+/// The system's own directories: reading there tells nobody's secrets, save for what is on the list of sensitive places.
 const SYSTEM: &[&str] = &[
     "usr",
     "bin",
@@ -34,11 +34,11 @@ const SYSTEM: &[&str] = &[
     "nix",
 ];
 
-/// Folders that a sandbox has for itself.
+/// Directories that a sandbox has for itself.
 const SCRATCH: &[&str] = &["tmp", "var/tmp", "dev/shm"];
 
 impl Policy {
-    pub(crate) fn on_command(&self, command: &CommandCase, opinions: &mut Vec<Opinion>) {
+    pub(crate) fn on_command(&self, command: &CommandEffects, opinions: &mut Vec<Opinion>) {
         if command.fault.is_some() {
             let first = opinions.len();
             self.on_permission(Permission::ProcExec, Some(command.effect), opinions);
@@ -58,12 +58,12 @@ impl Policy {
         }
     }
 
-    fn on_part(&self, case: &PartCase, opinions: &mut Vec<Opinion>) {
+    fn on_part(&self, case: &SimpleCommandEffects, opinions: &mut Vec<Opinion>) {
         let (index, part) = (case.effect, &case.part);
         for (number, danger) in part.dangers.iter().enumerate() {
             let excepted = || self.danger_excepts.iter().any(|rule| rule.matches(part, &self.ground));
             if danger.fixed || !excepted() {
-                opinions.push(about(index, Decision::Deny, Layer::Builtin, Voice::Danger(number)));
+                opinions.push(about(index, Decision::Deny, Layer::Builtin, OpinionSource::Danger(number)));
             }
         }
         let first = opinions.len();
@@ -73,7 +73,7 @@ impl Policy {
             false => self.preset.baseline(Permission::ProcExec),
         };
         let topic = Topic::Permission(Permission::ProcExec);
-        let voice = if part.is_known() { Voice::Known } else { Voice::Baseline(Permission::ProcExec) };
+        let voice = if part.is_known() { OpinionSource::Known } else { OpinionSource::Baseline(Permission::ProcExec) };
         opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
         if !part.unclear.is_empty() {
             self.on_unknown(index, first, opinions);
@@ -93,19 +93,19 @@ impl Policy {
         match need {
             Need::Permission(permission) => self.on_permission(permission, Some(index), opinions),
             Need::Privilege => {
-                let decision = self.preset.on_crossing();
+                let decision = self.preset.outside_boundary();
                 let topic = Topic::Permission(Permission::ProcExec);
-                let voice = Voice::Privilege;
+                let voice = OpinionSource::Privilege;
                 opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
             }
         }
     }
 
-    fn on_command_rules(&self, index: usize, part: &Part, opinions: &mut Vec<Opinion>) {
+    fn on_command_rules(&self, index: usize, part: &SimpleCommand, opinions: &mut Vec<Opinion>) {
         for &at in self.command_rules.about(part) {
             let rule = &self.rules[at];
-            if matches!(&rule.kind, Kind::Command(command) if command.matches(part, &self.ground)) {
-                opinions.push(about(index, rule.decision, rule.name.layer, Voice::Rule(at)));
+            if matches!(&rule.kind, RuleKind::Command(command) if command.matches(part, &self.ground)) {
+                opinions.push(about(index, rule.decision, rule.name.layer, OpinionSource::Rule(at)));
             }
         }
     }
@@ -119,11 +119,11 @@ impl Policy {
         opinions[first..].iter_mut().for_each(|opinion| opinion.topic = Topic::Effect);
         let (unknown, layer) = self.unknown;
         let decision = match unknown {
-            Unknown::Confine => Decision::Allow,
-            Unknown::Ask => Decision::Ask,
-            Unknown::Deny => Decision::Deny,
+            UnknownCommandAction::Confine => Decision::Allow,
+            UnknownCommandAction::Ask => Decision::Ask,
+            UnknownCommandAction::Deny => Decision::Deny,
         };
-        opinions.push(about(index, decision, layer, Voice::Unknown));
+        opinions.push(about(index, decision, layer, OpinionSource::Unknown));
     }
 
     fn on_touch(&self, number: usize, touch: &Touch, opinions: &mut Vec<Opinion>) {
@@ -135,8 +135,8 @@ impl Policy {
             Touch::Path { access, path, pattern } => {
                 self.on_permission(permission(*access), Some(number), opinions);
                 let place = self.ground.place(path);
-                if let Some(hit) = pattern.then(|| guard_over_pattern(*access, &place, &self.excepts)).flatten() {
-                    opinions.push(about(number, Decision::Deny, Layer::Builtin, Voice::Guard(hit)));
+                if let Some(hit) = pattern.then(|| find_sensitive_pattern(*access, &place, &self.excepts)).flatten() {
+                    opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit)));
                 }
                 match place.root {
                     OUTSIDE => self.on_outside(number, *access, &place, opinions),
@@ -147,20 +147,20 @@ impl Policy {
     }
 
     /// A path in none of the roots: read, it is seen in the sandbox or not; changed, somebody decides.
-    pub(crate) fn on_outside(&self, number: usize, access: Access, place: &Place, opinions: &mut Vec<Opinion>) {
-        let hit: Option<Hit> = guard_over(access, place, &self.excepts);
+    pub(crate) fn on_outside(&self, number: usize, access: Access, place: &WorkspacePath, opinions: &mut Vec<Opinion>) {
+        let hit: Option<SensitiveMatch> = find_sensitive(access, place, &self.excepts);
         if let Some(hit) = hit {
-            opinions.push(about(number, Decision::Deny, Layer::Builtin, Voice::Guard(hit)));
+            opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit)));
         }
         if access != Access::Read && !lies_in(SCRATCH, &place.path) {
             let topic = Topic::Permission(permission(access));
-            let decision = self.preset.on_crossing();
+            let decision = self.preset.outside_boundary();
             opinions.push(Opinion {
                 decision,
                 layer: Layer::Builtin,
                 effect: Some(number),
                 topic,
-                voice: Voice::Outside,
+                voice: OpinionSource::Outside,
             });
         }
         self.on_path_rules(number, access, place, None, opinions);
@@ -168,14 +168,14 @@ impl Policy {
 
     /// Whether the call may only run where a sandbox holds it: everything but plain reading, unless the preset trusts
     /// all of it.
-    pub(crate) fn confines(&self, case: &Case<'_>) -> bool {
-        let is_plain = |command: &CommandCase| {
-            command.fault.is_none() && command.parts.iter().all(|part| self.only_looks(&part.part))
+    pub(crate) fn confines(&self, case: &CallEffects<'_>) -> bool {
+        let is_plain = |command: &CommandEffects| {
+            command.fault.is_none() && command.parts.iter().all(|part| self.only_reads_safely(&part.part))
         };
         self.preset != Preset::Full && !case.commands.iter().all(is_plain)
     }
 
-    fn only_looks(&self, part: &Part) -> bool {
+    fn only_reads_safely(&self, part: &SimpleCommand) -> bool {
         let looks = |touch: &Touch| match touch {
             Touch::Path { access: Access::Read, path, pattern: false } => {
                 let place = self.ground.place(path);
@@ -195,10 +195,10 @@ fn permission(access: Access) -> Permission {
     }
 }
 
-fn lies_in(folders: &[&str], path: &str) -> bool {
+fn lies_in(directories: &[&str], path: &str) -> bool {
     let beneath =
-        |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    path.is_empty() || folders.iter().any(beneath)
+        |directory: &&str| path.strip_prefix(*directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path.is_empty() || directories.iter().any(beneath)
 }
 
 #[cfg(test)]

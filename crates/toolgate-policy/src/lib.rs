@@ -34,19 +34,19 @@
 //! authoritative layer has its way. A workspace that isn't trusted only ever tightens: what would loosen is
 //! ignored, with a warning each.
 
-mod border;
-mod case;
+mod autoloaded;
+mod call_effects;
 mod ceiling;
+mod combine;
 mod commands;
 mod compile;
 mod config;
+mod egress;
 mod error;
 mod explain;
-mod guards;
 mod host;
 mod judge;
 mod judge_command;
-mod obeyed;
 mod opinion;
 mod path_glob;
 mod policy;
@@ -54,26 +54,29 @@ mod preset;
 #[cfg(test)]
 mod properties;
 mod rules;
+mod sensitive_paths;
 mod settings;
-mod settle;
-mod standing;
+mod standing_rules;
 #[cfg(test)]
 mod testing;
 
-pub use border::{Crossing, plain_host};
-pub use ceiling::Ceiling;
-pub use commands::{Ground, Pattern, grant_pattern};
-pub use compile::{Compiled, LayerInput, UNTIL_TRUSTED, compile};
-pub use config::{
-    ApprovalsConfig, Audit, Commands, Config, LimitsConfig, Network, Overlay, ProcessesConfig, Quarantine, Redact,
-    Root, RootAccess, RuleConfig, Sensitive, SkillsConfig, StoreConfig, StoreUrl, ToolLimits, Tools, UndoConfig,
-    Unknown, WeakestSandbox,
+pub use autoloaded::{
+    AutoloadedFile, AutoloadedKind, autoloaded, autoloaded_beneath, is_git_autoloaded, suspicious_in_git_config,
+    suspicious_in_git_todo,
 };
+pub use ceiling::Ceiling;
+pub use commands::{GrantPattern, PathContext, grant_pattern};
+pub use compile::{CompiledConfig, ConfigLayer, UNTIL_TRUSTED, compile};
+pub use config::{
+    ApprovalsConfig, AuditConfig, CommandsConfig, Config, LimitsConfig, NetworkConfig, OverlayMode, ProcessesConfig,
+    QuarantineMode, RedactConfig, RootAccess, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig,
+    StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction, WeakestSandbox,
+};
+pub use egress::{ConnectionVerdict, plain_host};
 pub use error::ConfigError;
-pub use explain::{Explained, ExplainedPart};
-pub use judge::{Bounds, Question};
-pub use obeyed::{Obeyed, ObeyedKind, is_gits_own, obeyed, obeyed_beneath, odd_in_git_config, odd_in_git_todo};
+pub use explain::{ExplainedCommand, Explanation};
+pub use judge::{PathBounds, PolicyRequest};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
 pub use preset::{MANY_FILES, Preset};
-pub use settings::{Durability, Limits, ProcessLimits, Settings};
-pub use standing::{standing_rules, to_toml};
+pub use settings::{CallLimits, Durability, ProcessLimits, Settings};
+pub use standing_rules::{standing_rules, to_toml};

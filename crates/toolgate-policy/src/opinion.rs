@@ -3,9 +3,9 @@
 
 use toolgate_contract::{Decision, Layer, Permission};
 
-use crate::case::Case;
-use crate::guards::Hit;
+use crate::call_effects::CallEffects;
 use crate::host::HostFault;
+use crate::sensitive_paths::SensitiveMatch;
 
 /// One opinion.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) struct Opinion {
     /// The effect in question, by its number; none when it is about the call as a whole.
     pub(crate) effect: Option<usize>,
     pub(crate) topic: Topic,
-    pub(crate) voice: Voice,
+    pub(crate) voice: OpinionSource,
 }
 
 /// What an opinion is about, which decides what answers it.
@@ -31,7 +31,7 @@ pub(crate) enum Topic {
 
 /// Who has the opinion.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Voice {
+pub(crate) enum OpinionSource {
     /// A rule, by its number.
     Rule(usize),
     /// The preset.
@@ -41,7 +41,7 @@ pub(crate) enum Voice {
     /// The preset, on a call that changes this many paths.
     ManyFiles(usize),
     /// A built-in place.
-    Guard(Hit),
+    Guard(SensitiveMatch),
     /// The preset, on a file that programs obey, and why they do.
     Obeyed(&'static str),
     /// A host that can't be read.
@@ -75,17 +75,17 @@ pub(crate) enum Voice {
 impl Opinion {
     /// Whether this is merely what the preset lets pass: not worth telling when something else spoke.
     pub(crate) fn is_baseline(&self) -> bool {
-        matches!(self.voice, Voice::Baseline(_) | Voice::Nothing | Voice::Known)
+        matches!(self.voice, OpinionSource::Baseline(_) | OpinionSource::Nothing | OpinionSource::Known)
     }
 
     /// Whether this is a standing approval: an allow rule, not merely the preset.
     pub(crate) fn is_approval(&self) -> bool {
-        self.decision == Decision::Allow && matches!(self.voice, Voice::Rule(_))
+        self.decision == Decision::Allow && matches!(self.voice, OpinionSource::Rule(_))
     }
 
     /// Whether this is a standing approval that answers that ask. A rule on a command also answers what the preset asks
     /// about the things that the command touches.
-    pub(crate) fn answers(&self, ask: &Self, case: &Case<'_>) -> bool {
+    pub(crate) fn answers(&self, ask: &Self, case: &CallEffects<'_>) -> bool {
         self.is_approval()
             && self.layer >= ask.layer
             && match self.topic {

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::error::Fault;
+use crate::error::ConfigFault;
 
 /// Which letters count as equal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Letters {
+pub(crate) enum CaseFolding {
     /// Only equal ones: for what loosens.
     #[default]
     Exact,
@@ -18,7 +18,7 @@ pub(crate) enum Letters {
     Folded,
 }
 
-impl Letters {
+impl CaseFolding {
     /// A path in the form in which it is compared.
     fn compare(self, path: &str) -> Cow<'_, str> {
         match self {
@@ -38,11 +38,11 @@ pub(crate) struct PathGlob {
 
 impl PathGlob {
     /// A pattern that also covers what lies beneath a match.
-    pub(crate) fn new(pattern: &str, letters: Letters) -> Result<Self, Fault> {
+    pub(crate) fn new(pattern: &str, letters: CaseFolding) -> Result<Self, ConfigFault> {
         let form = anchored(pattern)?;
         let glob = GlobBuilder::new(&letters.compare(&form)).literal_separator(true).backslash_escape(true).build();
         let glob = glob.map_err(|fault| {
-            Fault::new(
+            ConfigFault::new(
                 format!("The path pattern `{pattern}` can't be read: {}.", fault.kind()),
                 "Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character that is meant as it stands.",
             )
@@ -51,7 +51,7 @@ impl PathGlob {
     }
 
     /// A pattern that matches a path but not what lies beneath it.
-    pub(crate) fn alone(pattern: &str, letters: Letters) -> Result<Self, Fault> {
+    pub(crate) fn alone(pattern: &str, letters: CaseFolding) -> Result<Self, ConfigFault> {
         Ok(Self { alone: true, ..Self::new(pattern, letters)? })
     }
 
@@ -62,17 +62,17 @@ impl PathGlob {
 }
 
 /// Many patterns, matched at once. All of them compare letters in the same way. What lies beneath a match is found by
-/// matching every folder above a path: patterns that spelled out "and beneath" would take ten times as long to compile.
+/// matching every directory above a path: patterns that spelled out "and beneath" would take ten times as long to compile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PathSet {
-    letters: Letters,
-    covering: Globs,
-    alone: Globs,
+    letters: CaseFolding,
+    covering: IndexedGlobs,
+    alone: IndexedGlobs,
 }
 
 /// A set of globs, and whose each of them is.
 #[derive(Debug, Clone, Default)]
-struct Globs {
+struct IndexedGlobs {
     set: GlobSet,
     owners: Vec<usize>,
 }
@@ -80,11 +80,11 @@ struct Globs {
 impl PathSet {
     /// Compiles patterns; each match later names its `usize`.
     pub(crate) fn new<'a>(
-        letters: Letters,
+        letters: CaseFolding,
         patterns: impl IntoIterator<Item = (usize, &'a PathGlob)>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ConfigFault> {
         let (alone, covering): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|(_, pattern)| pattern.alone);
-        Ok(Self { letters, covering: Globs::new(&covering)?, alone: Globs::new(&alone)? })
+        Ok(Self { letters, covering: IndexedGlobs::new(&covering)?, alone: IndexedGlobs::new(&alone)? })
     }
 
     pub(crate) fn is_match(&self, path: &str) -> bool {
@@ -105,19 +105,22 @@ impl PathSet {
     }
 }
 
-/// Every folder above a path, from the top.
+/// Every directory above a path, from the top.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
-impl Globs {
-    fn new(patterns: &[(usize, &PathGlob)]) -> Result<Self, Fault> {
+impl IndexedGlobs {
+    fn new(patterns: &[(usize, &PathGlob)]) -> Result<Self, ConfigFault> {
         let mut builder = GlobSetBuilder::new();
         for (_, pattern) in patterns {
             builder.add(pattern.glob.clone());
         }
         let set = builder.build().map_err(|fault| {
-            Fault::new(format!("The path patterns are too large together: {fault}."), "Use fewer or simpler patterns.")
+            ConfigFault::new(
+                format!("The path patterns are too large together: {fault}."),
+                "Use fewer or simpler patterns.",
+            )
         })?;
         Ok(Self { set, owners: patterns.iter().map(|(owner, _)| *owner).collect() })
     }
@@ -136,9 +139,9 @@ impl Globs {
 /// Many patterns as one, for a quick no: it lets every path through that one of them could match, at whatever depth.
 /// Much quicker than a [`PathSet`], but it can't tell which pattern it was.
 #[derive(Debug)]
-pub(crate) struct Sieve(GlobSet);
+pub(crate) struct PathPrefilter(GlobSet);
 
-impl Sieve {
+impl PathPrefilter {
     /// Takes patterns whose commas, if any, stand within braces.
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
         let bare = |pattern: &'a str| pattern.trim_start_matches("./").trim_start_matches("**/");
@@ -156,7 +159,7 @@ impl Sieve {
 }
 
 /// The glob for a pattern, relative to the root, without what only says "and beneath".
-fn anchored(pattern: &str) -> Result<String, Fault> {
+fn anchored(pattern: &str) -> Result<String, ConfigFault> {
     refuse_foreign_forms(pattern)?;
     let mut base = pattern;
     while let Some(shorter) = base.strip_suffix("/**").or_else(|| base.strip_suffix('/')) {
@@ -167,7 +170,7 @@ fn anchored(pattern: &str) -> Result<String, Fault> {
     Ok(if tied || base == "**" { base.to_owned() } else { format!("**/{base}") })
 }
 
-fn refuse_foreign_forms(pattern: &str) -> Result<(), Fault> {
+fn refuse_foreign_forms(pattern: &str) -> Result<(), ConfigFault> {
     let hint = if pattern.is_empty() || matches!(pattern, "." | "./" | "./**") {
         "Use `**` for everything."
     } else if pattern.starts_with('/') || pattern.starts_with('~') {
@@ -179,7 +182,7 @@ fn refuse_foreign_forms(pattern: &str) -> Result<(), Fault> {
     } else {
         return Ok(());
     };
-    Err(Fault::new(format!("The path pattern `{pattern}` isn't supported."), hint))
+    Err(ConfigFault::new(format!("The path pattern `{pattern}` isn't supported."), hint))
 }
 
 /// A path in the one form in which look-alikes are equal: small letters, none of the invisible characters that some
@@ -220,7 +223,7 @@ pub(crate) fn escape(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn matches(pattern: &str, letters: Letters, path: &str) -> bool {
+    fn matches(pattern: &str, letters: CaseFolding, path: &str) -> bool {
         let glob = PathGlob::new(pattern, letters).unwrap();
         let set = PathSet::new(letters, [(7, &glob)]).unwrap();
         assert_eq!(set.is_match(path), set.matches(path) == [7], "both ways agree");
@@ -246,18 +249,18 @@ mod tests {
             (r"a\*b", &["a*b"], &["axb"]),
             ("new\nline", &["new\nline/x"], &["new"]),
         ] {
-            yes.iter().for_each(|path| assert!(matches(pattern, Letters::Exact, path), "{pattern} ~ {path}"));
-            no.iter().for_each(|path| assert!(!matches(pattern, Letters::Exact, path), "{pattern} !~ {path}"));
+            yes.iter().for_each(|path| assert!(matches(pattern, CaseFolding::Exact, path), "{pattern} ~ {path}"));
+            no.iter().for_each(|path| assert!(!matches(pattern, CaseFolding::Exact, path), "{pattern} !~ {path}"));
         }
     }
 
     #[test]
     fn what_tightens_sees_through_case_and_invisible_letters() {
         for path in [".SSH/x", ".ſsh/x", ".s\u{200b}sh/x", ".ssh"] {
-            assert!(matches(".Ssh", Letters::Folded, path), "{path}");
+            assert!(matches(".Ssh", CaseFolding::Folded, path), "{path}");
         }
-        assert!(!matches(".ssh", Letters::Exact, ".SSH"));
-        assert!(matches("Geheim/Öl", Letters::Folded, "geheim/öl/x"));
+        assert!(!matches(".ssh", CaseFolding::Exact, ".SSH"));
+        assert!(matches("Geheim/Öl", CaseFolding::Folded, "geheim/öl/x"));
     }
 
     #[test]
@@ -272,7 +275,7 @@ mod tests {
             ("a[", "Use `*`"),
             ("{a", "Use `*`"),
         ] {
-            let fault = PathGlob::new(pattern, Letters::Exact).unwrap_err();
+            let fault = PathGlob::new(pattern, CaseFolding::Exact).unwrap_err();
             assert!(format!("{fault:?}").contains(expected), "{pattern}: {fault:?}");
         }
     }
@@ -281,8 +284,8 @@ mod tests {
     fn an_escaped_path_matches_itself_alone() {
         for path in ["a*b", "a?[x]", "{a,b}", "!x", r"back\slash", "plain/path.rs"] {
             let pattern = format!("./{}", escape(path));
-            assert!(matches(&pattern, Letters::Exact, path), "{pattern}");
+            assert!(matches(&pattern, CaseFolding::Exact, path), "{pattern}");
         }
-        assert!(!matches(&format!("./{}", escape("a*b")), Letters::Exact, "axb"));
+        assert!(!matches(&format!("./{}", escape("a*b")), CaseFolding::Exact, "axb"));
     }
 }

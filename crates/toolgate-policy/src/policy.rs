@@ -1,20 +1,20 @@
 //! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
 
-use toolgate_contract::{Access, Decision, Declaration, Denial, ErrorCode, Layer, Permission, Place, RuleName};
+use toolgate_contract::{Access, Decision, Declaration, Denial, ErrorCode, Layer, Permission, RuleName, WorkspacePath};
 
 use crate::ceiling::Ceiling;
-use crate::commands::Ground;
-use crate::config::{RootAccess, Unknown};
-use crate::error::Fault;
-use crate::guards::{GUARDS, Guard, Hit, guard_over};
+use crate::combine::is_refused;
+use crate::commands::PathContext;
+use crate::config::{RootAccess, UnknownCommandAction};
+use crate::error::ConfigFault;
 use crate::opinion::Topic;
-use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 use crate::preset::Preset;
 use crate::rules::command::{CommandIndex, CommandRule};
 use crate::rules::path::PathRule;
 use crate::rules::tool::ToolRule;
-use crate::rules::{Kind, Rule};
-use crate::settle::is_refused;
+use crate::rules::{Rule, RuleKind};
+use crate::sensitive_paths::{GUARDS, SensitiveMatch, SensitivePath, find_sensitive};
 
 /// Decides whether calls may run. Made by [`crate::compile()`]; never changes.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub struct Policy {
     /// Nobody can be asked, so an ask becomes a deny.
     pub(crate) unattended: bool,
     /// What becomes of commands that can't be understood, and who said so.
-    pub(crate) unknown: (Unknown, Layer),
+    pub(crate) unknown: (UnknownCommandAction, Layer),
     /// What tools may do in the roots beside the workspace, from root 1 on.
     pub(crate) roots: Vec<RootAccess>,
     /// Every rule of every layer, strongest layer first.
     pub(crate) rules: Vec<Rule>,
-    pub(crate) tool_sets: Vec<ToolSet>,
+    pub(crate) tool_sets: Vec<ToolAllowlist>,
     /// The path rules that tighten, matched against folded paths.
     pub(crate) strict_paths: PathSet,
     /// The path rules that allow, matched against paths as they are.
@@ -38,7 +38,7 @@ pub struct Policy {
     /// Commands that configuration takes out of the built-in dangers.
     pub(crate) danger_excepts: Vec<CommandRule>,
     /// Where commands run.
-    pub(crate) ground: Ground,
+    pub(crate) ground: PathContext,
     /// Places that configuration takes out of the built-in sensitive ones.
     pub(crate) excepts: PathSet,
     /// For each kind of access, what rules deny.
@@ -46,26 +46,26 @@ pub struct Policy {
 }
 
 /// What a policy is made of: what the layers came to, read but not yet indexed.
-pub(crate) struct Parts {
+pub(crate) struct PolicyInput {
     pub(crate) preset: Preset,
     pub(crate) unattended: bool,
-    pub(crate) unknown: (Unknown, Layer),
+    pub(crate) unknown: (UnknownCommandAction, Layer),
     pub(crate) roots: Vec<RootAccess>,
     pub(crate) rules: Vec<Rule>,
-    pub(crate) tool_sets: Vec<ToolSet>,
+    pub(crate) tool_sets: Vec<ToolAllowlist>,
     pub(crate) excepts: Vec<PathGlob>,
     pub(crate) danger_excepts: Vec<CommandRule>,
 }
 
 /// One layer's list of the tools that there are.
 #[derive(Debug)]
-pub(crate) struct ToolSet {
+pub(crate) struct ToolAllowlist {
     pub(crate) layer: Layer,
     pub(crate) file: String,
     pub(crate) tools: Vec<ToolRule>,
 }
 
-impl ToolSet {
+impl ToolAllowlist {
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.matches(name))
     }
@@ -107,29 +107,29 @@ pub struct ExampleResult {
 pub const BUILT_IN: &str = "built in";
 
 impl Policy {
-    pub(crate) fn new(parts: Parts) -> Result<Self, Fault> {
-        let Parts { preset, unattended, unknown, roots, rules, tool_sets, excepts, danger_excepts } = parts;
+    pub(crate) fn new(parts: PolicyInput) -> Result<Self, ConfigFault> {
+        let PolicyInput { preset, unattended, unknown, roots, rules, tool_sets, excepts, danger_excepts } = parts;
         let paths = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
             let found = rules.iter().enumerate().filter_map(|(index, rule)| match &rule.kind {
-                Kind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
+                RuleKind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
                 _ => None,
             });
             PathSet::new(letters, found)
         };
         let denies =
-            |access| paths(Letters::Folded, &|rule, path| rule.decision == Decision::Deny && path.is_about(access));
+            |access| paths(CaseFolding::Folded, &|rule, path| rule.decision == Decision::Deny && path.is_about(access));
         Ok(Self {
             preset,
             unattended,
             unknown,
             roots,
-            strict_paths: paths(Letters::Folded, &|rule, _| rule.decision != Decision::Allow)?,
-            allowed_paths: paths(Letters::Exact, &|rule, _| rule.decision == Decision::Allow)?,
+            strict_paths: paths(CaseFolding::Folded, &|rule, _| rule.decision != Decision::Allow)?,
+            allowed_paths: paths(CaseFolding::Exact, &|rule, _| rule.decision == Decision::Allow)?,
             denied: [denies(Access::Read)?, denies(Access::Write)?, denies(Access::Delete)?],
-            excepts: PathSet::new(Letters::Exact, excepts.iter().map(|glob| (0, glob)))?,
+            excepts: PathSet::new(CaseFolding::Exact, excepts.iter().map(|glob| (0, glob)))?,
             command_rules: CommandIndex::new(&rules),
             danger_excepts,
-            ground: Ground::default(),
+            ground: PathContext::default(),
             rules,
             tool_sets,
         })
@@ -137,7 +137,7 @@ impl Policy {
 
     /// The same policy for commands that run on this ground.
     #[must_use]
-    pub fn on(mut self, ground: Ground) -> Self {
+    pub fn on(mut self, ground: PathContext) -> Self {
         self.ground = ground;
         self
     }
@@ -154,16 +154,18 @@ impl Policy {
 
     /// Whether tools must not see this place with this access: it is sensitive, or a rule denies the path. Asked of
     /// every entry of a walk.
-    pub fn hides(&self, access: Access, place: &Place) -> bool {
-        guard_over(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
+    pub fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
+        find_sensitive(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
     }
 
     /// What to tell of a command that opened this place, written like this, though it is hidden: the rule, and why.
-    pub fn denial_of(&self, place: &Place, shown: &str) -> Denial {
-        let guard = guard_over(Access::Read, place, &self.excepts).map(|hit| (hit, GUARDS.guard(hit)));
+    pub fn denial_of(&self, place: &WorkspacePath, shown: &str) -> Denial {
+        let guard = find_sensitive(Access::Read, place, &self.excepts).map(|hit| (hit, GUARDS.guard(hit)));
         let rule = || self.denied[Access::Read as usize].matches(&place.path).first().map(|index| &self.rules[*index]);
         match (guard, rule()) {
-            (Some((hit, guard)), _) => Denial::of_decoy(shown, guard.code, &guard.reason, Some(hit_name(hit))),
+            (Some((hit, guard)), _) => {
+                Denial::of_decoy(shown, guard.code, &guard.reason, Some(sensitive_match_name(hit)))
+            }
             (None, Some(rule)) => {
                 Denial::of_decoy(shown, ErrorCode::PolicyDenied, &rule.reason, Some(rule.name.clone()))
             }
@@ -186,7 +188,7 @@ impl Policy {
     /// Everything that holds: what is built in, the preset's baseline, and the rules of every layer.
     pub fn rules(&self) -> impl Iterator<Item = RuleDescription> + '_ {
         let guards = GUARDS.all().iter().map(|guard| RuleDescription {
-            name: guard_name(guard),
+            name: sensitive_path_name(guard),
             decision: Decision::Deny,
             source: BUILT_IN.into(),
             reason: guard.reason.clone(),
@@ -218,7 +220,7 @@ impl Policy {
             let expected = guard.matches.iter().map(|example| (example, true));
             expected.chain(guard.no_match.iter().map(|example| (example, false))).map(move |(example, expected)| {
                 ExampleResult {
-                    name: guard_name(guard),
+                    name: sensitive_path_name(guard),
                     source: BUILT_IN.into(),
                     example: example.clone(),
                     expected,
@@ -247,12 +249,12 @@ impl Policy {
 }
 
 /// The name of the guard's one pattern that matched.
-pub(crate) fn hit_name(hit: Hit) -> RuleName {
+pub(crate) fn sensitive_match_name(hit: SensitiveMatch) -> RuleName {
     let rule = format!("deny path {}{}", GUARDS.pattern(hit), GUARDS.guard(hit).access);
     RuleName { rule, layer: Layer::Builtin }
 }
 
-fn guard_name(guard: &Guard) -> RuleName {
+fn sensitive_path_name(guard: &SensitivePath) -> RuleName {
     RuleName { rule: format!("deny path {}{}", guard.paths.join(" "), guard.access), layer: Layer::Builtin }
 }
 
@@ -269,7 +271,7 @@ mod tests {
             rules = [{ decision = 'deny', path = 'Secret/**' }, { decision = 'deny', path = '*.lock', access = ['write'] },
                      { decision = 'ask', path = 'docs' }, { decision = 'deny', tool = '*' }]",
         );
-        let hides = |access, path: &str| policy.hides(access, &Place::in_workspace(path));
+        let hides = |access, path: &str| policy.hides(access, &WorkspacePath::in_workspace(path));
         for (path, read, write) in [
             ("src/main.rs", false, false),
             ("", false, false),

@@ -67,7 +67,7 @@ impl Preset {
 
     /// What this preset says to what crosses a border: other rights, changes outside of the workspace, files that programs
     /// obey.
-    pub(crate) fn on_crossing(self) -> Decision {
+    pub(crate) fn outside_boundary(self) -> Decision {
         match self {
             Self::Full => Allow,
             Self::Workspace | Self::Autonomous => Ask,

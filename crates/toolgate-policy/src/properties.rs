@@ -3,12 +3,12 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_contract::{Decision, Effect, Layer, Located, Permission, Place, Risk};
+use toolgate_contract::{Decision, Effect, Layer, LocatedEffect, Permission, Risk, WorkspacePath};
 
 use crate::testing::{compiled, connect, run, tool};
 use crate::{
-    Commands, Config, LayerInput, LimitsConfig, Network, Preset, Question, RuleConfig, Sensitive, Tools, Unknown,
-    WeakestSandbox,
+    CommandsConfig, Config, ConfigLayer, LimitsConfig, NetworkConfig, PolicyRequest, Preset, RuleConfig,
+    SensitiveConfig, ToolsConfig, UnknownCommandAction, WeakestSandbox,
 };
 
 const PATHS: &[&str] = &["a", "a/b", "docs/x", "DOCS/x", "certs/ca.pem", ".ssh/id", "toolgate.toml"];
@@ -50,65 +50,68 @@ fn config() -> impl Strategy<Value = Config> {
     let rules = proptest::collection::vec(rule(&[Decision::Allow, Decision::Ask, Decision::Deny]), 0..4);
     let preset = proptest::option::weighted(0.3, select(&Preset::ALL));
     let allow = proptest::option::weighted(0.2, words(&["probe", "other", "*"]));
-    let unknown = proptest::option::weighted(0.3, select(&[Unknown::Confine, Unknown::Ask, Unknown::Deny]));
+    let unknown = proptest::option::weighted(
+        0.3,
+        select(&[UnknownCommandAction::Confine, UnknownCommandAction::Ask, UnknownCommandAction::Deny]),
+    );
     let sandboxes = &[WeakestSandbox::Landlock, WeakestSandbox::Bubblewrap, WeakestSandbox::Namespaces];
     let weakest_sandbox = proptest::option::weighted(0.3, select(sandboxes));
     let commands = (words(&["git", "make"]), unknown, weakest_sandbox).prop_map(|(allow, unknown, weakest_sandbox)| {
-        Commands { allow, unknown, weakest_sandbox, ..Commands::default() }
+        CommandsConfig { allow, unknown, weakest_sandbox, ..CommandsConfig::default() }
     });
     let lines = proptest::option::of(1..5000_u64);
     (rules, preset, allow, words(HOST_PATTERNS), commands, words(PATTERNS), lines).prop_map(
         |(rules, preset, tools, hosts, commands, except, lines)| Config {
             preset,
             rules,
-            tools: Tools { allow: tools, deny: vec![] },
-            network: Network { allow: hosts },
+            tools: ToolsConfig { allow: tools, deny: vec![] },
+            network: NetworkConfig { allow: hosts },
             commands,
-            sensitive: Sensitive { except },
+            sensitive: SensitiveConfig { except },
             limits: LimitsConfig { lines, ..LimitsConfig::default() },
             ..Config::default()
         },
     )
 }
 
-fn effect() -> impl Strategy<Value = Located> {
+fn effect() -> impl Strategy<Value = LocatedEffect> {
     let path = (select(PATHS), select(PATHS), 0..3_u8, 0..2_usize).prop_map(|(written, real, access, root)| {
         let effect = match access {
             0 => Effect::read(written),
             1 => Effect::write(written),
             _ => Effect::delete(written),
         };
-        let place = |path: &str| Some(Place { root, path: path.into() });
-        Located { effect, written: place(written), real: place(real) }
+        let place = |path: &str| Some(WorkspacePath { root, path: path.into() });
+        LocatedEffect { effect, written: place(written), real: place(real) }
     });
     prop_oneof![
         4 => path,
-        1 => select(HOSTS).prop_map(|host| Located::nowhere(connect(host))),
-        1 => select(COMMANDS).prop_map(|command| Located::nowhere(run(command))),
-        1 => Just(Located::nowhere(Effect::Speak)),
-        1 => Just(Located::nowhere(Effect::Attend { process: "proc_1".into() })),
-        1 => Just(Located::nowhere(Effect::Feed { process: "proc_1".into(), text: "git push".into() })),
+        1 => select(HOSTS).prop_map(|host| LocatedEffect::nowhere(connect(host))),
+        1 => select(COMMANDS).prop_map(|command| LocatedEffect::nowhere(run(command))),
+        1 => Just(LocatedEffect::nowhere(Effect::Speak)),
+        1 => Just(LocatedEffect::nowhere(Effect::Attend { process: "proc_1".into() })),
+        1 => Just(LocatedEffect::nowhere(Effect::Feed { process: "proc_1".into(), text: "git push".into() })),
     ]
 }
 
 /// A call of `probe`: its risk, its permissions and its effects.
-type Call = (Risk, Vec<Permission>, Vec<Located>);
+type ProbeCall = (Risk, Vec<Permission>, Vec<LocatedEffect>);
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = ProbeCall> {
     let permissions = proptest::collection::vec(select(PERMISSIONS), 0..3);
     (select(RISKS), permissions, proptest::collection::vec(effect(), 0..4))
 }
 
-fn input(layer: Layer, trusted: bool, config: Config) -> LayerInput {
-    LayerInput { layer, source: layer.to_string(), trusted, config }
+fn input(layer: Layer, trusted: bool, config: Config) -> ConfigLayer {
+    ConfigLayer { layer, source: layer.to_string(), trusted, config }
 }
 
-fn decide(layers: Vec<LayerInput>, (risk, permissions, effects): &Call) -> Decision {
+fn decide(layers: Vec<ConfigLayer>, (risk, permissions, effects): &ProbeCall) -> Decision {
     let probe = tool("probe", *risk, permissions);
-    compiled(layers).policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None }).decision
+    compiled(layers).policy.judge(&PolicyRequest { tool: &probe, effects, ceilings: &[], bounds: None }).decision
 }
 
-fn layers() -> impl Strategy<Value = Vec<LayerInput>> {
+fn layers() -> impl Strategy<Value = Vec<ConfigLayer>> {
     (config(), config(), config()).prop_map(|(managed, user, flags)| {
         vec![input(Layer::Managed, true, managed), input(Layer::User, true, user), input(Layer::Flags, true, flags)]
     })
@@ -146,7 +149,7 @@ proptest! {
         let (risk, permissions, effects) = &call;
         let probe = tool("probe", *risk, permissions);
         let policy = compiled(layers).policy;
-        let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None });
+        let verdict = policy.judge(&PolicyRequest { tool: &probe, effects, ceilings: &[], bounds: None });
         prop_assert_eq!(verdict.decision, verdict.decided_by.decision);
         prop_assert_eq!(verdict.decided_by.code.is_some(), verdict.decision == Decision::Deny);
         prop_assert_eq!(verdict.asks.contains(&verdict.decided_by), verdict.decision == Decision::Ask);
@@ -159,7 +162,7 @@ proptest! {
         let probe = tool("probe", Risk::Low, &[]);
         if let (Some((access, _)), Some(real)) = (located.effect.path(), &located.real) && policy.hides(access, real) {
             let effects = std::slice::from_ref(&located);
-            let verdict = policy.judge(&Question { tool: &probe, effects, ceilings: &[], bounds: None });
+            let verdict = policy.judge(&PolicyRequest { tool: &probe, effects, ceilings: &[], bounds: None });
             prop_assert_eq!(verdict.decision, Decision::Deny);
         }
     }
@@ -170,13 +173,13 @@ proptest! {
         let _ = crate::grant_pattern(&text);
         let policy = compiled(vec![]).policy;
         let probe = tool("probe", Risk::Low, &[]);
-        let place = Some(Place::in_workspace(text.clone()));
+        let place = Some(WorkspacePath::in_workspace(text.clone()));
         let effects = [
-            Located::nowhere(connect(&text)),
-            Located::nowhere(run(&text)),
-            Located { effect: Effect::write(text.clone()), written: place.clone(), real: place },
+            LocatedEffect::nowhere(connect(&text)),
+            LocatedEffect::nowhere(run(&text)),
+            LocatedEffect { effect: Effect::write(text.clone()), written: place.clone(), real: place },
         ];
-        let verdict = policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None });
+        let verdict = policy.judge(&PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: None });
         prop_assert!(verdict.decision >= Decision::Ask, "the network is never silently open");
     }
 }

@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use toolgate_contract::AllowedTools;
 
-use crate::config::{Overlay, Quarantine, Root, StoreConfig, Unknown, WeakestSandbox};
+use crate::config::{OverlayMode, QuarantineMode, RootConfig, StoreConfig, UnknownCommandAction, WeakestSandbox};
 
 pub(crate) use merge::merge;
 
 /// What configuration says beside rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Folders beside the workspace that tools may use. The first is root 1 of a place, since the workspace is root 0.
-    pub roots: Vec<Root>,
+    /// Directories beside the workspace that tools may use. The first is root 1 of a place, since the workspace is root 0.
+    pub roots: Vec<RootConfig>,
     /// Limits of every tool that has none of its own.
-    pub limits: Limits,
+    pub limits: CallLimits,
     /// Limits of single tools, complete.
-    pub tool_limits: BTreeMap<String, Limits>,
+    pub tool_limits: BTreeMap<String, CallLimits>,
     /// Whether some layer says how long a call may take: any call, or one of these tools.
     stated_timeouts: (bool, BTreeSet<String>),
     /// How many processes a session may have, how long and how talkative.
@@ -35,11 +35,11 @@ pub struct Settings {
     /// Names of environment variables whose values are secrets, beside the built-in ones.
     pub secret_names: BTreeSet<String>,
     /// What becomes of a command that can't be understood.
-    pub unknown_commands: Unknown,
+    pub unknown_commands: UnknownCommandAction,
     /// Whether commands work on a layer of their own.
-    pub overlay: Overlay,
+    pub overlay: OverlayMode,
     /// What becomes of files that commands leave for git, editors or other agents to obey.
-    pub quarantine: Quarantine,
+    pub quarantine: QuarantineMode,
     /// The weakest sandbox that commands may run in.
     pub weakest_sandbox: WeakestSandbox,
     /// Skills that nobody may load.
@@ -54,11 +54,13 @@ pub struct Settings {
 
 impl Settings {
     /// The limits of one tool. Where no layer says how long a call may take, the tool itself does.
-    pub fn limits_of(&self, tool: &str, longest: Option<Duration>) -> Limits {
+    pub fn limits_of(&self, tool: &str, longest: Option<Duration>) -> CallLimits {
         let limits = self.tool_limits.get(tool).copied().unwrap_or(self.limits);
         let (any, tools) = &self.stated_timeouts;
         match longest {
-            Some(longest) if !any && !tools.contains(tool) => Limits { timeout_seconds: longest.as_secs(), ..limits },
+            Some(longest) if !any && !tools.contains(tool) => {
+                CallLimits { timeout_seconds: longest.as_secs(), ..limits }
+            }
             _ => limits,
         }
     }
@@ -83,7 +85,7 @@ impl Default for ProcessLimits {
 
 /// How much output a call may return, and how long it may take (C-26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct CallLimits {
     /// Lines of output.
     pub lines: u64,
     /// Bytes of output.
@@ -94,7 +96,7 @@ pub struct Limits {
     pub timeout_seconds: u64,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 }
     }

@@ -1,10 +1,11 @@
 //! What this crate's tests share: a tool, a layer, a question and its answer in one line each.
 
 use toolgate_contract::{
-    Declaration, Effect, Form, Layer, Located, Permission, Place, Risk, Verdict, schemars::Schema,
+    ArgumentFormat, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, WorkspacePath,
+    schemars::Schema,
 };
 
-use crate::{Ceiling, Compiled, Config, LayerInput, Policy, Question, Settings, compile};
+use crate::{Ceiling, CompiledConfig, Config, ConfigLayer, Policy, PolicyRequest, Settings, compile};
 
 pub(crate) fn tool(name: &str, risk: Risk, permissions: &[Permission]) -> Declaration {
     Declaration {
@@ -17,22 +18,22 @@ pub(crate) fn tool(name: &str, risk: Risk, permissions: &[Permission]) -> Declar
         side_effects: vec![],
         risk,
         parallel: true,
-        form: Form::Function { strict: false },
+        form: ArgumentFormat::Function { strict: false },
     }
 }
 
 /// A layer with this text; its source is called after it.
-pub(crate) fn layer(layer: Layer, text: &str) -> LayerInput {
+pub(crate) fn layer(layer: Layer, text: &str) -> ConfigLayer {
     let source = format!("{layer}.toml");
-    LayerInput { layer, trusted: true, config: Config::parse(text, &source).unwrap(), source }
+    ConfigLayer { layer, trusted: true, config: Config::parse(text, &source).unwrap(), source }
 }
 
 /// The workspace's layer before anyone trusts it.
-pub(crate) fn untrusted(text: &str) -> LayerInput {
-    LayerInput { trusted: false, ..layer(Layer::Workspace, text) }
+pub(crate) fn untrusted(text: &str) -> ConfigLayer {
+    ConfigLayer { trusted: false, ..layer(Layer::Workspace, text) }
 }
 
-pub(crate) fn compiled(layers: Vec<LayerInput>) -> Compiled {
+pub(crate) fn compiled(layers: Vec<ConfigLayer>) -> CompiledConfig {
     compile(layers).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
@@ -41,15 +42,15 @@ pub(crate) fn policy(text: &str) -> Policy {
     compiled(vec![layer(Layer::User, text)]).policy
 }
 
-pub(crate) fn settings(layers: Vec<LayerInput>) -> (Settings, Vec<String>) {
+pub(crate) fn settings(layers: Vec<ConfigLayer>) -> (Settings, Vec<String>) {
     let compiled = compiled(layers);
     (compiled.settings, compiled.warnings)
 }
 
 /// An effect whose path, if any, is where it says.
-pub(crate) fn located(effect: Effect) -> Located {
-    let place = effect.path().map(|(_, path)| Place::in_workspace(path));
-    Located { effect, written: place.clone(), real: place }
+pub(crate) fn located(effect: Effect) -> LocatedEffect {
+    let place = effect.path().map(|(_, path)| WorkspacePath::in_workspace(path));
+    LocatedEffect { effect, written: place.clone(), real: place }
 }
 
 pub(crate) fn run(command: &str) -> Effect {
@@ -67,5 +68,5 @@ pub(crate) fn judge(policy: &Policy, effects: &[Effect]) -> Verdict {
 
 pub(crate) fn judge_tool(policy: &Policy, tool: &Declaration, effects: &[Effect], ceilings: &[Ceiling]) -> Verdict {
     let effects: Vec<_> = effects.iter().cloned().map(located).collect();
-    policy.judge(&Question { tool, effects: &effects, ceilings, bounds: None })
+    policy.judge(&PolicyRequest { tool, effects: &effects, ceilings, bounds: None })
 }

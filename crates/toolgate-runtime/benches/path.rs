@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolgate_contract::{Call, CancellationToken, SystemClock};
-use toolgate_testkit::{World, median, resident};
+use toolgate_testkit::{TestWorkspace, median, resident};
 
 /// Rounds of both sides, one after the other, so that noise hits both.
 const ROUNDS: usize = 200;
@@ -18,13 +18,13 @@ const MANY: usize = 10_000;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let world = World::new(toolgate_tools::all(), "");
+    let world = TestWorkspace::new(toolgate_tools::all(), "");
     let line = "fn ordinary(source: &str) -> usize { source.lines().count() } // a line like many\n";
     world.file("file.rs", line.repeat(4096 / line.len() + 1).split_at(4096).0);
     runtime.block_on(measure(&world));
 }
 
-async fn measure(world: &World) {
+async fn measure(world: &TestWorkspace) {
     let session = world.session();
     let path = world.path().join("file.rs");
     let read = || Call::new("read", json!({ "path": "file.rs" }), &SystemClock);
@@ -67,7 +67,7 @@ fn report(bare: Duration, gated: Duration, steps: &BTreeMap<(usize, &str), Durat
     }
 }
 
-async fn memory(world: &World, session: &toolgate_runtime::Session, read: impl Fn() -> Call) {
+async fn memory(world: &TestWorkspace, session: &toolgate_runtime::Session, read: impl Fn() -> Call) {
     let before = resident();
     for _ in 0..MANY {
         assert!(world.gate.perform(read(), session, CancellationToken::new()).await.ok);

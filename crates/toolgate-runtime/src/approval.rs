@@ -1,14 +1,14 @@
 //! Asking a person (C-17 to C-20): what they are shown, what they can answer, and what an answer covers later.
 
-mod desk;
+mod queue;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{BoxFuture, Effect, Risk, Scope, ToolError, schemars};
+use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, ToolError, schemars};
 
-pub(crate) use self::desk::{Asker, AtDesk};
-pub use self::desk::{Desk, OnDesk, Question};
+pub use self::queue::{ApprovalQueueClient, QueueItem, QueuedQuestion};
+pub(crate) use self::queue::{QueuedAnswerer, Requester};
 
 /// Everything a person needs to decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct ApprovalRequest {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preview: Option<String>,
     /// What each answer would grant, narrowest first.
-    pub scopes: Vec<Offer>,
+    pub scopes: Vec<ApprovalOption>,
     /// A command that repeats this call with approval; none for what only the session itself can do.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay: Option<String>,
@@ -40,20 +40,20 @@ pub struct ApprovalRequest {
 
 /// One possible yes, and exactly what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Offer {
+pub struct ApprovalOption {
     /// How far it reaches.
-    pub scope: Scope,
+    pub scope: ApprovalScope,
     /// What it would let through, in words; for `always`, the very rule that would be written.
     pub grants: String,
 }
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Yes, this far.
     Granted {
         /// How far it reaches.
-        scope: Scope,
+        scope: ApprovalScope,
         /// Who said so.
         by: String,
     },
@@ -71,20 +71,20 @@ pub enum Answer {
 /// Whoever answers an ask. Each front end brings its own.
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer. Dropped when the call is cancelled.
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer>;
 }
 
 /// For programs and pipelines: nobody is there.
 pub struct NobodyToAsk;
 
 impl Approver for NobodyToAsk {
-    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(std::future::ready(Answer::Nobody))
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Nobody))
     }
 }
 
 /// Where an "always" is written down: the user's configuration.
-pub trait Rulebook: Send + Sync {
+pub trait UserRules: Send + Sync {
     /// Appends rules, as TOML.
-    fn write_down(&self, rules: &str) -> Result<(), ToolError>;
+    fn append_rules(&self, rules: &str) -> Result<(), ToolError>;
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, AnyTool, Apart, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, KeptAside, Prepared,
-    Preview, Rehearsals, ToolError, schemars,
+    Access, AnyTool, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, PreparedCall, Preview,
+    QuarantinedPath, Rehearsals, StagedChanges, ToolError, schemars,
 };
 
-use toolgate_policy::{obeyed, obeyed_beneath};
+use toolgate_policy::{autoloaded, autoloaded_beneath};
 
-use crate::gate::{Choice, Chooser, Workshop};
-use crate::keeper::{Keeper, tool};
+use crate::gate::{ChangeLog, ChangeSelection, ChangeSelector};
+use crate::restore_tool::{RestoreTool, tool};
 
 /// Files larger than this are named and not shown.
 const MOST_SHOWN: u64 = 1 << 20;
@@ -23,8 +23,8 @@ const MOST_TEXT: usize = 1 << 20;
 /// Puts the changes of a rehearsal in place.
 pub(crate) struct Commit {
     pub(crate) rehearsals: Arc<dyn Rehearsals>,
-    pub(crate) chooser: Arc<Chooser>,
-    pub(crate) workshop: Option<Arc<Workshop>>,
+    pub(crate) selector: Arc<ChangeSelector>,
+    pub(crate) change_log: Option<Arc<ChangeLog>>,
     pub(crate) differ: Option<Arc<dyn Differ>>,
 }
 
@@ -43,7 +43,7 @@ impl Commit {
     }
 }
 
-impl Keeper for Commit {
+impl RestoreTool for Commit {
     type Args = Args;
     const NAME: &'static str = "commit";
     const DESCRIPTION: &'static str = "Put the changes of a rehearsed command in place: exactly those that the \
@@ -61,9 +61,9 @@ impl Keeper for Commit {
     }
 
     /// What the rehearsal would change, if that is still what it showed.
-    fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
-        let apart = self.rehearsals.open(&args.rehearsal)?;
-        let differences = apart.differences(self.chooser.files.as_ref())?;
+    fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let staged = self.rehearsals.open(&args.rehearsal)?;
+        let differences = staged.differences(self.selector.files.as_ref())?;
         if let Some(stale) = differences.all.iter().find(|difference| difference.is_stale) {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
@@ -72,29 +72,31 @@ impl Keeper for Commit {
             let message = format!("The name of `{name}` isn't text, so no tool can put it in place.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
-        let choice = self.chooser.choose(differences.all, apart.as_ref());
-        let (chooser, workshop) = (Arc::clone(&self.chooser), self.workshop.clone());
-        Ok(Box::new(Ready { apart, choice, chooser, workshop, differ: self.differ.clone() }))
+        let choice = self.selector.choose(differences.all, staged.as_ref());
+        let (selector, change_log) = (Arc::clone(&self.selector), self.change_log.clone());
+        Ok(Box::new(PreparedCommit { staged, choice, selector, change_log, differ: self.differ.clone() }))
     }
 }
 
 /// A rehearsal that was opened and waits to be put in place.
-struct Ready {
-    apart: Box<dyn Apart>,
-    choice: Choice,
-    chooser: Arc<Chooser>,
-    workshop: Option<Arc<Workshop>>,
+struct PreparedCommit {
+    staged: Box<dyn StagedChanges>,
+    choice: ChangeSelection,
+    selector: Arc<ChangeSelector>,
+    change_log: Option<Arc<ChangeLog>>,
     differ: Option<Arc<dyn Differ>>,
 }
 
-impl Prepared for Ready {
+impl PreparedCall for PreparedCommit {
     fn effects(&self) -> Vec<Effect> {
         let is_link = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_link);
         let effects = |change: &Change| {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             let path = &change.place.path;
-            let is_obeyed = obeyed(path).is_some() || obeyed_beneath(path).is_some();
-            if is_obeyed || self.choice.of_git.contains(&change.place) || self.chooser.veil.hides(access, &change.place)
+            let is_obeyed = autoloaded(path).is_some() || autoloaded_beneath(path).is_some();
+            if is_obeyed
+                || self.choice.of_git.contains(&change.place)
+                || self.selector.hidden_paths.hides(access, &change.place)
             {
                 // What git made of a new repository was looked into when it was chosen.
                 return vec![Effect::Restore { path: change.path.clone(), access }];
@@ -108,8 +110,8 @@ impl Prepared for Ready {
     }
 
     fn preview(&self, _hands: &Hands) -> Option<Preview> {
-        let (apart, files) = (self.apart.as_ref(), self.chooser.files.as_ref());
-        Some(Preview { diff: diff_of(&self.choice.chosen, apart, files, self.differ.as_deref()?) })
+        let (staged, files) = (self.staged.as_ref(), self.selector.files.as_ref());
+        Some(Preview { diff: diff_of(&self.choice.chosen, staged, files, self.differ.as_deref()?) })
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
@@ -117,39 +119,44 @@ impl Prepared for Ready {
     }
 }
 
-impl Ready {
+impl PreparedCommit {
     fn put_in_place(mut self, hands: &Hands) -> Result<Value, ToolError> {
-        if self.apart.owner().is_some_and(|owner| owner != hands.run()) {
+        if self.staged.owner().is_some_and(|owner| owner != hands.run()) {
             let message = "That rehearsal was made in another run, and can be committed only there.";
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));
         }
         let chosen = std::mem::take(&mut self.choice.chosen);
-        let (files, workshop) = (self.chooser.files.as_ref(), self.workshop.as_deref());
+        let (files, change_log) = (self.selector.files.as_ref(), self.change_log.as_deref());
         if !chosen.is_empty() {
-            hands.arrange(chosen.clone(), self.apart.as_ref())?;
+            hands.arrange(chosen.clone(), self.staged.as_ref())?;
         }
-        self.apart.touch(files);
-        if let Some(workshop) = workshop {
-            workshop.keep_small(&chosen, files);
+        self.staged.touch(files);
+        if let Some(change_log) = change_log {
+            change_log.keep_for_diffs(&chosen, files);
         }
         let committed: Vec<String> = chosen.into_iter().map(|change| change.path).collect();
-        let aside = workshop.map(|workshop| workshop.set_aside(hands.call(), self.apart.as_ref(), &self.choice));
+        let aside = change_log.map(|change_log| change_log.set_aside(hands.call(), self.staged.as_ref(), &self.choice));
         let aside = aside.transpose()?.unwrap_or_default();
-        self.apart.let_go();
+        self.staged.let_go();
         Ok(json!({ "committed": committed, "kept_aside": aside }))
     }
 }
 
-impl Chooser {
+impl ChangeSelector {
     /// What a commit would keep aside of changes that are kept apart, and why.
-    pub(crate) fn would_keep_aside(&self, apart: &dyn Apart) -> Result<Vec<KeptAside>, ToolError> {
-        let choice = self.choose(apart.differences(self.files.as_ref())?.all, apart);
-        Ok(choice.aside.into_iter().map(|(change, reason)| KeptAside { path: change.path, reason }).collect())
+    pub(crate) fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
+        let choice = self.choose(staged.differences(self.files.as_ref())?.all, staged);
+        Ok(choice.aside.into_iter().map(|(change, reason)| QuarantinedPath { path: change.path, reason }).collect())
     }
 }
 
 /// Changes that were kept apart, as one diff.
-pub(crate) fn diff_of(changes: &[Change], apart: &dyn Apart, files: &dyn Files, differ: &dyn Differ) -> String {
+pub(crate) fn diff_of(
+    changes: &[Change],
+    staged: &dyn StagedChanges,
+    files: &dyn Files,
+    differ: &dyn Differ,
+) -> String {
     let mut text = String::new();
     for (number, change) in changes.iter().enumerate() {
         if text.len() > MOST_TEXT {
@@ -157,7 +164,7 @@ pub(crate) fn diff_of(changes: &[Change], apart: &dyn Apart, files: &dyn Files, 
             break;
         }
         let before = files.content(&change.place, MOST_SHOWN).ok().flatten();
-        let after = apart.content(&change.place, MOST_SHOWN).ok().flatten();
+        let after = staged.content(&change.place, MOST_SHOWN).ok().flatten();
         text.push_str(&differ.diff(change, before.as_ref(), after.as_ref()));
     }
     text

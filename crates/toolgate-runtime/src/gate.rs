@@ -1,51 +1,52 @@
 //! The gate: everything that stands between a call and the world, wired once and shared by all sessions.
 
-mod border;
-mod changer;
+mod agent_notes;
+mod call_processes;
+mod call_walk;
+mod change_applier;
+mod change_log;
 mod cleared;
-mod commands;
-mod mend;
-mod put_back;
-mod runner;
-mod settler;
-mod speaker;
-mod straight;
-mod walk;
-mod witness;
-mod workshop;
-mod writer;
+mod egress;
+mod event_writer;
+mod in_place_command;
+mod person_channel;
+mod recover;
+mod revert;
+mod settle;
+mod settling_launcher;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_contract::{
-    Access, Apart, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, KeptAside, Located,
-    Lookout, Place, Processes, Rehearsals, Reply, Right, ToolError, Veil, Verdict, Web,
+    Access, Call, CancellationToken, Clock, Declaration, Denial, Differ, Effect, Files, HiddenPathScanner, HiddenPaths,
+    LocatedEffect, ProcessLauncher, QuarantinedPath, Rehearsals, Reply, Right, StagedChanges, ToolError, Verdict, Web,
+    WorkspacePath,
 };
-use toolgate_journal::{Contents, RunOptions, SealKey, State};
-use toolgate_policy::{Ceiling, Policy, Question, RootAccess, Settings};
+use toolgate_journal::{BlobStore, RunOptions, SigningKey, StateDirectory};
+use toolgate_policy::{Ceiling, Policy, PolicyRequest, RootAccess, Settings};
 
-pub use self::border::PolicyBorder;
+use self::agent_notes::AgentNotes;
+use self::call_walk::CallWalk;
+pub(crate) use self::change_log::ChangeLog;
 pub use self::cleared::Cleared;
-use self::settler::as_git_sees;
-pub(crate) use self::settler::{Choice, Chooser};
-use self::walk::Walk;
-pub(crate) use self::witness::Witness;
-pub(crate) use self::workshop::Workshop;
-use self::writer::NoteStore;
-use crate::approval::Rulebook;
+pub use self::egress::CallEgress;
+pub(crate) use self::event_writer::EventWriter;
+use self::settle::as_git_paths;
+pub(crate) use self::settle::{ChangeSelection, ChangeSelector};
+use crate::approval::UserRules;
 use crate::commit::Commit;
-use crate::locks::Locks;
-use crate::processes::Rosters;
+use crate::locks::PathLocks;
+use crate::processes::ProcessRegistries;
+use crate::read_tracker::ReadTracker;
 use crate::redact::Redactor;
 use crate::registry::{Registry, RegistryError};
 use crate::replay::Replay;
 use crate::session::Session;
-use crate::skills::SkillShelf;
-use crate::steps::Steps;
-use crate::trim::Limits;
-use crate::versions::Versions;
+use crate::skills::SkillDirectory;
+use crate::step_timings::StepTimings;
+use crate::trim::TrimLimits;
 
 /// The one way to a tool.
 pub struct Gate {
@@ -55,27 +56,27 @@ pub struct Gate {
     files: Arc<dyn Files>,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
-    veil: Arc<dyn Veil>,
-    lookout: Arc<Lookout>,
-    chooser: Arc<Chooser>,
-    rulebook: Option<Arc<dyn Rulebook>>,
+    hidden_paths: Arc<dyn HiddenPaths>,
+    scanner: Arc<HiddenPathScanner>,
+    selector: Arc<ChangeSelector>,
+    rulebook: Option<Arc<dyn UserRules>>,
     replay: Replay,
-    processes: Option<Arc<dyn Processes>>,
+    processes: Option<Arc<dyn ProcessLauncher>>,
     web: Option<Arc<dyn Web>>,
-    rosters: Arc<Rosters>,
-    workshop: Option<Arc<Workshop>>,
+    registries: Arc<ProcessRegistries>,
+    change_log: Option<Arc<ChangeLog>>,
     differ: Option<Arc<dyn Differ>>,
-    note_store: Option<Arc<NoteStore>>,
-    shelves: Arc<[SkillShelf]>,
-    versions: Arc<Versions>,
-    locks: Locks,
+    note_store: Option<Arc<AgentNotes>>,
+    skill_directories: Arc<[SkillDirectory]>,
+    versions: Arc<ReadTracker>,
+    locks: PathLocks,
 }
 
 /// How a call would be judged, without running it.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// What it would touch and where that leads.
-    pub effects: Vec<Located>,
+    pub effects: Vec<LocatedEffect>,
     /// What policy says.
     pub verdict: Verdict,
 }
@@ -91,9 +92,9 @@ impl Gate {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let policy = Arc::new(policy);
-        let veil: Arc<dyn Veil> = Arc::new(PolicyVeil(Arc::clone(&policy)));
+        let hidden_paths: Arc<dyn HiddenPaths> = Arc::new(GateHiddenPaths(Arc::clone(&policy)));
         let (quarantine, judged) = (settings.quarantine, Arc::clone(&files));
-        let chooser = Arc::new(Chooser { files: judged, veil: Arc::clone(&veil), quarantine });
+        let selector = Arc::new(ChangeSelector { files: judged, hidden_paths: Arc::clone(&hidden_paths), quarantine });
         Self {
             registry,
             policy,
@@ -101,26 +102,26 @@ impl Gate {
             files,
             redactor: Arc::new(redactor),
             clock,
-            veil,
-            lookout: Arc::default(),
-            chooser,
+            hidden_paths,
+            scanner: Arc::default(),
+            selector,
             rulebook: None,
             replay: Replay::default(),
             processes: None,
             web: None,
-            rosters: Arc::default(),
-            workshop: None,
+            registries: Arc::default(),
+            change_log: None,
             differ: None,
             note_store: None,
-            shelves: Arc::default(),
+            skill_directories: Arc::default(),
             versions: Arc::default(),
-            locks: Locks::default(),
+            locks: PathLocks::default(),
         }
     }
 
     /// Lets people say "always": their answer is written down here.
     #[must_use]
-    pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
+    pub fn with_rulebook(mut self, rulebook: Arc<dyn UserRules>) -> Self {
         self.rulebook = Some(rulebook);
         self
     }
@@ -128,28 +129,28 @@ impl Gate {
     /// Lets tools change files: each change goes through this workspace's record, so that it can be taken back. The key seals
     /// what commands begin with that work straight on the workspace.
     #[must_use]
-    pub fn with_changes(mut self, state: State, contents: Arc<Contents>, key: Option<SealKey>) -> Self {
-        self.workshop = Some(Arc::new(Workshop::new(state, contents, key)));
+    pub fn with_changes(mut self, state: StateDirectory, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Self {
+        self.change_log = Some(Arc::new(ChangeLog::new(state, contents, key)));
         self
     }
 
     /// Lets the agent keep books of its own in this workspace's state: things to do, a plan, a memory.
     #[must_use]
-    pub fn with_notes(mut self, state: State, options: RunOptions) -> Self {
-        self.note_store = Some(Arc::new(NoteStore::new(state, options)));
+    pub fn with_notes(mut self, state: StateDirectory, options: RunOptions) -> Self {
+        self.note_store = Some(Arc::new(AgentNotes::new(state, options)));
         self
     }
 
-    /// Lets the agent load skills from these folders; of two skills with one name the first counts.
+    /// Lets the agent load skills from these directories; of two skills with one name the first counts.
     #[must_use]
-    pub fn with_skills(mut self, shelves: Vec<SkillShelf>) -> Self {
-        self.shelves = shelves.into();
+    pub fn with_skills(mut self, skill_directories: Vec<SkillDirectory>) -> Self {
+        self.skill_directories = skill_directories.into();
         self
     }
 
     /// Lets tools run commands, each of them confined. Without this, a call that has to be confined is refused.
     #[must_use]
-    pub fn with_processes(mut self, processes: Arc<dyn Processes>) -> Self {
+    pub fn with_processes(mut self, processes: Arc<dyn ProcessLauncher>) -> Self {
         self.processes = Some(processes);
         self
     }
@@ -163,8 +164,8 @@ impl Gate {
 
     /// Lets these rehearsals be committed, shown and changed by what the gate was given before.
     pub fn with_rehearsals(mut self, rehearsals: Arc<dyn Rehearsals>) -> Result<Self, RegistryError> {
-        let (chooser, workshop) = (Arc::clone(&self.chooser), self.workshop.clone());
-        self.registry.add(Commit { rehearsals, chooser, workshop, differ: self.differ.clone() }.tool())?;
+        let (selector, change_log) = (Arc::clone(&self.selector), self.change_log.clone());
+        self.registry.add(Commit { rehearsals, selector, change_log, differ: self.differ.clone() }.tool())?;
         Ok(self)
     }
 
@@ -176,22 +177,22 @@ impl Gate {
     }
 
     /// The processes of all sessions, for a person who wants to take hold of one.
-    pub fn rosters(&self) -> Arc<Rosters> {
-        Arc::clone(&self.rosters)
+    pub fn registries(&self) -> Arc<ProcessRegistries> {
+        Arc::clone(&self.registries)
     }
 
     /// Puts back what a process that was killed left half changed, and on record what commands changed that died with it. A
     /// front end calls this once, before its first call, and shows the warnings.
-    pub fn mend(&self, options: &RunOptions) -> Result<Vec<String>, ToolError> {
-        match &self.workshop {
-            Some(workshop) => workshop.mend(&self.chooser, options),
+    pub fn recover(&self, options: &RunOptions) -> Result<Vec<String>, ToolError> {
+        match &self.change_log {
+            Some(change_log) => change_log.recover(&self.selector, options),
             None => Ok(Vec::new()),
         }
     }
 
     /// What a commit would keep aside of changes that are kept apart, and why.
-    pub fn would_keep_aside(&self, apart: &dyn Apart) -> Result<Vec<KeptAside>, ToolError> {
-        self.chooser.would_keep_aside(apart)
+    pub fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
+        self.selector.would_quarantine(staged)
     }
 
     /// How a refused call can be repeated from a shell.
@@ -207,15 +208,20 @@ impl Gate {
     }
 
     /// The same, and where the time went.
-    pub async fn perform_timed(&self, call: Call, session: &Session, cancel: CancellationToken) -> (Reply, Steps) {
-        let mut walk = Walk::begin(self, session, call, cancel);
+    pub async fn perform_timed(
+        &self,
+        call: Call,
+        session: &Session,
+        cancel: CancellationToken,
+    ) -> (Reply, StepTimings) {
+        let mut walk = CallWalk::begin(self, session, call, cancel);
         let outcome = walk.go().await;
         walk.answer(outcome)
     }
 
     /// Refuses a call that couldn't even be read, and records it like every other.
     pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
-        Walk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
+        CallWalk::begin(self, session, call, CancellationToken::new()).answer(Err(why)).0
     }
 
     /// How a call would be judged. Nothing runs and nothing is recorded.
@@ -224,7 +230,7 @@ impl Gate {
         let effects = self.locate(tool.prepare(call)?.effects())?;
         let judged = self.as_judged(&effects);
         let verdict =
-            self.policy.judge(&Question { tool: tool.declaration(), effects: &judged, ceilings, bounds: None });
+            self.policy.judge(&PolicyRequest { tool: tool.declaration(), effects: &judged, ceilings, bounds: None });
         Ok(Judgement { effects, verdict })
     }
 
@@ -241,13 +247,13 @@ impl Gate {
             }
         }
         let judged = self.as_judged(&stated);
-        let question = Question { tool, effects: &judged, ceilings: &[], bounds: None };
+        let question = PolicyRequest { tool, effects: &judged, ceilings: &[], bounds: None };
         Some(Ok(self.policy.judge_wider(&question, &wider)))
     }
 
     /// What policy is asked about: the effects, and what they are to git.
-    fn as_judged<'e>(&self, effects: &'e [Located]) -> Cow<'e, [Located]> {
-        match as_git_sees(effects, self.files.as_ref()) {
+    fn as_judged<'e>(&self, effects: &'e [LocatedEffect]) -> Cow<'e, [LocatedEffect]> {
+        match as_git_paths(effects, self.files.as_ref()) {
             more if more.is_empty() => effects.into(),
             more => [effects, &more].concat().into(),
         }
@@ -278,7 +284,7 @@ impl Gate {
         &self.policy
     }
 
-    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<Located>, ToolError> {
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<LocatedEffect>, ToolError> {
         self.files.locate(effects)
     }
 
@@ -288,24 +294,24 @@ impl Gate {
         [0].into_iter().chain(others.map(|(index, _)| index + 1)).collect()
     }
 
-    fn limits(&self, tool: &str, longest: Option<Duration>) -> (Limits, Duration) {
+    fn limits(&self, tool: &str, longest: Option<Duration>) -> (TrimLimits, Duration) {
         let limits = self.settings.limits_of(tool, longest);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let output =
-            Limits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };
+            TrimLimits { lines: size(limits.lines), bytes: size(limits.bytes), line_chars: size(limits.line_chars) };
         (output, Duration::from_secs(limits.timeout_seconds))
     }
 }
 
 /// What policy hides, as the hands see it.
-struct PolicyVeil(Arc<Policy>);
+struct GateHiddenPaths(Arc<Policy>);
 
-impl Veil for PolicyVeil {
-    fn hides(&self, access: Access, place: &Place) -> bool {
+impl HiddenPaths for GateHiddenPaths {
+    fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
         self.0.hides(access, place)
     }
 
-    fn denial(&self, place: &Place, shown: &str) -> Denial {
+    fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
         self.0.denial_of(place, shown)
     }
 }

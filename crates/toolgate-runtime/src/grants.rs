@@ -2,13 +2,13 @@
 //! of its asked effects is, so a part of an earlier change is covered and a larger one isn't (C-18).
 
 use jiff::Timestamp;
-use toolgate_contract::{Effect, Located, Scope, Verdict};
+use toolgate_contract::{ApprovalScope, Effect, LocatedEffect, Verdict};
 use toolgate_journal::Grant;
 use toolgate_policy::grant_pattern;
 
 /// The effects that a verdict wants approved, made comparable: paths as the workspace spells them, commands as the
 /// narrowest pattern that makes sense.
-pub(crate) fn asked_effects(verdict: &Verdict, effects: &[Located]) -> Vec<Effect> {
+pub(crate) fn asked_effects(verdict: &Verdict, effects: &[LocatedEffect]) -> Vec<Effect> {
     if verdict.asks.iter().any(|ask| ask.effect.is_none()) {
         return effects.iter().map(comparable).collect();
     }
@@ -35,7 +35,7 @@ fn general(effect: &Effect) -> Effect {
 }
 
 /// The effect with its path as the workspace spells it, so that `./a` and `a` are one.
-fn comparable(located: &Located) -> Effect {
+fn comparable(located: &LocatedEffect) -> Effect {
     let path = match &located.real {
         Some(place) if place.root == 0 => place.path.clone(),
         Some(place) => format!("root {}: {}", place.root, place.path),
@@ -51,10 +51,10 @@ fn comparable(located: &Located) -> Effect {
 }
 
 /// The widest scope under which all of `asked` was granted before, if it was.
-pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<Scope> {
+pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<ApprovalScope> {
     let live: Vec<&Grant> = grants
         .iter()
-        .filter(|grant| grant.tool == tool && grant.scope > Scope::Call)
+        .filter(|grant| grant.tool == tool && grant.scope > ApprovalScope::Call)
         .filter(|grant| grant.expires.is_none_or(|expires| now < expires))
         .collect();
     let scope = live.iter().map(|grant| grant.scope).max()?;
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(asked, [run("git commit *"), run("sudo ls")]);
     }
 
-    fn grant(tool: &str, paths: &[&str], scope: Scope, expires: Option<Timestamp>) -> Grant {
+    fn grant(tool: &str, paths: &[&str], scope: ApprovalScope, expires: Option<Timestamp>) -> Grant {
         Grant {
             tool: tool.into(),
             effects: paths.iter().map(|path| Effect::write(*path)).collect(),
@@ -104,9 +104,9 @@ mod tests {
         let early = Timestamp::from_second(100).unwrap();
         let late = Timestamp::from_second(200).unwrap();
         let grants = [
-            grant("patch", &["a", "b"], Scope::Run, None),
-            grant("patch", &["c"], Scope::Session, Some(late)),
-            grant("patch", &["d"], Scope::Call, None),
+            grant("patch", &["a", "b"], ApprovalScope::Run, None),
+            grant("patch", &["c"], ApprovalScope::Session, Some(late)),
+            grant("patch", &["d"], ApprovalScope::Call, None),
         ];
         let table: &[(&str, &[&str], Timestamp, bool)] = &[
             ("patch", &["a", "b"], early, true),

@@ -8,38 +8,41 @@ mod approval;
 mod commit;
 mod gate;
 mod grants;
-mod inquiry;
-mod keeper;
 mod locks;
 mod nearest;
 mod principal;
 mod processes;
-mod record;
+mod question;
+mod read_tracker;
 pub mod redact;
 mod registry;
 mod release;
 mod replay;
+mod restore_tool;
+mod run_recorder;
 mod session;
 mod skills;
-mod steps;
+mod step_timings;
+mod tool_version;
 pub mod trim;
 mod undo;
 mod validate;
-mod version;
-mod versions;
 
-pub use toolgate_policy::{Bounds, Ceiling};
+pub use toolgate_policy::{Ceiling, PathBounds};
 
-pub use approval::{Answer, ApprovalRequest, Approver, Desk, NobodyToAsk, Offer, OnDesk, Question, Rulebook};
-pub use gate::{Cleared, Gate, Judgement, PolicyBorder};
-pub use inquiry::{NobodyAnswers, Respondent};
+pub use approval::{
+    ApprovalAnswer, ApprovalOption, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueueItem,
+    QueuedQuestion, UserRules,
+};
+pub use gate::{CallEgress, Cleared, Gate, Judgement};
 pub use principal::Principal;
-pub use processes::{Entry as ProcessEntry, Follow, Roster, Rosters};
-pub use record::RunRecorder;
+pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess as ProcessEntry};
+pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
 pub use release::Release;
 pub use replay::{Replay, quoted};
+pub use run_recorder::RunRecorder;
 pub use session::{EventSink, NobodyWatches, Recorder, Session};
-pub use skills::SkillShelf;
-pub use steps::Steps;
+pub use skills::SkillDirectory;
+pub use step_timings::StepTimings;
 pub use undo::Undo;

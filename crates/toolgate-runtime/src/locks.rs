@@ -4,49 +4,49 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
-use toolgate_contract::{Access, Located, Place};
+use toolgate_contract::{Access, LocatedEffect, WorkspacePath};
 
 /// The table of what is being touched.
 #[derive(Default)]
-pub(crate) struct Locks {
-    table: Mutex<Table>,
+pub(crate) struct PathLocks {
+    table: Mutex<LockTable>,
     changed: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct Table {
+struct LockTable {
     next_ticket: u64,
     /// Held and waited for, in the order of arrival.
-    claims: Vec<Claim>,
+    claims: Vec<LockClaim>,
 }
 
-struct Claim {
+struct LockClaim {
     ticket: u64,
-    spots: Vec<Spot>,
+    spots: Vec<LockedPath>,
 }
 
 /// A place and whether it is changed there.
 #[derive(Clone)]
-struct Spot {
-    place: Place,
+struct LockedPath {
+    place: WorkspacePath,
     exclusive: bool,
 }
 
-impl Spot {
+impl LockedPath {
     fn conflicts(&self, other: &Self) -> bool {
         (self.exclusive || other.exclusive) && (self.place.covers(&other.place) || other.place.covers(&self.place))
     }
 }
 
 /// A lock that is held until dropped. Dropped while still waiting, it leaves the queue.
-pub(crate) struct Lock<'a> {
-    locks: &'a Locks,
+pub(crate) struct PathLockGuard<'a> {
+    locks: &'a PathLocks,
     ticket: u64,
 }
 
-impl Locks {
+impl PathLocks {
     /// Waits until nobody before us touches what these effects touch.
-    pub(crate) async fn acquire(&self, effects: &[Located], parallel: bool) -> Lock<'_> {
+    pub(crate) async fn acquire(&self, effects: &[LocatedEffect], parallel: bool) -> PathLockGuard<'_> {
         let lock = self.enqueue(spots(effects, parallel));
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -58,20 +58,20 @@ impl Locks {
         }
     }
 
-    fn enqueue(&self, spots: Vec<Spot>) -> Lock<'_> {
+    fn enqueue(&self, spots: Vec<LockedPath>) -> PathLockGuard<'_> {
         let mut table = self.table();
         let ticket = table.next_ticket;
         table.next_ticket += 1;
-        table.claims.push(Claim { ticket, spots });
-        Lock { locks: self, ticket }
+        table.claims.push(LockClaim { ticket, spots });
+        PathLockGuard { locks: self, ticket }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, LockTable> {
         self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Table {
+impl LockTable {
     /// Whether no earlier claim conflicts with this one.
     fn is_first(&self, ticket: u64) -> bool {
         let earlier = self.claims.iter().take_while(|claim| claim.ticket < ticket);
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-impl Drop for Lock<'_> {
+impl Drop for PathLockGuard<'_> {
     fn drop(&mut self) {
         self.locks.table().claims.retain(|claim| claim.ticket != self.ticket);
         self.locks.changed.notify_waiters();
@@ -90,12 +90,14 @@ impl Drop for Lock<'_> {
 
 /// What to lock for these effects. A command may touch anything, so it takes the whole workspace unless its tool says
 /// that it can run beside others.
-fn spots(effects: &[Located], parallel: bool) -> Vec<Spot> {
-    let whole = || Spot { place: Place::in_workspace(""), exclusive: true };
+fn spots(effects: &[LocatedEffect], parallel: bool) -> Vec<LockedPath> {
+    let whole = || LockedPath { place: WorkspacePath::in_workspace(""), exclusive: true };
     effects
         .iter()
         .filter_map(|located| match (located.effect.path(), &located.real) {
-            (Some((access, _)), Some(place)) => Some(Spot { place: place.clone(), exclusive: access > Access::Read }),
+            (Some((access, _)), Some(place)) => {
+                Some(LockedPath { place: place.clone(), exclusive: access > Access::Read })
+            }
             _ if matches!(located.effect, toolgate_contract::Effect::Run { .. }) && !parallel => Some(whole()),
             _ => None,
         })
@@ -110,14 +112,14 @@ mod tests {
 
     use super::*;
 
-    fn at(effect: Effect) -> Vec<Located> {
-        let place = effect.path().map(|(_, path)| Place::in_workspace(path));
-        vec![Located { effect, written: place.clone(), real: place }]
+    fn at(effect: Effect) -> Vec<LocatedEffect> {
+        let place = effect.path().map(|(_, path)| WorkspacePath::in_workspace(path));
+        vec![LocatedEffect { effect, written: place.clone(), real: place }]
     }
 
     /// Whether `second` gets its lock while `first` is held.
     async fn beside(first: Effect, second: Effect) -> bool {
-        let locks = Locks::default();
+        let locks = PathLocks::default();
         let _held = locks.acquire(&at(first), false).await;
         tokio::time::timeout(Duration::from_millis(20), locks.acquire(&at(second), false)).await.is_ok()
     }
@@ -144,7 +146,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_waiting_writer_goes_before_later_readers_and_leaves_when_cancelled() {
-        let locks = Locks::default();
+        let locks = PathLocks::default();
         let reader = locks.acquire(&at(Effect::read("a")), true).await;
         let short = Duration::from_millis(20);
         {

@@ -8,43 +8,43 @@
 //! ```
 //!
 //! One task tends to each process. It alone listens to it and sees to its end, so that what has to be done when a command
-//! has ended is done in one place. When the session's [`Roster`] goes, everything on it is killed.
+//! has ended is done in one place. When the session's [`ProcessRegistry`] goes, everything on it is killed.
 
-mod entry;
-mod follow;
-mod screen;
-mod shown;
+mod follower;
+mod output_throttle;
+mod session_process;
 mod spool;
-mod tend;
+mod supervisor;
+mod terminal_emulator;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use toolgate_contract::{ErrorCode, SessionProcess, ToolError};
+use toolgate_contract::{ErrorCode, ProcessHandle, ToolError};
 
-pub use entry::Entry;
-pub(crate) use entry::New;
-pub use follow::Follow;
-pub(crate) use shown::Shown;
-pub(crate) use tend::{Tending, tend};
+pub use follower::ProcessFollower;
+pub(crate) use output_throttle::OutputThrottle;
+pub(crate) use session_process::NewProcess;
+pub use session_process::SessionProcess;
+pub(crate) use supervisor::{ProcessSupervisor, tend};
 
 /// Processes that have ended and can still be read.
 const ENDED_KEPT: usize = 16;
 
 /// The processes of one session: those that run, and the last of those that have ended.
 #[derive(Default)]
-pub struct Roster {
-    entries: Mutex<Vec<Arc<Entry>>>,
+pub struct ProcessRegistry {
+    entries: Mutex<Vec<Arc<SessionProcess>>>,
     running: Arc<AtomicU64>,
 }
 
-impl Roster {
+impl ProcessRegistry {
     /// Takes a place among the running, if there is one.
-    pub(crate) fn slot(&self, most: u64) -> Result<Slot, ToolError> {
+    pub(crate) fn slot(&self, most: u64) -> Result<ProcessSlot, ToolError> {
         let taken =
             self.running.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| (now < most).then_some(now + 1));
         match taken {
-            Ok(_) => Ok(Slot(Arc::clone(&self.running))),
+            Ok(_) => Ok(ProcessSlot(Arc::clone(&self.running))),
             Err(_) => Err(ToolError::new(
                 ErrorCode::LimitReached,
                 format!("This session has {most} processes already, and may have no more (`processes.most`)."),
@@ -55,7 +55,7 @@ impl Roster {
         }
     }
 
-    pub(crate) fn add(&self, entry: Arc<Entry>) {
+    pub(crate) fn add(&self, entry: Arc<SessionProcess>) {
         let mut entries = self.entries();
         entries.push(entry);
         let ended = entries.iter().filter(|entry| entry.has_ended()).count();
@@ -69,7 +69,7 @@ impl Roster {
     }
 
     /// The process with this handle.
-    pub fn find(&self, process: &str) -> Result<Arc<Entry>, ToolError> {
+    pub fn find(&self, process: &str) -> Result<Arc<SessionProcess>, ToolError> {
         let found = self.entries().iter().find(|entry| entry.facts().id == process).cloned();
         found.ok_or_else(|| {
             let shown: String = process.chars().filter(|character| !character.is_control()).take(64).collect();
@@ -79,7 +79,7 @@ impl Roster {
     }
 
     /// All of them, oldest first.
-    pub fn all(&self) -> Vec<Arc<Entry>> {
+    pub fn all(&self) -> Vec<Arc<SessionProcess>> {
         self.entries().clone()
     }
 
@@ -92,21 +92,21 @@ impl Roster {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<Arc<SessionProcess>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Roster {
+impl Drop for ProcessRegistry {
     fn drop(&mut self) {
         self.entries().iter().for_each(|entry| entry.kill());
     }
 }
 
 /// A place among the running processes of a session, given back when it is dropped.
-pub(crate) struct Slot(Arc<AtomicU64>);
+pub(crate) struct ProcessSlot(Arc<AtomicU64>);
 
-impl Drop for Slot {
+impl Drop for ProcessSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -114,21 +114,21 @@ impl Drop for Slot {
 
 /// The rosters of all sessions of a gate, for whoever is allowed to see them all: the person.
 #[derive(Default)]
-pub struct Rosters(Mutex<Vec<Weak<Roster>>>);
+pub struct ProcessRegistries(Mutex<Vec<Weak<ProcessRegistry>>>);
 
-impl Rosters {
-    pub(crate) fn know(&self, roster: &Arc<Roster>) {
-        let mut rosters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rosters.retain(|known| known.strong_count() > 0);
-        if !rosters.iter().any(|known| known.as_ptr() == Arc::as_ptr(roster)) {
-            rosters.push(Arc::downgrade(roster));
+impl ProcessRegistries {
+    pub(crate) fn know(&self, registry: &Arc<ProcessRegistry>) {
+        let mut registries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        registries.retain(|known| known.strong_count() > 0);
+        if !registries.iter().any(|known| known.as_ptr() == Arc::as_ptr(registry)) {
+            registries.push(Arc::downgrade(registry));
         }
     }
 
     /// Every process of every session that runs.
-    pub fn running(&self) -> Vec<Arc<Entry>> {
-        let rosters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = rosters.iter().filter_map(Weak::upgrade).flat_map(|roster| roster.all());
+    pub fn running(&self) -> Vec<Arc<SessionProcess>> {
+        let registries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = registries.iter().filter_map(Weak::upgrade).flat_map(|registry| registry.all());
         entries.filter(|entry| !entry.has_ended()).collect()
     }
 }

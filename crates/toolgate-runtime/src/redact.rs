@@ -2,17 +2,17 @@
 //! in `redact/rules.toml`; the values of the runtime's own secrets are known besides. Works on text, on bytes of any
 //! kind, on JSON, and on a stream, with the same result however the text is cut into chunks.
 
-mod block;
 mod environment;
 #[cfg(test)]
 mod examples;
 mod json;
+mod key_body;
 mod keywords;
-mod names;
 mod rules;
 mod scan;
+mod secret_names;
 mod stream;
-mod values;
+mod value_check;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,10 +20,10 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 pub use environment::secrets_of_environment;
-pub use stream::Stream;
+pub use stream::StreamRedactor;
 
 use environment::SHORTEST;
-use scan::{Scanner, View};
+use scan::{Scanner, TextView};
 
 /// What stands in a secret's place.
 pub const REDACTED: &str = "***REDACTED***";
@@ -87,13 +87,13 @@ impl Redactor {
     }
 
     /// Redacts text that comes in chunks.
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone())
+    pub fn stream(&self) -> StreamRedactor {
+        StreamRedactor::new(self.clone())
     }
 
     /// Where the secrets are: in order, with those that touch united.
     fn secrets(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let view = View { bytes, base: 0, complete: true };
+        let view = TextView { bytes, base: 0, complete: true };
         let mut spans: Vec<_> = self.scanner.hits(bytes, 0).flat_map(|hit| self.scanner.spans(hit, view)).collect();
         for span in &mut spans {
             span.grow(view);
@@ -123,7 +123,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for StreamRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").field("redacted", &self.redacted()).finish_non_exhaustive()
     }

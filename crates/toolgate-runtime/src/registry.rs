@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
-use toolgate_contract::{AnyTool, Call, Declaration, ErrorCode, Form, Prepared, Right, ToolError};
+use toolgate_contract::{AnyTool, ArgumentFormat, Call, Declaration, ErrorCode, PreparedCall, Right, ToolError};
 
 use crate::nearest::nearest;
-use crate::{validate, version};
+use crate::{tool_version, validate};
 
 /// A tool couldn't be taken into the registry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,10 +34,10 @@ pub enum RegistryError {
 /// All tools, by name.
 #[derive(Default)]
 pub struct Registry {
-    tools: BTreeMap<String, Registered>,
+    tools: BTreeMap<String, RegisteredTool>,
 }
 
-pub(crate) struct Registered {
+pub(crate) struct RegisteredTool {
     tool: Arc<dyn AnyTool>,
     /// The compiled schema. Most tools are never called in one session, and compiling all would be most of a start.
     validator: OnceLock<Result<Validator, RegistryError>>,
@@ -60,7 +60,7 @@ impl Registry {
         match self.tools.entry(name) {
             Entry::Occupied(taken) => Err(RegistryError::Duplicate(taken.key().clone())),
             Entry::Vacant(free) => {
-                free.insert(Registered { tool, validator: OnceLock::new() });
+                free.insert(RegisteredTool { tool, validator: OnceLock::new() });
                 Ok(())
             }
         }
@@ -77,7 +77,7 @@ impl Registry {
     }
 
     /// The tool of that name, or an error that names the nearest.
-    pub(crate) fn find(&self, name: &str) -> Result<&Registered, ToolError> {
+    pub(crate) fn find(&self, name: &str) -> Result<&RegisteredTool, ToolError> {
         self.tools.get(name).ok_or_else(|| {
             let known = self.tools.keys().map(String::as_str);
             let hint = match nearest(name, known.clone()) {
@@ -89,7 +89,7 @@ impl Registry {
     }
 }
 
-impl Registered {
+impl RegisteredTool {
     pub(crate) fn declaration(&self) -> &Declaration {
         self.tool.declaration()
     }
@@ -100,9 +100,9 @@ impl Registered {
     }
 
     /// Arguments brought to the present version, checked, and decoded once.
-    pub(crate) fn prepare(&self, call: &Call) -> Result<Box<dyn Prepared>, ToolError> {
+    pub(crate) fn prepare(&self, call: &Call) -> Result<Box<dyn PreparedCall>, ToolError> {
         self.check_permissions(call)?;
-        let args = version::adapt(self.tool.as_ref(), call.version.as_ref(), self.wrapped(call.args.clone()))?;
+        let args = tool_version::adapt(self.tool.as_ref(), call.version.as_ref(), self.wrapped(call.args.clone()))?;
         let validator = self.validator().map_err(|fault| ToolError::internal(fault.to_string()))?;
         validate::validate(&call.name, self.schema(), validator, &args)?;
         self.tool.prepare(args)
@@ -126,7 +126,7 @@ impl Registered {
     /// A freeform tool takes its text as it is; inside it is one argument like any other.
     fn wrapped(&self, args: Value) -> Value {
         match (&self.declaration().form, args) {
-            (Form::Freeform { argument, .. }, Value::String(text)) => {
+            (ArgumentFormat::Freeform { argument, .. }, Value::String(text)) => {
                 Value::Object([(argument.clone(), Value::String(text))].into_iter().collect())
             }
             (_, args) => args,
@@ -161,7 +161,7 @@ fn is_usable(name: &str) -> bool {
 mod tests {
     use semver::Version;
     use toolgate_contract::schemars::{Schema, json_schema};
-    use toolgate_contract::{Adapter, Risk, SystemClock};
+    use toolgate_contract::{Risk, SystemClock, VersionAdapter};
 
     use super::*;
 
@@ -180,7 +180,7 @@ mod tests {
                 side_effects: Vec::new(),
                 risk: Risk::Low,
                 parallel: true,
-                form: Form::Function { strict: false },
+                form: ArgumentFormat::Function { strict: false },
             }))
         }
     }
@@ -190,11 +190,11 @@ mod tests {
             &self.0
         }
 
-        fn adapters(&self) -> &[Adapter] {
+        fn adapters(&self) -> &[VersionAdapter] {
             &[]
         }
 
-        fn prepare(&self, _: Value) -> Result<Box<dyn Prepared>, ToolError> {
+        fn prepare(&self, _: Value) -> Result<Box<dyn PreparedCall>, ToolError> {
             Err(ToolError::internal("never reached"))
         }
     }

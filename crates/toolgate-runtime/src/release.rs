@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, AnyTool, BoxFuture, Content, Edit, Effect, ErrorCode, FOLDER_MODE, Hands, LINK_MODE, Prepared, Preview,
-    ToolError, schemars,
+    Access, AnyTool, BoxFuture, DIRECTORY_MODE, Effect, ErrorCode, FileContent, FileEdit, Hands, LINK_MODE,
+    PreparedCall, Preview, ToolError, schemars,
 };
-use toolgate_journal::{Held, Quarantine};
+use toolgate_journal::{Quarantine, QuarantinedChange};
 
-use crate::keeper::{Keeper, tool};
+use crate::restore_tool::{RestoreTool, tool};
 
 /// Puts something in place that was kept aside.
 pub struct Release {
@@ -38,7 +38,7 @@ impl Release {
     }
 }
 
-impl Keeper for Release {
+impl RestoreTool for Release {
     type Args = Args;
     const NAME: &'static str = "release";
     const DESCRIPTION: &'static str = "Put something in place that a command made and that was kept aside.";
@@ -47,23 +47,23 @@ impl Keeper for Release {
         json!({ "type": "object", "properties": { "released": { "type": "string" } } })
     }
 
-    fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
+    fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
         let held = self.quarantine.held(&args.call)?.into_iter().find(|held| held.path == args.path);
         let held = held.ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, format!("Nothing of `{}` is kept aside at `{}`.", args.call, args.path))
                 .with_hint("`toolgate quarantine list` shows what is.")
         })?;
-        if held.mode.is_some_and(|mode| mode & FOLDER_MODE == FOLDER_MODE && mode != LINK_MODE) {
-            let message = format!("`{}` is a folder; what is in it brings it along.", args.path);
+        if held.mode.is_some_and(|mode| mode & DIRECTORY_MODE == DIRECTORY_MODE && mode != LINK_MODE) {
+            let message = format!("`{}` is a directory; what is in it brings it along.", args.path);
             return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Release the files in it."));
         }
         let content = content(&self.quarantine, &args.call, &held)?;
-        Ok(Box::new(Ready { args, held, content, quarantine: Arc::clone(&self.quarantine) }))
+        Ok(Box::new(PreparedRelease { args, held, content, quarantine: Arc::clone(&self.quarantine) }))
     }
 }
 
 /// What is kept; none if the command removed what is there.
-fn content(quarantine: &Quarantine, call: &str, held: &Held) -> Result<Option<Content>, ToolError> {
+fn content(quarantine: &Quarantine, call: &str, held: &QuarantinedChange) -> Result<Option<FileContent>, ToolError> {
     let Some(mode) = held.mode else { return Ok(None) };
     let room = quarantine.room(call)?;
     let bytes = match (&held.name, room.open(held)) {
@@ -76,18 +76,18 @@ fn content(quarantine: &Quarantine, call: &str, held: &Held) -> Result<Option<Co
             bytes
         }
     };
-    Ok(Some(Content { bytes: bytes.into(), mode: Some(mode) }))
+    Ok(Some(FileContent { bytes: bytes.into(), mode: Some(mode) }))
 }
 
 /// Something that was found and waits to be let out.
-struct Ready {
+struct PreparedRelease {
     args: Args,
-    held: Held,
-    content: Option<Content>,
+    held: QuarantinedChange,
+    content: Option<FileContent>,
     quarantine: Arc<Quarantine>,
 }
 
-impl Ready {
+impl PreparedRelease {
     fn access(&self) -> Access {
         if self.content.is_some() { Access::Write } else { Access::Delete }
     }
@@ -101,13 +101,13 @@ impl Ready {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("Something else is at `{path}` by now."))
                 .with_hint("Look at both, then add --force to replace it."));
         }
-        hands.change(vec![Edit { place, before, after: self.content.clone() }])?;
+        hands.change(vec![FileEdit { place, before, after: self.content.clone() }])?;
         self.quarantine.take_out(&self.args.call, &self.held)?;
         Ok(json!({ "released": path }))
     }
 }
 
-impl Prepared for Ready {
+impl PreparedCall for PreparedRelease {
     fn effects(&self) -> Vec<Effect> {
         vec![Effect::Restore { path: self.args.path.clone(), access: self.access() }]
     }

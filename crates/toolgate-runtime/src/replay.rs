@@ -2,7 +2,7 @@
 //! the run of the call, since a rehearsal and stored output belong to theirs. What only the session itself can do has none.
 
 use serde_json::Value;
-use toolgate_contract::{Call, Effect, Located, Right, ToolError};
+use toolgate_contract::{Call, Effect, LocatedEffect, Right, ToolError};
 
 use crate::session::Session;
 
@@ -28,7 +28,7 @@ impl Replay {
     pub(crate) fn command(
         &self,
         call: &Call,
-        effects: &[Located],
+        effects: &[LocatedEffect],
         wider: &[Effect],
         redacted: &Value,
         session: &Session,

@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 #[cfg(doc)]
-use toolgate_contract::Happening;
+use toolgate_contract::EventPayload;
 use toolgate_contract::{Agents, Artifacts, Event, ToolError};
 use toolgate_journal::Grant;
-use toolgate_policy::{Bounds, Ceiling};
+use toolgate_policy::{Ceiling, PathBounds};
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Asker, AtDesk, Desk, NobodyToAsk};
-use crate::inquiry::{NobodyAnswers, Respondent};
-use crate::processes::Roster;
+use crate::approval::{
+    ApprovalAnswer, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueuedAnswerer, Requester,
+};
+use crate::processes::ProcessRegistry;
+use crate::question::{NobodyAnswers, QuestionAnswerer};
 use crate::skills::ActiveSkills;
 
 /// Keeps events. When it fails, nothing runs.
@@ -27,9 +29,9 @@ pub trait Recorder: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// Something happened and is on record.
     fn event(&self, event: &Event);
-    /// Something passes that is never on record: a process' output ([`Happening::ProcessOutput`]) as it comes. Whoever
+    /// Something passes that is never on record: a process' output ([`EventPayload::ProcessOutput`]) as it comes. Whoever
     /// shows it must not wait, and may leave it out.
-    fn passing(&self, _event: &Event) {}
+    fn live(&self, _event: &Event) {}
     /// Whether anyone sees it.
     fn is_watched(&self) -> bool {
         true
@@ -61,9 +63,9 @@ pub struct Session {
     /// Whoever answers an ask.
     pub approver: Arc<dyn Approver>,
     /// Whoever answers the agent's own questions.
-    pub respondent: Arc<dyn Respondent>,
+    pub answerer: Arc<dyn QuestionAnswerer>,
     /// Where asks lie meanwhile, for others to answer.
-    pub desk: Option<Desk>,
+    pub queue: Option<ApprovalQueueClient>,
     /// Whoever watches.
     pub sink: Arc<dyn EventSink>,
     /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
@@ -72,14 +74,14 @@ pub struct Session {
     /// The agent's turn, where there is one.
     pub turn: Option<u64>,
     /// The session's processes. They end with the last session that holds them.
-    pub processes: Arc<Roster>,
+    pub processes: Arc<ProcessRegistry>,
     /// Agents that calls may set to work; none where no agent is at work.
     pub agents: Option<Arc<dyn Agents>>,
     /// Whether the session ends with its one call: then a command is waited for until it ends.
     pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
-    bounds: Arc<Mutex<Option<Arc<Bounds>>>>,
+    bounds: Arc<Mutex<Option<Arc<PathBounds>>>>,
 }
 
 impl Session {
@@ -96,8 +98,8 @@ impl Session {
             recorder,
             artifacts,
             approver: Arc::new(NobodyToAsk),
-            respondent: Arc::new(NobodyAnswers),
-            desk: None,
+            answerer: Arc::new(NobodyAnswers),
+            queue: None,
             sink: Arc::new(NobodyWatches),
             ceilings: Vec::new(),
             turn: None,
@@ -119,15 +121,15 @@ impl Session {
 
     /// The same session with this respondent.
     #[must_use]
-    pub fn answered_by(mut self, respondent: Arc<dyn Respondent>) -> Self {
-        self.respondent = respondent;
+    pub fn answered_by(mut self, answerer: Arc<dyn QuestionAnswerer>) -> Self {
+        self.answerer = answerer;
         self
     }
 
     /// The same session, whose asks also lie on this desk.
     #[must_use]
-    pub fn with_desk(mut self, desk: Desk) -> Self {
-        self.desk = Some(desk);
+    pub fn with_desk(mut self, queue: ApprovalQueueClient) -> Self {
+        self.queue = Some(queue);
         self
     }
 
@@ -171,28 +173,30 @@ impl Session {
     }
 
     /// Asks in the front end's own way and at the desk; whoever answers first has answered.
-    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        match &self.desk {
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> ApprovalAnswer {
+        match &self.queue {
             None => self.approver.ask(request).await,
-            Some(desk) => desk.ask(self.approver.as_ref(), &Asker { run: &self.run, session: &self.id }, request).await,
+            Some(queue) => {
+                queue.ask(self.approver.as_ref(), &Requester { run: &self.run, session: &self.id }, request).await
+            }
         }
     }
 
     /// Whoever answers the agent's own questions: in the front end's own way, and at the desk.
-    pub(crate) fn answering(&self) -> Arc<dyn Respondent> {
-        let own = Arc::clone(&self.respondent);
-        match self.desk.clone() {
+    pub(crate) fn question_answerer(&self) -> Arc<dyn QuestionAnswerer> {
+        let own = Arc::clone(&self.answerer);
+        match self.queue.clone() {
             None => own,
-            Some(desk) => Arc::new(AtDesk { own, desk, run: self.run.clone(), session: self.id.clone() }),
+            Some(queue) => Arc::new(QueuedAnswerer { own, queue, run: self.run.clone(), session: self.id.clone() }),
         }
     }
 
     /// From the next call on, the session is held to these places, or to none in particular.
-    pub fn hold_to(&self, bounds: Option<Bounds>) {
+    pub fn hold_to(&self, bounds: Option<PathBounds>) {
         *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
     }
 
-    pub(crate) fn bounds(&self) -> Option<Arc<Bounds>> {
+    pub(crate) fn bounds(&self) -> Option<Arc<PathBounds>> {
         self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 

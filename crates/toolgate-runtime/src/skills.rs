@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_contract::{
-    Access, AllowedTools, Entry, EntryKind, ErrorCode, Files, Place, Program, Script, Shelf, SkillFolder, Skills,
-    ToolError, Veil,
+    Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, Program, SkillCandidate,
+    SkillOwner, SkillScript, Skills, ToolError, WorkspacePath,
 };
 use toolgate_policy::{Ceiling, Settings};
 
-use crate::gate::Workshop;
+use crate::gate::ChangeLog;
 
 /// The longest `SKILL.md`, in bytes.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -21,20 +21,20 @@ const MOST_FILES: usize = 200;
 /// Skills on one shelf.
 const MOST_SKILLS: usize = 500;
 
-/// A folder of skills.
+/// A directory of skills.
 #[derive(Clone)]
-pub struct SkillShelf {
+pub struct SkillDirectory {
     /// Whose it is.
-    pub shelf: Shelf,
+    pub shelf: SkillOwner,
     /// Reaches it.
     pub files: Arc<dyn Files>,
     /// Where it is beneath those.
-    pub place: Place,
+    pub place: WorkspacePath,
     /// Where it is, as a person would look for it.
     pub path: String,
     /// Where it is on this machine, with no links on the way.
-    pub folder: PathBuf,
-    /// Whether policy says what may be seen of it. Of our own state folder it says that of everything.
+    pub directory: PathBuf,
+    /// Whether policy says what may be seen of it. Of our own state directory it says that of everything.
     pub is_veiled: bool,
 }
 
@@ -63,39 +63,39 @@ impl ActiveSkills {
 }
 
 /// Skills for one call.
-pub(crate) struct Librarian {
-    pub(crate) shelves: Arc<[SkillShelf]>,
-    pub(crate) veil: Arc<dyn Veil>,
+pub(crate) struct SkillLoader {
+    pub(crate) skill_directories: Arc<[SkillDirectory]>,
+    pub(crate) hidden_paths: Arc<dyn HiddenPaths>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) active: Arc<ActiveSkills>,
-    /// Where scripts have folders of their own; none where nothing can be kept.
-    pub(crate) workshop: Option<Arc<Workshop>>,
+    /// Where scripts have directories of their own; none where nothing can be kept.
+    pub(crate) change_log: Option<Arc<ChangeLog>>,
     pub(crate) run: String,
 }
 
-impl Skills for Librarian {
-    fn folders(&self) -> Result<Vec<SkillFolder>, ToolError> {
-        let mut folders: Vec<SkillFolder> = Vec::new();
-        for shelf in self.shelves.iter() {
-            for folder in self.on(shelf)? {
-                if folders.iter().all(|known| known.name != folder.name) {
-                    folders.push(folder);
+impl Skills for SkillLoader {
+    fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError> {
+        let mut directories: Vec<SkillCandidate> = Vec::new();
+        for shelf in self.skill_directories.iter() {
+            for directory in self.on(shelf)? {
+                if directories.iter().all(|known| known.name != directory.name) {
+                    directories.push(directory);
                 }
             }
         }
-        Ok(folders)
+        Ok(directories)
     }
 
-    fn program(&self, script: &Script) -> Result<Program, ToolError> {
+    fn program(&self, script: &SkillScript) -> Result<Program, ToolError> {
         self.starter(script)
     }
 
-    fn activate(&self, folder: &SkillFolder, tools: Vec<String>) -> AllowedTools {
-        if folder.shelf == Shelf::User && self.settings.allowed_tools == AllowedTools::Approval {
+    fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools {
+        if directory.shelf == SkillOwner::User && self.settings.allowed_tools == AllowedTools::Approval {
             self.active.approved.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
             return AllowedTools::Approval;
         }
-        let ceiling = Ceiling { source: format!("skill {}", folder.name), tools };
+        let ceiling = Ceiling { source: format!("skill {}", directory.name), tools };
         let mut ceilings = self.active.ceilings.lock().unwrap_or_else(PoisonError::into_inner);
         if !ceilings.contains(&ceiling) {
             ceilings.push(ceiling);
@@ -104,24 +104,24 @@ impl Skills for Librarian {
     }
 }
 
-impl Librarian {
-    fn on(&self, shelf: &SkillShelf) -> Result<Vec<SkillFolder>, ToolError> {
+impl SkillLoader {
+    fn on(&self, shelf: &SkillDirectory) -> Result<Vec<SkillCandidate>, ToolError> {
         let entries = match shelf.files.entries(&shelf.place) {
             Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) => return Ok(Vec::new()),
             other => other?,
         };
-        let folders = entries.into_iter().filter(|entry| self.may_be_skill(shelf, entry));
-        Ok(folders.take(MOST_SKILLS).filter_map(|entry| self.folder(shelf, entry.name, &entry.place)).collect())
+        let directories = entries.into_iter().filter(|entry| self.may_be_skill(shelf, entry));
+        Ok(directories.take(MOST_SKILLS).filter_map(|entry| self.directory(shelf, entry.name, &entry.place)).collect())
     }
 
-    fn may_be_skill(&self, shelf: &SkillShelf, entry: &Entry) -> bool {
-        entry.kind == EntryKind::Folder
+    fn may_be_skill(&self, shelf: &SkillDirectory, entry: &DirectoryEntry) -> bool {
+        entry.kind == EntryKind::Directory
             && !self.settings.denied_skills.contains(&entry.name)
             && !self.hides(shelf, &entry.place)
     }
 
-    /// A folder with a `SKILL.md` in it; what else is wrong with it is for the tool to say.
-    fn folder(&self, shelf: &SkillShelf, name: String, place: &Place) -> Option<SkillFolder> {
+    /// A directory with a `SKILL.md` in it; what else is wrong with it is for the tool to say.
+    fn directory(&self, shelf: &SkillDirectory, name: String, place: &WorkspacePath) -> Option<SkillCandidate> {
         let file = beneath(place, "SKILL.md");
         let text = match shelf.files.content(&file, MOST_BYTES) {
             _ if self.hides(shelf, &file) => return None,
@@ -134,30 +134,30 @@ impl Librarian {
         };
         let mut files = Vec::new();
         self.list(shelf, place, "", &mut files);
-        Some(SkillFolder { path: format!("{}/{name}", shelf.path), name, shelf: shelf.shelf, text, files })
+        Some(SkillCandidate { path: format!("{}/{name}", shelf.path), name, shelf: shelf.shelf, text, files })
     }
 
     /// The other files of a skill. What can't be listed is left out: it can't be used either.
-    fn list(&self, shelf: &SkillShelf, place: &Place, within: &str, files: &mut Vec<String>) {
+    fn list(&self, shelf: &SkillDirectory, place: &WorkspacePath, within: &str, files: &mut Vec<String>) {
         for entry in shelf.files.entries(place).unwrap_or_default() {
             let path = if within.is_empty() { entry.name } else { format!("{within}/{}", entry.name) };
             match entry.kind {
                 _ if files.len() == MOST_FILES || self.hides(shelf, &entry.place) => {}
-                EntryKind::Folder if path.split('/').count() < 4 => self.list(shelf, &entry.place, &path, files),
+                EntryKind::Directory if path.split('/').count() < 4 => self.list(shelf, &entry.place, &path, files),
                 EntryKind::File if path != "SKILL.md" => files.push(path),
                 _ => {}
             }
         }
     }
 
-    fn hides(&self, shelf: &SkillShelf, place: &Place) -> bool {
-        shelf.is_veiled && self.veil.hides(Access::Read, place)
+    fn hides(&self, shelf: &SkillDirectory, place: &WorkspacePath) -> bool {
+        shelf.is_veiled && self.hidden_paths.hides(Access::Read, place)
     }
 }
 
-fn beneath(place: &Place, name: &str) -> Place {
+fn beneath(place: &WorkspacePath, name: &str) -> WorkspacePath {
     let path = if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) };
-    Place { root: place.root, path }
+    WorkspacePath { root: place.root, path }
 }
 
 fn unusable(name: &str, why: &str) -> ToolError {

@@ -9,11 +9,11 @@ use std::fmt;
 
 use memchr::memchr_iter;
 
-pub use payload::{Outcome, trim_payload};
+pub use payload::{PayloadCut, trim_payload};
 
 /// How much of a text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TrimLimits {
     /// Lines in all.
     pub lines: usize,
     /// Bytes in all.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub line_chars: usize,
 }
 
-impl Default for Limits {
+impl Default for TrimLimits {
     fn default() -> Self {
         Self { lines: 2000, bytes: 50 * 1024, line_chars: 2000 }
     }
@@ -30,7 +30,7 @@ impl Default for Limits {
 
 /// A text that was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trimmed {
+pub struct TrimmedText {
     /// What is left, with marks where something is missing.
     pub text: String,
     /// Lines of which nothing is left.
@@ -40,13 +40,13 @@ pub struct Trimmed {
 }
 
 /// Cuts `text` to `limits`; none if it fits as it is. Marks of what is missing come on top of the limits.
-pub fn trim_text(text: &str, limits: &Limits) -> Option<Trimmed> {
-    trim_with_rest(text, limits, &Rest::default())
+pub fn trim_text(text: &str, limits: &TrimLimits) -> Option<TrimmedText> {
+    trim_with_rest(text, limits, &StoredRemainder::default())
 }
 
 /// What is known of a text beside what is at hand.
 #[derive(Debug, Clone, Default)]
-struct Rest {
+struct StoredRemainder {
     /// How to get at everything; stands in the mark.
     advice: String,
     /// Lines that are missing already, between beginning and end.
@@ -56,7 +56,7 @@ struct Rest {
 }
 
 /// As [`trim_text`]. Of a text that has something missing already, more than `limits` must be there on both sides of it.
-fn trim_with_rest(text: &str, limits: &Limits, rest: &Rest) -> Option<Trimmed> {
+fn trim_with_rest(text: &str, limits: &TrimLimits, rest: &StoredRemainder) -> Option<TrimmedText> {
     let lines = count_lines(text);
     let short = rest.bytes == 0 && text.len() <= limits.bytes && lines <= limits.lines;
     if short && text.split_inclusive('\n').all(|line| fits(line, limits.line_chars)) {
@@ -65,23 +65,23 @@ fn trim_with_rest(text: &str, limits: &Limits, rest: &Rest) -> Option<Trimmed> {
     if rest.bytes == 0
         && lines <= limits.lines
         && let Some(whole) =
-            with_short_lines(text, &Limits { bytes: if short { usize::MAX } else { limits.bytes }, ..*limits })
+            with_short_lines(text, &TrimLimits { bytes: if short { usize::MAX } else { limits.bytes }, ..*limits })
     {
-        return Some(Trimmed { text: whole.text, missing_lines: 0, missing_bytes: text.len() - whole.kept });
+        return Some(TrimmedText { text: whole.text, missing_lines: 0, missing_bytes: text.len() - whole.kept });
     }
     let (for_head, for_tail) = shares(limits);
     let head = head(text, &for_head);
     let tail = tail(&text[head.consumed..], &for_tail);
     let missing_lines = rest.lines + lines.saturating_sub(head.lines + tail.lines);
     let missing_bytes = rest.bytes + text.len() - head.kept - tail.kept;
-    let mark = Mark { lines: missing_lines, bytes: missing_bytes, advice: &rest.advice };
+    let mark = OmissionMark { lines: missing_lines, bytes: missing_bytes, advice: &rest.advice };
     let gap = if head.text.is_empty() || head.text.ends_with('\n') { "" } else { "\n" };
-    Some(Trimmed { text: format!("{}{gap}{mark}\n{}", head.text, tail.text), missing_lines, missing_bytes })
+    Some(TrimmedText { text: format!("{}{gap}{mark}\n{}", head.text, tail.text), missing_lines, missing_bytes })
 }
 
 /// A part of a text as it is shown.
 #[derive(Default)]
-struct Part {
+struct ShownPart {
     text: String,
     /// Lines of which something is shown.
     lines: usize,
@@ -91,9 +91,9 @@ struct Part {
     kept: usize,
 }
 
-impl Part {
+impl ShownPart {
     /// Adds a line, shortened if it is too long. Returns whether it fit.
-    fn add(&mut self, line: &str, limits: &Limits) -> bool {
+    fn add(&mut self, line: &str, limits: &TrimLimits) -> bool {
         let (shown, kept) = shorten(line, limits.line_chars);
         if shown.len() > limits.bytes - self.text.len() {
             return false;
@@ -112,22 +112,22 @@ impl Part {
 }
 
 /// Every line, the long ones shortened; none if that is still too much.
-fn with_short_lines(text: &str, limits: &Limits) -> Option<Part> {
-    let mut part = Part::default();
+fn with_short_lines(text: &str, limits: &TrimLimits) -> Option<ShownPart> {
+    let mut part = ShownPart::default();
     text.split_inclusive('\n').all(|line| part.add(line, limits)).then_some(part)
 }
 
 /// Three fifths for the head, the rest for the tail.
-fn shares(limits: &Limits) -> (Limits, Limits) {
+fn shares(limits: &TrimLimits) -> (TrimLimits, TrimLimits) {
     let of = |whole: usize| whole - whole.saturating_mul(2) / 5;
-    let head = Limits { lines: of(limits.lines), bytes: of(limits.bytes), line_chars: limits.line_chars };
-    let tail = Limits { lines: limits.lines - head.lines, bytes: limits.bytes - head.bytes, ..*limits };
+    let head = TrimLimits { lines: of(limits.lines), bytes: of(limits.bytes), line_chars: limits.line_chars };
+    let tail = TrimLimits { lines: limits.lines - head.lines, bytes: limits.bytes - head.bytes, ..*limits };
     (head, tail)
 }
 
 /// As many lines from the start as fit, or at least the start of the first.
-fn head(text: &str, limits: &Limits) -> Part {
-    let mut part = Part::default();
+fn head(text: &str, limits: &TrimLimits) -> ShownPart {
+    let mut part = ShownPart::default();
     let whole = text.split_inclusive('\n').take(limits.lines).take_while(|line| part.add(line, limits)).count();
     if whole > 0 || limits.lines == 0 {
         return part;
@@ -135,16 +135,16 @@ fn head(text: &str, limits: &Limits) -> Part {
     let line = text.split_inclusive('\n').next().unwrap_or_default();
     let (end, _) = line.char_indices().nth(limits.line_chars).unwrap_or((line.len(), ' '));
     let start = &line[..line.floor_char_boundary(limits.bytes.min(end))];
-    Part::piece(start, start.len())
+    ShownPart::piece(start, start.len())
 }
 
 /// As many lines from the end as fit, or at least the end of the last.
-fn tail(text: &str, limits: &Limits) -> Part {
-    let mut size = Part::default();
+fn tail(text: &str, limits: &TrimLimits) -> ShownPart {
+    let mut size = ShownPart::default();
     let from_end = || text.split_inclusive('\n').rev().take(limits.lines);
     let whole = from_end().take_while(|line| size.add(line, limits)).count();
     if whole > 0 || limits.lines == 0 {
-        let mut part = Part::default();
+        let mut part = ShownPart::default();
         text[text.len() - size.consumed..].split_inclusive('\n').for_each(|line| {
             part.add(line, limits);
         });
@@ -153,7 +153,7 @@ fn tail(text: &str, limits: &Limits) -> Part {
     let line = from_end().next().unwrap_or_default();
     let (start, _) = line.char_indices().rev().take(limits.line_chars).last().unwrap_or((line.len(), ' '));
     let end = &line[line.ceil_char_boundary((line.len() - line.len().min(limits.bytes)).max(start))..];
-    Part::piece(end, line.len())
+    ShownPart::piece(end, line.len())
 }
 
 /// The line, cut to `most` characters with a mark if it is longer, and how many of its bytes are left.
@@ -165,7 +165,7 @@ fn shorten(line: &str, most: usize) -> (Cow<'_, str>, usize) {
     let ending = &line[content.len()..];
     let missing = content[end..].chars().count();
     let what = if missing == 1 { "character" } else { "characters" };
-    (Cow::Owned(format!("{}… [+{} {what}]{ending}", &content[..end], Grouped(missing))), end + ending.len())
+    (Cow::Owned(format!("{}… [+{} {what}]{ending}", &content[..end], GroupedDigits(missing))), end + ending.len())
 }
 
 fn fits(line: &str, most: usize) -> bool {
@@ -183,21 +183,21 @@ fn count_lines(text: &str) -> usize {
 }
 
 /// The line that stands where something is missing.
-struct Mark<'a> {
+struct OmissionMark<'a> {
     lines: usize,
     bytes: usize,
     advice: &'a str,
 }
 
-impl fmt::Display for Mark<'_> {
+impl fmt::Display for OmissionMark<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("… [")?;
         match self.lines {
             0 => {}
             1 => f.write_str("1 line, ")?,
-            lines => write!(f, "{} lines, ", Grouped(lines))?,
+            lines => write!(f, "{} lines, ", GroupedDigits(lines))?,
         }
-        write!(f, "{} bytes not shown", Grouped(self.bytes))?;
+        write!(f, "{} bytes not shown", GroupedDigits(self.bytes))?;
         if !self.advice.is_empty() {
             write!(f, "; {}", self.advice)?;
         }
@@ -206,9 +206,9 @@ impl fmt::Display for Mark<'_> {
 }
 
 /// A number with its thousands set apart.
-struct Grouped(usize);
+struct GroupedDigits(usize);
 
-impl fmt::Display for Grouped {
+impl fmt::Display for GroupedDigits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
         for (index, digit) in digits.chars().enumerate() {
@@ -227,16 +227,16 @@ mod tests {
 
     use super::*;
 
-    fn limits(lines: usize, bytes: usize, line_chars: usize) -> Limits {
-        Limits { lines, bytes, line_chars }
+    fn limits(lines: usize, bytes: usize, line_chars: usize) -> TrimLimits {
+        TrimLimits { lines, bytes, line_chars }
     }
 
     #[test]
     fn what_is_shown() {
         let ten = (1..=10).map(|n| format!("line {n}\n")).collect::<String>();
-        let cases: &[(&str, Limits, Option<&str>)] = &[
+        let cases: &[(&str, TrimLimits, Option<&str>)] = &[
             ("", limits(0, 0, 0), None),
-            ("short\n", Limits::default(), None),
+            ("short\n", TrimLimits::default(), None),
             (&ten, limits(10, 71, 7), None),
             (
                 &ten,
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn large_numbers_can_be_read() {
-        let shown = |number| Grouped(number).to_string();
+        let shown = |number| GroupedDigits(number).to_string();
         assert_eq!([shown(0), shown(999), shown(1000), shown(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
     }
 
@@ -275,7 +275,7 @@ mod tests {
                 prop_assert!(text.len() <= bytes && count_lines(&text) <= lines);
                 return Ok(());
             };
-            let mark = Mark { lines: trimmed.missing_lines, bytes: trimmed.missing_bytes, advice: "" }.to_string();
+            let mark = OmissionMark { lines: trimmed.missing_lines, bytes: trimmed.missing_bytes, advice: "" }.to_string();
             let (head, tail) = trimmed.text.split_once(&format!("{mark}\n")).unwrap();
             // A head that ends inside a line was given an end of its own.
             let adds_up = |head: &str| head.len() + trimmed.missing_bytes + tail.len() == text.len();

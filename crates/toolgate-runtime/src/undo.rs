@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    Access, AnyTool, BoxFuture, Change, Effect, ErrorCode, Event, FOLDER_MODE, FileState, Hands, Happening, PIPE_MODE,
-    Place, Prepared, Preview, ToolError, schemars,
+    Access, AnyTool, BoxFuture, Change, DIRECTORY_MODE, Effect, ErrorCode, Event, EventPayload, FileState, Hands,
+    PIPE_MODE, PreparedCall, Preview, ToolError, WorkspacePath, schemars,
 };
-use toolgate_journal::{Contents, SealKey, Verification, list_runs, read_events, verify};
+use toolgate_journal::{BlobStore, SigningKey, Verification, list_runs, read_events, verify};
 
-use crate::keeper::{Keeper, tool};
+use crate::restore_tool::{RestoreTool, tool};
 
 /// Takes changes back.
 pub struct Undo {
     state_dir: PathBuf,
-    contents: Arc<Contents>,
-    key: Option<SealKey>,
+    contents: Arc<BlobStore>,
+    key: Option<SigningKey>,
 }
 
 /// Which changes.
@@ -40,14 +40,14 @@ pub(crate) struct Args {
 }
 
 impl Undo {
-    /// The tool that looks for changes in the runs of this state folder, and for their bytes in this store. With the key that
+    /// The tool that looks for changes in the runs of this state directory, and for their bytes in this store. With the key that
     /// seals records it can tell what was really made under this gate.
-    pub fn tool(state_dir: impl Into<PathBuf>, contents: Arc<Contents>, key: Option<SealKey>) -> Arc<dyn AnyTool> {
+    pub fn tool(state_dir: impl Into<PathBuf>, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Arc<dyn AnyTool> {
         tool(Self { state_dir: state_dir.into(), contents, key })
     }
 
     /// Each file's first before and last after, over everything that the arguments name.
-    fn changes(&self, args: &Args) -> Result<Vec<Found>, ToolError> {
+    fn changes(&self, args: &Args) -> Result<Vec<UndoableChange>, ToolError> {
         let wanted = |event: &Event| {
             args.call.as_ref().is_none_or(|call| event.tool_call_id.as_ref() == Some(call))
                 && args.turn.is_none_or(|turn| event.turn == Some(turn))
@@ -62,21 +62,21 @@ impl Undo {
                 ));
             }
         };
-        let mut files: BTreeMap<Place, Found> = BTreeMap::new();
+        let mut files: BTreeMap<WorkspacePath, UndoableChange> = BTreeMap::new();
         for run in runs {
-            let folder = self.state_dir.join("runs").join(&run);
+            let directory = self.state_dir.join("runs").join(&run);
             let mut proven = None;
-            for recorded in read_events(&folder)? {
+            for recorded in read_events(&directory)? {
                 let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
-                let Happening::FilesChanging { changes } = &event.happening else { continue };
+                let EventPayload::FilesChanging { changes } = &event.payload else { continue };
                 for change in changes.iter().filter(|_| wanted(&event)) {
-                    let is_proven = *proven.get_or_insert_with(|| self.is_proven(&folder));
+                    let is_proven = *proven.get_or_insert_with(|| self.is_proven(&directory));
                     fold(&mut files, change, is_proven);
                 }
             }
         }
-        let changed: Vec<Found> =
-            files.into_values().filter(|Found { change, .. }| change.before != change.after).collect();
+        let changed: Vec<UndoableChange> =
+            files.into_values().filter(|UndoableChange { change, .. }| change.before != change.after).collect();
         if changed.is_empty() {
             return Err(ToolError::new(ErrorCode::NotFound, "There are no changes of that call, turn or run.")
                 .with_hint("`toolgate changes` shows what can be taken back."));
@@ -92,24 +92,24 @@ impl Undo {
 }
 
 /// A change that was found on record.
-struct Found {
+struct UndoableChange {
     change: Change,
     /// Whether it was certainly made under this gate.
     is_proven: bool,
 }
 
 /// Joins a later change of a file to what is known of it.
-fn fold(files: &mut BTreeMap<Place, Found>, change: &Change, is_proven: bool) {
+fn fold(files: &mut BTreeMap<WorkspacePath, UndoableChange>, change: &Change, is_proven: bool) {
     match files.get_mut(&change.place) {
         Some(known) => {
             known.change.followed_by(change);
             known.is_proven &= is_proven;
         }
-        None => drop(files.insert(change.place.clone(), Found { change: change.clone(), is_proven })),
+        None => drop(files.insert(change.place.clone(), UndoableChange { change: change.clone(), is_proven })),
     }
 }
 
-impl Keeper for Undo {
+impl RestoreTool for Undo {
     type Args = Args;
     const NAME: &'static str = "undo";
     const DESCRIPTION: &'static str = "Take back the file changes of a call, a turn or a whole run. Files that were \
@@ -125,15 +125,15 @@ impl Keeper for Undo {
         })
     }
 
-    fn open(&self, args: Args) -> Result<Box<dyn Prepared>, ToolError> {
-        Ok(Box::new(Ready { found: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
+    fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(PreparedUndo { found: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
     }
 }
 
 /// Changes that were found and wait to be taken back.
-struct Ready {
-    found: Vec<Found>,
-    contents: Arc<Contents>,
+struct PreparedUndo {
+    found: Vec<UndoableChange>,
+    contents: Arc<BlobStore>,
 }
 
 /// What is done to a place that is taken back.
@@ -141,9 +141,9 @@ fn access_of(change: &Change) -> Access {
     if change.before.is_some() { Access::Write } else { Access::Delete }
 }
 
-impl Prepared for Ready {
+impl PreparedCall for PreparedUndo {
     fn effects(&self) -> Vec<Effect> {
-        let effects = |Found { change, is_proven }: &Found| {
+        let effects = |UndoableChange { change, is_proven }: &UndoableChange| {
             let path = &change.path;
             if *is_proven {
                 return vec![Effect::Restore { path: path.clone(), access: access_of(change) }];
@@ -170,10 +170,10 @@ impl Prepared for Ready {
     }
 }
 
-impl Ready {
+impl PreparedUndo {
     fn take_back(&self, hands: &Hands) -> Result<Value, ToolError> {
         let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        for Found { change, .. } in &self.found {
+        for UndoableChange { change, .. } in &self.found {
             match self.way_back(change, hands) {
                 Ok(change) => {
                     undone.push(change.path.clone());
@@ -205,7 +205,8 @@ impl Ready {
     /// Whether what was there can be had.
     fn check(&self, path: &str, state: &FileState) -> Result<(), ToolError> {
         let kind = state.kind();
-        if [FOLDER_MODE, PIPE_MODE].contains(&kind) || (state.is_file() || state.is_link()) && self.contents.has(state)
+        if [DIRECTORY_MODE, PIPE_MODE].contains(&kind)
+            || (state.is_file() || state.is_link()) && self.contents.has(state)
         {
             return Ok(());
         }

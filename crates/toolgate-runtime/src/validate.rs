@@ -16,23 +16,23 @@ pub(crate) fn validate(tool: &str, schema: &Value, validator: &Validator, args: 
     if validator.is_valid(args) {
         return Ok(());
     }
-    let faults: Vec<Fault> =
+    let faults: Vec<ArgumentFault> =
         validator.iter_errors(args).flat_map(|error| faults_of(&error, schema)).take(MOST_FAULTS).collect();
-    let words = faults.iter().map(Fault::sentence).collect::<Vec<_>>().join("; ");
+    let words = faults.iter().map(ArgumentFault::sentence).collect::<Vec<_>>().join("; ");
     let stop = if words.ends_with('?') { "" } else { "." };
     Err(ToolError::new(ErrorCode::InvalidArgs, format!("The arguments of `{tool}` don't fit: {words}{stop}"))
-        .with_details(json!({ "faults": faults.iter().map(Fault::to_json).collect::<Vec<_>>() })))
+        .with_details(json!({ "faults": faults.iter().map(ArgumentFault::to_json).collect::<Vec<_>>() })))
 }
 
 /// One thing that is wrong, and where.
-struct Fault {
+struct ArgumentFault {
     pointer: String,
     problem: String,
     expected: String,
     nearest: Option<String>,
 }
 
-impl Fault {
+impl ArgumentFault {
     fn sentence(&self) -> String {
         let place = if self.pointer.is_empty() { "the arguments" } else { &self.pointer };
         match &self.nearest {
@@ -50,7 +50,7 @@ impl Fault {
     }
 }
 
-fn faults_of(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
+fn faults_of(error: &ValidationError<'_>, schema: &Value) -> Vec<ArgumentFault> {
     let pointer = error.instance_path().as_str().to_owned();
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected }
@@ -66,16 +66,16 @@ fn faults_of(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
     }
 }
 
-fn fault(pointer: String, problem: String, expected: String) -> Fault {
-    Fault { pointer, problem, expected, nearest: None }
+fn fault(pointer: String, problem: String, expected: String) -> ArgumentFault {
+    ArgumentFault { pointer, problem, expected, nearest: None }
 }
 
-fn unknown_field(pointer: &str, field: &str, known: &[String]) -> Fault {
+fn unknown_field(pointer: &str, field: &str, known: &[String]) -> ArgumentFault {
     let expected = match known {
         [] => "no fields".to_owned(),
         known => format!("only {}", known.join(", ")),
     };
-    Fault {
+    ArgumentFault {
         pointer: format!("{pointer}/{}", escape(field)),
         problem: "is not a known field".into(),
         expected,

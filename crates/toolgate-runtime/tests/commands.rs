@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use toolgate_contract::{ErrorCode, Scope, erase};
-use toolgate_runtime::Answer;
+use toolgate_contract::{ApprovalScope, ErrorCode, erase};
+use toolgate_runtime::ApprovalAnswer;
 use toolgate_testkit::*;
 
-fn world() -> (World, Runs) {
-    let runs = Runs::default();
-    (World::new([erase(runs.clone())], ""), runs)
+fn world() -> (TestWorkspace, CommandTool) {
+    let runs = CommandTool::default();
+    (TestWorkspace::new([erase(runs.clone())], ""), runs)
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn what_has_to_be_confined_is_refused_where_nothing_confines_it() {
 async fn a_yes_covers_the_same_kind_of_command_and_nothing_else() {
     let (world, _) = world();
     let world = world.confined();
-    let yes = || Answer::Granted { scope: Scope::Run, by: "ada".into() };
+    let yes = || ApprovalAnswer::Granted { scope: ApprovalScope::Run, by: "ada".into() };
     let approver = Arc::new(ScriptedApprover::with((0..20).map(|_| yes())));
     let session = world.session().approved_by(approver.clone());
     for (command, workdir, asks) in [
@@ -70,11 +70,11 @@ async fn a_yes_covers_the_same_kind_of_command_and_nothing_else() {
 async fn the_person_is_shown_the_pattern_and_what_else_it_covers() {
     let (world, _) = world();
     let world = world.confined();
-    let approver = Arc::new(ScriptedApprover::grants(Scope::Call));
+    let approver = Arc::new(ScriptedApprover::grants(ApprovalScope::Call));
     let session = world.session().approved_by(approver.clone());
     world.perform_in(&session, "runs", json!({ "command": "cargo test && git commit -m x && sudo ls" })).await;
     let request = approver.asked().remove(0);
-    let run = request.scopes.iter().find(|offer| offer.scope == Scope::Run).unwrap();
+    let run = request.scopes.iter().find(|offer| offer.scope == ApprovalScope::Run).unwrap();
     for words in ["`git commit *` (whatever begins with `git commit`)", "`sudo ls` (exactly this)"] {
         assert!(run.grants.contains(words), "{words}: {}", run.grants);
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, ErrorCode, Happening, Reply, Scope, erase};
-use toolgate_runtime::{Answer, Recorder, Session};
+use toolgate_contract::{ApprovalScope, CancellationToken, ErrorCode, EventPayload, Reply, erase};
+use toolgate_runtime::{ApprovalAnswer, Recorder, Session};
 use toolgate_testkit::*;
 
 const PAIR_OK: &[&str] = &["tool_call.started", "tool_call.completed"];
@@ -19,20 +19,20 @@ const ASK_WRITES: &str = "[[rules]]\ndecision = 'ask'\npermission = 'fs.write'\n
 const DENY_WRITES: &str = "[[rules]]\ndecision = 'deny'\npermission = 'fs.write'\nreason = 'Hands off.'";
 
 /// A world with every tool of the kit and the built-in ones, and the counter of the one that writes.
-fn world(config: &str) -> (World, Writes) {
-    let writes = Writes::default();
+fn world(config: &str) -> (TestWorkspace, WritingTool) {
+    let writes = WritingTool::default();
     let mut tools = toolgate_tools::all();
     tools.extend([
         erase(writes.clone()),
-        erase(Panics),
-        erase(Fails),
-        erase(Sleeps),
-        erase(Liar),
-        erase(Undeclared),
-        erase(Big),
-        erase(Secrets),
+        erase(PanickingTool),
+        erase(FailingTool),
+        erase(SleepingTool),
+        erase(UndeclaredEffectTool),
+        erase(UndeclaredPermissionTool),
+        erase(LongOutputTool),
+        erase(SecretLeakingTool),
     ]);
-    let world = World::new(tools, config);
+    let world = TestWorkspace::new(tools, config);
     world.file("a.txt", "one\ntwo\n");
     (world, writes)
 }
@@ -81,7 +81,9 @@ async fn every_way_to_end_leaves_its_reply_and_its_trail() {
 
 #[tokio::test]
 async fn a_yes_is_recorded_and_covers_what_it_says() {
-    for (scope, asks_again) in [(Scope::Call, true), (Scope::Run, false), (Scope::Session, false)] {
+    for (scope, asks_again) in
+        [(ApprovalScope::Call, true), (ApprovalScope::Run, false), (ApprovalScope::Session, false)]
+    {
         let (world, writes) = world(ASK_WRITES);
         let approver = Arc::new(ScriptedApprover::grants(scope));
         let session = world.session().approved_by(approver.clone());
@@ -120,8 +122,12 @@ async fn the_person_is_shown_what_matters() {
     assert!(!asked.justification.unwrap().contains("hunter2"));
     let replay = format!(r#"toolgate call --approve --run {} writes '{{"path":"a.txt"}}'"#, session.run);
     assert_eq!(asked.replay, Some(replay));
-    let scopes: Vec<Scope> = asked.scopes.iter().map(|offer| offer.scope).collect();
-    assert_eq!(scopes, [Scope::Call, Scope::Run, Scope::Session], "no rulebook here, so no always");
+    let scopes: Vec<ApprovalScope> = asked.scopes.iter().map(|offer| offer.scope).collect();
+    assert_eq!(
+        scopes,
+        [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session],
+        "no rulebook here, so no always"
+    );
     assert!(asked.scopes[1].grants.contains("write a.txt"), "{:?}", asked.scopes);
 }
 
@@ -142,7 +148,7 @@ async fn arguments_with_a_secret_are_replayed_from_a_private_file() {
 async fn a_deny_is_not_lifted_by_an_approval_or_an_allow() {
     let config = format!("{DENY_WRITES}\n[[rules]]\ndecision = 'allow'\npath = 'a.txt'");
     let (world, writes) = world(&config);
-    let approver = Arc::new(ScriptedApprover::grants(Scope::Always));
+    let approver = Arc::new(ScriptedApprover::grants(ApprovalScope::Always));
     let session = world.session().approved_by(approver.clone());
     let reply = world.perform_in(&session, "writes", json!({"path": "a.txt"})).await;
     assert_eq!(code(&reply), Some(ErrorCode::PolicyDenied));
@@ -155,7 +161,7 @@ async fn when_the_record_fails_nothing_runs() {
     for (writes_allowed, config) in [(0, ""), (0, ASK_WRITES), (1, ASK_WRITES), (2, ASK_WRITES)] {
         let (world, writes) = world(config);
         let recorder = FailingRecorder::after(writes_allowed, Arc::new(world.recorder()));
-        let session = failing(&world, recorder).approved_by(Arc::new(ScriptedApprover::grants(Scope::Run)));
+        let session = failing(&world, recorder).approved_by(Arc::new(ScriptedApprover::grants(ApprovalScope::Run)));
         let reply = world.perform_in(&session, "writes", json!({"path": "a.txt"})).await;
         assert_eq!(code(&reply), Some(ErrorCode::IoError), "after {writes_allowed} writes under {config:?}");
         assert!(reply.error.unwrap().message.contains("did not run"));
@@ -174,7 +180,7 @@ async fn when_only_the_end_cannot_be_recorded_the_reply_says_that_it_ran() {
     assert_eq!(world.trail(), ["tool_call.started"], "the record shows a call that was taken up");
 }
 
-fn failing(world: &World, recorder: impl Recorder + 'static) -> Session {
+fn failing(world: &TestWorkspace, recorder: impl Recorder + 'static) -> Session {
     Session::new("test", "run_test", Arc::new(recorder), world.run.artifacts.clone())
 }
 
@@ -190,7 +196,7 @@ async fn a_call_that_takes_too_long_is_stopped() {
 async fn a_cancel_takes_effect_wherever_the_call_is() {
     // While it runs, while it waits for a lock, and while a person is asked.
     let (world, _) = world(ASK_WRITES);
-    let asking = world.session().approved_by(Arc::new(Never));
+    let asking = world.session().approved_by(Arc::new(SilentApprover));
     let session = world.session();
     for (tool, args, session) in [("sleeps", json!({}), &session), ("writes", json!({"path": "a.txt"}), &asking)] {
         let cancel = CancellationToken::new();
@@ -254,7 +260,7 @@ async fn the_record_says_who_decided_what_and_why() {
     let (world, _) = world("");
     world.perform("read", json!({"path": "a.txt"})).await;
     let events = world.events();
-    let Happening::CallStarted { tool, version, effects, verdict, risk, .. } = &events[0].happening else {
+    let EventPayload::CallStarted { tool, version, effects, verdict, risk, .. } = &events[0].payload else {
         panic!("{events:?}")
     };
     assert_eq!(tool, "read");
@@ -262,7 +268,7 @@ async fn the_record_says_who_decided_what_and_why() {
     assert_eq!(effects.len(), 1);
     assert!(verdict.as_ref().unwrap().decided_by.name.rule.contains("workspace"), "{verdict:?}");
     assert!(risk.is_some());
-    let Happening::CallCompleted(ending) = &events[1].happening else { panic!("{events:?}") };
+    let EventPayload::CallCompleted(ending) = &events[1].payload else { panic!("{events:?}") };
     assert_eq!(ending.payload.as_ref().unwrap()["content"], "one\ntwo\n");
     assert_eq!(events[0].tool_call_id, events[1].tool_call_id);
 }
@@ -303,7 +309,7 @@ async fn a_caller_may_not_ask_for_more_than_its_tool_declares() {
 #[tokio::test]
 async fn what_is_said_is_shown_recorded_and_redacted() {
     let (world, _) = world("");
-    let watched = Arc::new(Watched::default());
+    let watched = Arc::new(CollectingSink::default());
     let session = world.session().watched_by(watched.clone());
     let reply = world.perform_in(&session, "display", json!({"content": "found DB_PASSWORD=hunter2"})).await;
     assert_eq!(reply.payload.unwrap(), json!({"shown": true}));
@@ -325,7 +331,7 @@ async fn denied_tools_are_not_offered() {
 #[tokio::test]
 async fn many_answers_can_come_from_one_person() {
     let (world, writes) = world(ASK_WRITES);
-    let yes = |_| Answer::Granted { scope: Scope::Call, by: "ada".into() };
+    let yes = |_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() };
     let approver = Arc::new(ScriptedApprover::with((0..8).map(yes)));
     let session = world.session().approved_by(approver);
     let calls = (0..8).map(|n| world.perform_in(&session, "writes", json!({"path": format!("{n}.txt")})));

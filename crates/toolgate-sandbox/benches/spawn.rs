@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use toolgate_contract::{Access, Apart, Border, Denial, Lookout, Place, Veil};
+use toolgate_contract::{Access, Denial, EgressPolicy, HiddenPathScanner, HiddenPaths, StagedChanges, WorkspacePath};
 use toolgate_sandbox::process::{
-    Command, Listed, Network, Options, Profile, Running, Sandbox, Tier, zygote_main_if_asked,
+    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier, zygote_main_if_asked,
 };
-use toolgate_sandbox::{Layers, Roots};
+use toolgate_sandbox::{OverlayChanges, Roots};
 
 /// Runs of each kind. They take turns, so that a slow moment of the machine hits all alike.
 const ROUNDS: usize = 100;
@@ -29,17 +29,20 @@ fn main() {
 async fn measure() {
     let workspace = tempfile::Builder::new().tempdir_in("/var/tmp").unwrap();
     let profile = Profile::for_workspace(workspace.path(), std::env::home_dir().as_deref());
-    let warm = Sandbox::new(Options { tier: Some(Tier::Namespaces), ..Options::default() }).await.unwrap();
-    let cold = Sandbox::new(Options { tier: Some(Tier::Namespaces), warm: 0, ..Options::default() }).await.unwrap();
+    let warm =
+        Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), ..SandboxOptions::default() }).await.unwrap();
+    let cold = Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), warm: 0, ..SandboxOptions::default() })
+        .await
+        .unwrap();
     let with_bwrap = Path::new("/usr/bin/bwrap").exists();
-    let doors = Profile { network: Network::Listed(Listed(Arc::new(Closed))), ..profile.clone() };
+    let listeners = Profile { network: NetworkAccess::Listed(ListedHosts(Arc::new(Closed))), ..profile.clone() };
     let mut samples: [Vec<Duration>; 7] = Default::default();
     for _ in 0..ROUNDS {
-        warm.prepare(&doors).await.unwrap();
+        warm.prepare(&listeners).await.unwrap();
         calm().await;
-        samples[5].push(confined(&warm, &doors).await);
+        samples[5].push(confined(&warm, &listeners).await);
         calm().await;
-        samples[6].push(confined(&cold, &doors).await);
+        samples[6].push(confined(&cold, &listeners).await);
         calm().await;
         warm.prepare(&profile).await.unwrap();
         calm().await;
@@ -79,48 +82,51 @@ async fn in_a_large_tree() {
     let (layers, root) =
         (tempfile::Builder::new().tempdir_in("/var/tmp").unwrap(), workspace.path().canonicalize().unwrap());
     for number in 0..50_000 {
-        let folder = root.join(format!("{}/{}", number / 2_500, number / 50 % 50));
+        let directory = root.join(format!("{}/{}", number / 2_500, number / 50 % 50));
         if number % 50 == 0 {
-            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::create_dir_all(&directory).unwrap();
         }
-        std::fs::write(folder.join(format!("{number}.txt")), number.to_string()).unwrap();
+        std::fs::write(directory.join(format!("{number}.txt")), number.to_string()).unwrap();
     }
     let profile = Profile::for_workspace(&root, std::env::home_dir().as_deref());
-    let sandbox = Sandbox::new(Options { tier: Some(Tier::Namespaces), warm: 0, ..Options::default() }).await.unwrap();
+    let sandbox = Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), warm: 0, ..SandboxOptions::default() })
+        .await
+        .unwrap();
     let (files, roots) = (Roots::open(&root).unwrap(), [root.clone()]);
-    let lookout = Lookout::default();
-    let (mut straight, mut apart, mut walk, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let scanner = HiddenPathScanner::default();
+    let (mut in_place, mut staged, mut walk, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..50 {
         let start = Instant::now();
         confined_line(&sandbox, &profile).await;
-        straight.push(start.elapsed());
+        in_place.push(start.elapsed());
         let start = Instant::now();
-        let command = Command::shell(LINE);
-        let (mut running, kept) = Layers::run(&sandbox, &profile, &command, layers.path(), &roots).await.unwrap();
+        let command = CommandSpec::shell(LINE);
+        let (mut running, kept) =
+            OverlayChanges::run(&sandbox, &profile, &command, layers.path(), &roots).await.unwrap();
         read(&mut running).await;
         running.wait().await.unwrap();
         assert_eq!(kept.differences(&files).unwrap().all.len(), 1);
         drop(kept);
-        apart.push(start.elapsed());
+        staged.push(start.elapsed());
         let start = Instant::now();
-        Lookout::default().out_of_bounds(&files, &Nothing).unwrap();
+        HiddenPathScanner::default().restricted_paths(&files, &Nothing).unwrap();
         walk.push(start.elapsed());
         let start = Instant::now();
-        lookout.out_of_bounds(&files, &Nothing).unwrap();
+        scanner.restricted_paths(&files, &Nothing).unwrap();
         again.push(start.elapsed());
     }
-    let [straight, apart, walk, again] = [straight, apart, walk, again].map(median);
-    println!("50,000 files, 50 rounds, medians; a confined command that changes one of them: {straight:?}");
-    report("the same on a layer, compared", apart, straight, "-");
-    report("the look for what is hidden, first", walk, straight, "-");
-    report("the same, again", again, straight, "-");
+    let [in_place, staged, walk, again] = [in_place, staged, walk, again].map(median);
+    println!("50,000 files, 50 rounds, medians; a confined command that changes one of them: {in_place:?}");
+    report("the same on a layer, compared", staged, in_place, "-");
+    report("the look for what is hidden, first", walk, in_place, "-");
+    report("the same, again", again, in_place, "-");
 }
 
 /// Something else every time, lest it change nothing.
 const LINE: &str = "date +%N > 7/7/17869.txt";
 
 async fn confined_line(sandbox: &Sandbox, profile: &Profile) {
-    let mut running = sandbox.spawn(profile, &Command::shell(LINE)).await.unwrap();
+    let mut running = sandbox.spawn(profile, &CommandSpec::shell(LINE)).await.unwrap();
     read(&mut running).await;
     running.wait().await.unwrap();
 }
@@ -129,7 +135,7 @@ async fn confined_line(sandbox: &Sandbox, profile: &Profile) {
 #[derive(Debug)]
 struct Closed;
 
-impl Border for Closed {
+impl EgressPolicy for Closed {
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
         Err(Denial::of_host(host, port, "closed", None))
     }
@@ -146,8 +152,8 @@ impl Border for Closed {
 /// Policy that hides nothing: what is left is the walk.
 struct Nothing;
 
-impl Veil for Nothing {
-    fn hides(&self, _: Access, _: &Place) -> bool {
+impl HiddenPaths for Nothing {
+    fn hides(&self, _: Access, _: &WorkspacePath) -> bool {
         false
     }
 }
@@ -178,7 +184,7 @@ fn plain(program: &str, arguments: &[String]) -> Duration {
 
 async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
     let start = Instant::now();
-    let mut running = sandbox.spawn(profile, &Command::new("/bin/true")).await.unwrap();
+    let mut running = sandbox.spawn(profile, &CommandSpec::new("/bin/true")).await.unwrap();
     let output = read(&mut running).await;
     assert_eq!((running.wait().await.unwrap().shell_code(), output.as_str()), (0, ""));
     start.elapsed()
@@ -187,7 +193,7 @@ async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
 /// How long the output goes on after a kill, with a child that ignores every polite request and holds the output.
 async fn killed(sandbox: &Sandbox, profile: &Profile) -> Duration {
     let line = "setsid sh -c 'trap \"\" TERM HUP INT; sleep 1000' & echo started; sleep 1000";
-    let mut running = sandbox.spawn(profile, &Command::shell(line)).await.unwrap();
+    let mut running = sandbox.spawn(profile, &CommandSpec::shell(line)).await.unwrap();
     let mut first = [0; 8];
     running.stdout.as_mut().unwrap().read_exact(&mut first).await.unwrap();
     let start = Instant::now();
@@ -198,7 +204,7 @@ async fn killed(sandbox: &Sandbox, profile: &Profile) -> Duration {
     elapsed
 }
 
-async fn read(running: &mut Running) -> String {
+async fn read(running: &mut Child) -> String {
     let (mut output, mut errors) = (String::new(), String::new());
     let (stdout, stderr) = (running.stdout.as_mut().unwrap(), running.stderr.as_mut().unwrap());
     let (first, second) = tokio::join!(stdout.read_to_string(&mut output), stderr.read_to_string(&mut errors));
@@ -225,7 +231,7 @@ async fn opens(sandbox: &Sandbox, profile: &Profile) -> (Duration, Duration) {
     for _ in 0..7 {
         let output = std::process::Command::new(&program).arg("open-and-close").output().unwrap();
         outside.push(nanoseconds(&String::from_utf8(output.stdout).unwrap()));
-        let command = Command::new(&program).argument("open-and-close");
+        let command = CommandSpec::new(&program).argument("open-and-close");
         let mut running = sandbox.spawn(profile, &command).await.unwrap();
         inside.push(nanoseconds(&read(&mut running).await));
         running.wait().await.unwrap();

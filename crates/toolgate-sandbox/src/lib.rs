@@ -5,27 +5,14 @@
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]
 
-mod apart;
-mod apply;
-mod arrange;
-mod beneath;
-mod copy;
-mod denied_files;
-mod draft;
-mod flush;
-mod locate;
-mod look;
+pub(crate) mod files;
 mod network;
-mod node;
-mod open_up;
 pub mod process;
-mod processes;
-mod roots;
-mod walk;
 
-pub use apart::{Folder, KeptLayers, Layers};
-pub use beneath::OpenWay;
-pub use copy::{Copied, copy_workspace};
-pub use network::{Resolver, SystemResolver, try_list};
-pub use processes::{Confined, enough, scratch};
-pub use roots::{RootAccess, Roots, RootsError};
+pub use files::copy_workspace::{CopyTotals, copy_workspace};
+pub use files::openat2::OpenMethod;
+pub use files::overlay_changes::{LayerDirectory, OverlayChanges, StoredOverlays};
+pub use files::root::{RootPermission, Roots, RootsError};
+pub use network::{Resolver, SystemResolver, test_host_list};
+pub use process::requirements;
+pub use process::sandboxed_processes::{SandboxedProcesses, scratch};

@@ -14,20 +14,20 @@
 //! (policy) is asked about every name and every address that a name leads to. Nothing that a command says is
 //! looked up before its name has passed, so no name can carry data out. What isn't let through is noted, word for word.
 
+mod allowed_host;
+mod client_hello;
+mod denial_log;
 mod dns;
-mod doors;
-mod greeting;
-mod meant;
-mod names;
-mod notes;
-mod question;
-mod relay;
-mod requests;
+mod dns_message;
+mod http_head;
+mod listeners;
+mod proxy;
 mod resolver;
-mod trial;
+mod self_test;
+mod synthetic_addresses;
 
-pub(crate) use doors::{Doors, NAMESERVER, doors};
-pub(crate) use notes::Notes;
-pub(crate) use relay::Relay;
+pub(crate) use denial_log::DenialLog;
+pub(crate) use listeners::{ListenerAddresses, NAMESERVER, listener_addresses};
+pub(crate) use proxy::EgressProxy;
 pub use resolver::{Resolver, SystemResolver};
-pub use trial::try_list;
+pub use self_test::test_host_list;

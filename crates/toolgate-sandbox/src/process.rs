@@ -31,42 +31,45 @@
 //! }
 //! ```
 
-mod cage;
-mod command;
-mod decoys;
+mod cgroup;
+mod child;
+mod decoy_watch;
+pub(crate) mod denied_files;
 mod enforcement;
 mod error;
-mod inside;
-pub(crate) mod kernel;
+mod git_autoloaded;
+mod instance;
+mod launch;
 mod limits;
-mod pen;
 mod plan;
 mod planning;
 mod probe;
 mod profile;
 mod rehearsal;
-mod repositories;
-mod running;
-mod sandbox;
-mod step;
-mod warm;
+pub mod requirements;
+pub(crate) mod sandboxed_processes;
+mod setup;
+mod setup_step;
+mod spec;
+pub(crate) mod syscall;
+mod warm_pool;
 mod wire;
 mod zygote;
 
-pub use command::{Command, Streams, TerminalSize};
-pub(crate) use decoys::Decoys;
+pub use child::{Child, ChildExit, PtyMaster, Signaller};
+pub(crate) use decoy_watch::DecoyWatch;
 pub use enforcement::{Enforcement, GuaranteeReport, Tier};
 pub use error::SandboxError;
-pub use inside::zygote::zygote_main_if_asked;
-#[cfg(feature = "before-main")]
-pub use kernel::before_main::zygote_before_main;
-pub use kernel::heaps::share_heaps;
-pub use limits::Limits;
-pub use profile::{Home, Listed, Network, Profile, Readable, UnixSockets};
+pub use git_autoloaded::{GitAutoloaded, autoloaded_by_git};
+pub use launch::{Sandbox, SandboxOptions};
+pub use limits::ResourceLimits;
+pub use profile::{HomeDirectory, ListedHosts, NetworkAccess, Profile, Readable, UnixSockets};
 pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::remove;
-pub use repositories::{Obeyed, obeyed_by_git};
-pub use running::{Ended, Running, Signaller, Terminal};
 pub use rustix::process::Signal;
-pub use sandbox::{Options, Sandbox};
-pub use step::{Fault, Step};
+pub use setup::zygote_main::zygote_main_if_asked;
+pub use setup_step::{SetupFault, SetupStep};
+pub use spec::{CommandSpec, PtySize, StandardStreams};
+pub use syscall::arenas::share_arenas;
+#[cfg(feature = "before-main")]
+pub use syscall::before_main::zygote_before_main;

@@ -8,40 +8,41 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
-use toolgate_contract::{EntryKind, Files, LeftOut, Place, Step, Visitor, WalkOptions, Walked};
-use toolgate_sandbox::{OpenWay, Roots};
+use toolgate_contract::{EntryKind, Files, SkipReason, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath};
+use toolgate_sandbox::{OpenMethod, Roots};
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (path, content) in files {
-        let path = folder.path().join(path);
+        let path = directory.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
-    folder
+    directory
 }
 
-/// The paths that a walk from `start` visits, sorted, and how many folders it couldn't read.
+/// The paths that a walk from `start` visits, sorted, and how many directories it couldn't read.
 fn walked(roots: &Roots, start: &str, options: &WalkOptions) -> (Vec<String>, u64) {
     let seen = Mutex::new(Vec::new());
-    let visit = |walked: &Walked<'_>| {
+    let visit = |walked: &VisitedEntry<'_>| {
         let mark = match walked.left_out {
             None => "",
-            Some(LeftOut::Ignored) => " (ignored)",
-            Some(LeftOut::Hidden) => " (hidden)",
+            Some(SkipReason::Ignored) => " (ignored)",
+            Some(SkipReason::Hidden) => " (hidden)",
         };
         seen.lock().unwrap().push(format!("{}{mark}", walked.place.path));
-        Step::On
+        WalkStep::On
     };
-    let unreadable = roots.walk(&Place::in_workspace(start), options, &|| -> Visitor<'_> { Box::new(visit) }).unwrap();
+    let unreadable =
+        roots.walk(&WorkspacePath::in_workspace(start), options, &|| -> Visitor<'_> { Box::new(visit) }).unwrap();
     let mut seen = seen.into_inner().unwrap();
     seen.sort();
     (seen, unreadable)
 }
 
-fn each_way(folder: &Path, check: impl Fn(&Roots)) {
-    for way in [OpenWay::Kernel, OpenWay::Walk] {
-        check(&Roots::open(folder).unwrap().with_way(way));
+fn each_way(directory: &Path, check: impl Fn(&Roots)) {
+    for way in [OpenMethod::Kernel, OpenMethod::Walk] {
+        check(&Roots::open(directory).unwrap().with_open_method(way));
     }
 }
 
@@ -51,8 +52,9 @@ fn honouring() -> WalkOptions {
 
 #[test]
 fn what_is_left_out_comes_at_the_end_if_asked_for() {
-    let folder = tree(&[(".gitignore", "out/\n*.log"), ("out/x/y", ""), ("a.log", ""), (".dot/z", ""), ("src/a", "")]);
-    each_way(folder.path(), |roots| {
+    let directory =
+        tree(&[(".gitignore", "out/\n*.log"), ("out/x/y", ""), ("a.log", ""), (".dot/z", ""), ("src/a", "")]);
+    each_way(directory.path(), |roots| {
         assert_eq!(walked(roots, "", &honouring()).0, ["src", "src/a"]);
         let all = WalkOptions { then_left_out: true, ..honouring() };
         let ignored = ["a.log (ignored)", "out (ignored)", "out/x (ignored)", "out/x/y (ignored)"];
@@ -64,11 +66,11 @@ fn what_is_left_out_comes_at_the_end_if_asked_for() {
 
 #[test]
 fn a_repository_inside_has_rules_of_its_own() {
-    let folder = tree(&[(".gitignore", "*.log"), (".ignore", "*.tmp"), ("inner/.git/info/exclude", "*.own")]);
+    let directory = tree(&[(".gitignore", "*.log"), (".ignore", "*.tmp"), ("inner/.git/info/exclude", "*.own")]);
     for name in ["a.log", "a.tmp", "a.own"] {
-        fs::write(folder.path().join("inner").join(name), "").unwrap();
+        fs::write(directory.path().join("inner").join(name), "").unwrap();
     }
-    each_way(folder.path(), |roots| {
+    each_way(directory.path(), |roots| {
         assert_eq!(walked(roots, "", &honouring()).0, ["inner", "inner/a.log"]);
         assert_eq!(walked(roots, "inner", &honouring()).0, ["inner/a.log"]);
     });
@@ -77,38 +79,38 @@ fn a_repository_inside_has_rules_of_its_own() {
 #[test]
 fn an_ignore_file_is_read_only_where_it_lies() {
     let outside = tree(&[("rules", "*.rs")]);
-    let folder = tree(&[("a.rs", ""), ("sub/b.rs", "")]);
-    symlink(outside.path().join("rules"), folder.path().join(".gitignore")).unwrap();
-    symlink("/dev/zero", folder.path().join("sub/.gitignore")).unwrap();
-    each_way(folder.path(), |roots| {
+    let directory = tree(&[("a.rs", ""), ("sub/b.rs", "")]);
+    symlink(outside.path().join("rules"), directory.path().join(".gitignore")).unwrap();
+    symlink("/dev/zero", directory.path().join("sub/.gitignore")).unwrap();
+    each_way(directory.path(), |roots| {
         assert_eq!(walked(roots, "", &honouring()).0, ["a.rs", "sub", "sub/b.rs"]);
     });
 }
 
 #[test]
 fn an_ignore_file_without_end_has_rules_only_as_far_as_it_is_read() {
-    let folder = tree(&[("a.rs", ""), ("b.rs", "")]);
+    let directory = tree(&[("a.rs", ""), ("b.rs", "")]);
     let endless = format!("a.rs\n{}\nb.rs\n", "# a comment that goes on and on\n".repeat(50_000));
-    fs::write(folder.path().join(".gitignore"), endless).unwrap();
-    each_way(folder.path(), |roots| assert_eq!(walked(roots, "", &honouring()).0, ["b.rs"]));
+    fs::write(directory.path().join(".gitignore"), endless).unwrap();
+    each_way(directory.path(), |roots| assert_eq!(walked(roots, "", &honouring()).0, ["b.rs"]));
 }
 
 #[test]
 fn links_are_seen_and_not_followed() {
     let outside = tree(&[("secret", "")]);
-    let folder = tree(&[("real/a", "")]);
-    symlink(outside.path(), folder.path().join("out")).unwrap();
-    symlink("real", folder.path().join("in")).unwrap();
-    each_way(folder.path(), |roots| {
+    let directory = tree(&[("real/a", "")]);
+    symlink(outside.path(), directory.path().join("out")).unwrap();
+    symlink("real", directory.path().join("in")).unwrap();
+    each_way(directory.path(), |roots| {
         assert_eq!(walked(roots, "", &WalkOptions::default()).0, ["in", "out", "real", "real/a"]);
     });
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_leads_nowhere() {
+fn a_directory_swapped_for_a_link_leads_nowhere() {
     let outside = tree(&[("secret", ""), ("more/secret", "")]);
-    let folder = tree(&[("swapped/inside", ""), ("other/a", "")]);
-    let (swapped, aside) = (folder.path().join("swapped"), folder.path().join("aside"));
+    let directory = tree(&[("swapped/inside", ""), ("other/a", "")]);
+    let (swapped, aside) = (directory.path().join("swapped"), directory.path().join("aside"));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -123,7 +125,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
         let by_path =
             || fs::read_dir(&swapped).is_ok_and(|names| names.flatten().any(|name| name.file_name() == "secret"));
         assert!((0..1_000_000).any(|_| by_path()));
-        each_way(folder.path(), |roots| {
+        each_way(directory.path(), |roots| {
             for _ in 0..3_000 {
                 let (seen, _) = walked(roots, "", &WalkOptions::default());
                 assert!(!seen.iter().any(|path| path.contains("secret") || path.contains("more")), "{seen:?}");
@@ -147,52 +149,52 @@ fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn folders_that_cannot_be_read_are_counted() {
-    let folder = tree(&[("open/a", ""), ("closed/b", ""), ("closed2/c", "")]);
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+fn directories_that_cannot_be_read_are_counted() {
+    let directory = tree(&[("open/a", ""), ("closed/b", ""), ("closed2/c", "")]);
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     for closed in ["closed", "closed2"] {
-        fs::set_permissions(folder.path().join(closed), Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(directory.path().join(closed), Permissions::from_mode(0o000)).unwrap();
     }
-    each_way(folder.path(), |roots| {
+    each_way(directory.path(), |roots| {
         let (seen, unreadable) = as_nobody(|| walked(roots, "", &WalkOptions::default()));
         assert_eq!((seen, unreadable), (vec!["closed".into(), "closed2".into(), "open".into(), "open/a".into()], 2));
     });
     for closed in ["closed", "closed2"] {
-        fs::set_permissions(folder.path().join(closed), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(directory.path().join(closed), Permissions::from_mode(0o755)).unwrap();
     }
 }
 
 #[test]
-fn a_visitor_can_pass_a_folder_or_end_the_walk() {
+fn a_visitor_can_pass_a_directory_or_end_the_walk() {
     let files: Vec<String> = (0..3_000).map(|number| format!("{}/{number}", number % 30)).collect();
-    let folder = tree(&files.iter().map(|path| (path.as_str(), "")).collect::<Vec<_>>());
-    let roots = Roots::open(folder.path()).unwrap();
+    let directory = tree(&files.iter().map(|path| (path.as_str(), "")).collect::<Vec<_>>());
+    let roots = Roots::open(directory.path()).unwrap();
     let visits = AtomicUsize::new(0);
-    let walk = |at_folder: Step, at_file: Step| {
+    let walk = |at_directory: WalkStep, at_file: WalkStep| {
         visits.store(0, Ordering::Relaxed);
-        let visit = |walked: &Walked<'_>| {
+        let visit = |walked: &VisitedEntry<'_>| {
             visits.fetch_add(1, Ordering::Relaxed);
-            if walked.kind == EntryKind::Folder { at_folder } else { at_file }
+            if walked.kind == EntryKind::Directory { at_directory } else { at_file }
         };
         let visitors = || -> Visitor<'_> { Box::new(visit) };
-        roots.walk(&Place::in_workspace(""), &WalkOptions::default(), &visitors).unwrap();
+        roots.walk(&WorkspacePath::in_workspace(""), &WalkOptions::default(), &visitors).unwrap();
         visits.load(Ordering::Relaxed)
     };
-    assert_eq!(walk(Step::On, Step::On), 3_030);
-    assert_eq!(walk(Step::Past, Step::On), 30);
-    assert!(walk(Step::On, Step::Stop) < 3_000, "each thread may be at one more when the word comes");
+    assert_eq!(walk(WalkStep::On, WalkStep::On), 3_030);
+    assert_eq!(walk(WalkStep::Past, WalkStep::On), 30);
+    assert!(walk(WalkStep::On, WalkStep::Stop) < 3_000, "each thread may be at one more when the word comes");
 }
 
 #[test]
 fn a_file_is_its_own_walk_and_what_it_holds_can_be_read() {
-    let folder = tree(&[(".hidden/file", "content")]);
-    each_way(folder.path(), |roots| {
-        let visit = |walked: &Walked<'_>| {
+    let directory = tree(&[(".hidden/file", "content")]);
+    each_way(directory.path(), |roots| {
+        let visit = |walked: &VisitedEntry<'_>| {
             assert_eq!((walked.depth, walked.facts().unwrap().size), (0, 7));
             assert_eq!(std::io::read_to_string(walked.open().unwrap()).unwrap(), "content");
-            Step::On
+            WalkStep::On
         };
-        let start = Place::in_workspace(".hidden/file");
+        let start = WorkspacePath::in_workspace(".hidden/file");
         assert_eq!(roots.walk(&start, &honouring(), &|| -> Visitor<'_> { Box::new(visit) }).unwrap(), 0);
     });
 }
@@ -200,11 +202,11 @@ fn a_file_is_its_own_walk_and_what_it_holds_can_be_read() {
 #[test]
 fn a_panic_comes_out_instead_of_a_walk_that_never_ends() {
     let files: Vec<String> = (0..200).map(|number| format!("{number}/a")).collect();
-    let folder = tree(&files.iter().map(|path| (path.as_str(), "")).collect::<Vec<_>>());
-    let roots = Roots::open(folder.path()).unwrap();
+    let directory = tree(&files.iter().map(|path| (path.as_str(), "")).collect::<Vec<_>>());
+    let roots = Roots::open(directory.path()).unwrap();
     let visitors = || -> Visitor<'_> { Box::new(|_| panic!("on purpose")) };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        roots.walk(&Place::in_workspace(""), &WalkOptions::default(), &visitors)
+        roots.walk(&WorkspacePath::in_workspace(""), &WalkOptions::default(), &visitors)
     }));
     assert!(outcome.is_err());
 }

@@ -3,30 +3,30 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use toolgate_contract::{Answered, BoxFuture, Inquiry, Scope};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver, Respondent};
+use toolgate_contract::{ApprovalScope, BoxFuture, Question, QuestionAnswer};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer};
 
 /// Gives its answers in order, then says that nobody is there; remembers what it was asked.
 #[derive(Default)]
 pub struct ScriptedApprover {
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<ApprovalAnswer>>,
     asked: Mutex<Vec<ApprovalRequest>>,
 }
 
 impl ScriptedApprover {
     /// An approver with these answers.
-    pub fn with(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub fn with(answers: impl IntoIterator<Item = ApprovalAnswer>) -> Self {
         Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
     }
 
     /// Says yes once, this far.
-    pub fn grants(scope: Scope) -> Self {
-        Self::with([Answer::Granted { scope, by: "ada".into() }])
+    pub fn grants(scope: ApprovalScope) -> Self {
+        Self::with([ApprovalAnswer::Granted { scope, by: "ada".into() }])
     }
 
     /// Says no once.
     pub fn denies() -> Self {
-        Self::with([Answer::Denied { by: "ada".into(), reason: Some("not today".into()) }])
+        Self::with([ApprovalAnswer::Denied { by: "ada".into(), reason: Some("not today".into()) }])
     }
 
     /// What it was asked.
@@ -36,20 +36,20 @@ impl ScriptedApprover {
 }
 
 impl Approver for ScriptedApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         self.asked.lock().expect("no test panics here").push(request.clone());
         let answer = self.answers.lock().expect("no test panics here").pop_front();
-        Box::pin(std::future::ready(answer.unwrap_or(Answer::Nobody)))
+        Box::pin(std::future::ready(answer.unwrap_or(ApprovalAnswer::Nobody)))
     }
 }
 
 /// Answers every question with its first choice, or with these words.
-pub struct FirstChoice(pub &'static str);
+pub struct FirstChoiceAnswerer(pub &'static str);
 
-impl Respondent for FirstChoice {
-    fn answer<'a>(&'a self, _call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
-        let choice = inquiry.choices.first().map(|choice| choice.label.clone());
-        let answered = Answered {
+impl QuestionAnswerer for FirstChoiceAnswerer {
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+        let choice = question.choices.first().map(|choice| choice.label.clone());
+        let answered = QuestionAnswer {
             choice: choice.as_ref().map(|_| 0),
             answer: choice.unwrap_or_else(|| self.0.to_owned()),
             by: "ada".into(),
@@ -59,10 +59,10 @@ impl Respondent for FirstChoice {
 }
 
 /// Never answers: a person who has left the room.
-pub struct Never;
+pub struct SilentApprover;
 
-impl Approver for Never {
-    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl Approver for SilentApprover {
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(std::future::pending())
     }
 }

@@ -6,13 +6,16 @@ mod approver;
 mod clock;
 mod measure;
 mod recorder;
+mod test_workspace;
 mod tools;
-mod world;
 
-pub use approver::{FirstChoice, Never, ScriptedApprover};
+pub use approver::{FirstChoiceAnswerer, ScriptedApprover, SilentApprover};
 pub use clock::FrozenClock;
 pub use measure::{median, resident};
 pub use recorder::FailingRecorder;
+pub use test_workspace::{CollectingSink, TestWorkspace};
 pub use toolgate_sandbox::process::Tier;
-pub use tools::{Big, Fails, Liar, Panics, Runs, Secrets, Sleeps, Undeclared, Writes};
-pub use world::{Watched, World};
+pub use tools::{
+    CommandTool, FailingTool, LongOutputTool, PanickingTool, SecretLeakingTool, SleepingTool, UndeclaredEffectTool,
+    UndeclaredPermissionTool, WritingTool,
+};

@@ -23,7 +23,7 @@ pub struct NoArgs {}
 
 /// Some text.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Text {
+pub struct TextOutput {
     /// The text.
     content: String,
 }
@@ -34,11 +34,11 @@ const fn spec(name: &'static str, permissions: &'static [Permission], risk: Risk
 
 /// Pretends to write: counts how often it ran, and previews a diff.
 #[derive(Default, Clone)]
-pub struct Writes(pub Arc<AtomicUsize>);
+pub struct WritingTool(pub Arc<AtomicUsize>);
 
-impl Tool for Writes {
+impl Tool for WritingTool {
     type Args = PathArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = Spec {
         side_effects: &[SideEffect::WritesFiles],
         parallel: false,
@@ -55,20 +55,20 @@ impl Tool for Writes {
         Some(Preview { diff: format!("{lines}+new\n") })
     }
 
-    async fn run(&self, args: PathArgs, _hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, args: PathArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Ok(Text { content: format!("wrote {}", args.path) })
+        Ok(TextOutput { content: format!("wrote {}", args.path) })
     }
 }
 
 /// Pretends to run a command: counts how often it would have.
 #[derive(Default, Clone)]
-pub struct Runs(pub Arc<AtomicUsize>);
+pub struct CommandTool(pub Arc<AtomicUsize>);
 
-/// Arguments of [`Runs`].
+/// Arguments of [`CommandTool`].
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RunsArgs {
+pub struct CommandArgs {
     /// The command line.
     pub command: String,
     /// Where it would run.
@@ -80,150 +80,150 @@ fn here() -> String {
     ".".into()
 }
 
-impl Tool for Runs {
-    type Args = RunsArgs;
-    type Output = Text;
+impl Tool for CommandTool {
+    type Args = CommandArgs;
+    type Output = TextOutput;
     const SPEC: Spec = Spec {
         side_effects: &[SideEffect::StartsProcesses],
         parallel: false,
         ..spec("runs", &[Permission::ProcExec], Risk::High)
     };
 
-    fn effects(&self, args: &RunsArgs) -> Vec<Effect> {
+    fn effects(&self, args: &CommandArgs) -> Vec<Effect> {
         vec![Effect::Run { command: args.command.clone(), workdir: args.workdir.clone() }]
     }
 
-    async fn run(&self, args: RunsArgs, _hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, args: CommandArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Ok(Text { content: args.command })
+        Ok(TextOutput { content: args.command })
     }
 }
 
 /// Panics.
-pub struct Panics;
+pub struct PanickingTool;
 
-impl Tool for Panics {
+impl Tool for PanickingTool {
     type Args = NoArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("panics", &[], Risk::Low);
 
     fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         panic!("on purpose")
     }
 }
 
 /// Fails with an error of its own.
-pub struct Fails;
+pub struct FailingTool;
 
-impl Tool for Fails {
+impl Tool for FailingTool {
     type Args = NoArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("fails", &[], Risk::Low);
 
     fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         Err(ToolError::new(ErrorCode::NoMatch, "there is none; password=hunter2 was tried"))
     }
 }
 
 /// Sleeps for an hour.
-pub struct Sleeps;
+pub struct SleepingTool;
 
-impl Tool for Sleeps {
+impl Tool for SleepingTool {
     type Args = NoArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("sleeps", &[], Risk::Low);
 
     fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         tokio::time::sleep(Duration::from_secs(3_600)).await;
-        Ok(Text { content: "rested".into() })
+        Ok(TextOutput { content: "rested".into() })
     }
 }
 
 /// Declares that it touches nothing, and reads a file.
-pub struct Liar;
+pub struct UndeclaredEffectTool;
 
-impl Tool for Liar {
+impl Tool for UndeclaredEffectTool {
     type Args = PathArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("liar", &[Permission::FsRead], Risk::Low);
 
     fn effects(&self, _args: &PathArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, args: PathArgs, hands: &Hands) -> Result<Text, ToolError> {
+    async fn run(&self, args: PathArgs, hands: &Hands) -> Result<TextOutput, ToolError> {
         hands.open(&args.path)?;
-        Ok(Text { content: "got it".into() })
+        Ok(TextOutput { content: "got it".into() })
     }
 }
 
 /// Has an effect for which it declares no permission.
-pub struct Undeclared;
+pub struct UndeclaredPermissionTool;
 
-impl Tool for Undeclared {
+impl Tool for UndeclaredPermissionTool {
     type Args = PathArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("undeclared", &[], Risk::Low);
 
     fn effects(&self, args: &PathArgs) -> Vec<Effect> {
         vec![Effect::write(&args.path)]
     }
 
-    async fn run(&self, _args: PathArgs, _hands: &Hands) -> Result<Text, ToolError> {
-        Ok(Text { content: "got away with it".into() })
+    async fn run(&self, _args: PathArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+        Ok(TextOutput { content: "got away with it".into() })
     }
 }
 
 /// Says a lot.
-pub struct Big;
+pub struct LongOutputTool;
 
 /// How much.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct BigArgs {
+pub struct LongOutputArgs {
     /// Lines.
     lines: u32,
 }
 
-impl Tool for Big {
-    type Args = BigArgs;
-    type Output = Text;
+impl Tool for LongOutputTool {
+    type Args = LongOutputArgs;
+    type Output = TextOutput;
     const SPEC: Spec = spec("big", &[], Risk::Low);
 
-    fn effects(&self, _args: &BigArgs) -> Vec<Effect> {
+    fn effects(&self, _args: &LongOutputArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, args: BigArgs, _hands: &Hands) -> Result<Text, ToolError> {
-        Ok(Text { content: (1..=args.lines).map(|n| format!("line {n}\n")).collect() })
+    async fn run(&self, args: LongOutputArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+        Ok(TextOutput { content: (1..=args.lines).map(|n| format!("line {n}\n")).collect() })
     }
 }
 
 /// Answers with secrets.
-pub struct Secrets;
+pub struct SecretLeakingTool;
 
-impl Tool for Secrets {
+impl Tool for SecretLeakingTool {
     type Args = NoArgs;
-    type Output = Text;
+    type Output = TextOutput;
     const SPEC: Spec = spec("secrets", &[], Risk::Low);
 
     fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<Text, ToolError> {
-        Ok(Text { content: "DB_PASSWORD=hunter2\nfrom the environment: correct-horse-battery\n".into() })
+    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+        Ok(TextOutput { content: "DB_PASSWORD=hunter2\nfrom the environment: correct-horse-battery\n".into() })
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 const ROUNDS: usize = 31;
 const LINES: usize = 12_500;
@@ -17,16 +17,16 @@ const CHANGED: usize = LINES / 2;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for folder in ["/dev/shm".into(), std::env::temp_dir()] {
-        if folder.is_dir() {
-            compare(&runtime, &folder);
+    for directory in ["/dev/shm".into(), std::env::temp_dir()] {
+        if directory.is_dir() {
+            compare(&runtime, &directory);
         }
     }
 }
 
-fn compare(runtime: &Runtime, folder: &Path) {
-    let world = World::new_in(folder, toolgate_tools::all(), "");
-    let peer = tempfile::tempdir_in(folder).unwrap();
+fn compare(runtime: &Runtime, directory: &Path) {
+    let world = TestWorkspace::new_in(directory, toolgate_tools::all(), "");
+    let peer = tempfile::tempdir_in(directory).unwrap();
     let file = content("before");
     let line = format!("line {CHANGED:06} before and some more text to make it eighty characters long, as usual\n");
     let (mut edits, mut patches, mut git) = (Vec::new(), Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ fn compare(runtime: &Runtime, folder: &Path) {
         }
     }
     let git = median(git);
-    println!("one line of 1 MB in {}, medians of {ROUNDS} rounds; git apply takes {git:?}", folder.display());
+    println!("one line of 1 MB in {}, medians of {ROUNDS} rounds; git apply takes {git:?}", directory.display());
     for (name, times) in [("edit", edits), ("patch", patches)] {
         let ours = median(times);
         let ratio = ours.as_secs_f64() / git.as_secs_f64();
@@ -76,7 +76,7 @@ fn patch() -> String {
     )
 }
 
-fn perform(runtime: &Runtime, world: &World, tool: &str, args: Value) {
+fn perform(runtime: &Runtime, world: &TestWorkspace, tool: &str, args: Value) {
     let reply = runtime.block_on(world.perform(tool, args));
     assert!(reply.ok, "{reply:?}");
 }

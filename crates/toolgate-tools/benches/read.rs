@@ -9,14 +9,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 const ROUNDS: usize = 7;
 const LINES: usize = 100;
 
 fn main() {
     let size: u64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1_000);
-    let world = World::new(toolgate_tools::all(), "");
+    let world = TestWorkspace::new(toolgate_tools::all(), "");
     let path = world.path().join("large.log");
     let lines = make(&path, size * 1_000_000);
     let first = lines / 10 * 9;
@@ -49,7 +49,7 @@ fn make(path: &Path, size: u64) -> usize {
     lines
 }
 
-fn read(runtime: &tokio::runtime::Runtime, world: &World, args: Value) -> String {
+fn read(runtime: &tokio::runtime::Runtime, world: &TestWorkspace, args: Value) -> String {
     let reply = runtime.block_on(world.perform("read", args));
     reply.payload.expect("the page is there")["content"].as_str().unwrap().to_owned()
 }

@@ -1,5 +1,5 @@
 //! `grep` and `find` through the whole gate, beside `rg` and `fdfind` as processes that do the same in the same run, on a
-//! tree of 50,000 files and 500 MB that the benchmark makes; with `TOOLGATE_TREE=path`, on a copy of that folder. An
+//! tree of 50,000 files and 500 MB that the benchmark makes; with `TOOLGATE_TREE=path`, on a copy of that directory. An
 //! argument chooses the comparisons whose names contain it.
 //!
 //! A page of a common match is found without searching everything, which the peers can't know how to do; in mode `counts`
@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 use tree::Dice;
 
 const ROUNDS: usize = 9;
-const FOLDERS: usize = 2_500;
+const DIRECTORIES: usize = 2_500;
 const FILES_IN_EACH: usize = 20;
 const AVERAGE_BYTES: usize = 10_000;
 
@@ -33,11 +33,11 @@ const COMMON: &str = "return the_result";
 const ABSENT: &str = "nowhere_to_be_found";
 
 fn main() {
-    let world = World::new(toolgate_tools::all(), "");
-    let folder = world.path().join("tree");
+    let world = TestWorkspace::new(toolgate_tools::all(), "");
+    let directory = world.path().join("tree");
     match std::env::var_os("TOOLGATE_TREE") {
-        Some(given) => assert!(Command::new("cp").arg("-a").arg(given).arg(&folder).status().unwrap().success()),
-        None => make(&folder),
+        Some(given) => assert!(Command::new("cp").arg("-a").arg(given).arg(&directory).status().unwrap().success()),
+        None => make(&directory),
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
@@ -58,7 +58,7 @@ fn main() {
 /// Everything that is measured with.
 struct Bench {
     runtime: Runtime,
-    world: World,
+    world: TestWorkspace,
     wanted: String,
 }
 
@@ -94,12 +94,12 @@ fn median(times: &[Duration]) -> Duration {
 }
 
 /// Makes a tree like that of a large project: many small files, a few that are ignored.
-fn make(folder: &Path) {
+fn make(directory: &Path) {
     let mut dice = Dice::new(1);
     let text = prose(&mut dice, 1_000_000);
-    for at in 0..FOLDERS {
-        let folder = folder.join(format!("part{:02}/unit{:02}/sub{}", at / 125, at / 5 % 25, at % 5));
-        std::fs::create_dir_all(&folder).unwrap();
+    for at in 0..DIRECTORIES {
+        let directory = directory.join(format!("part{:02}/unit{:02}/sub{}", at / 125, at / 5 % 25, at % 5));
+        std::fs::create_dir_all(&directory).unwrap();
         for file in 0..FILES_IN_EACH {
             let number = at * FILES_IN_EACH + file;
             let from = dice.below(text.len() - 2 * AVERAGE_BYTES);
@@ -108,16 +108,16 @@ fn make(folder: &Path) {
             content += if number % 10_000 == 77 { "// needle_in_a_haystack\n" } else { "" };
             let name = if number % 10_000 == 99 { "needle" } else { "file" };
             let ending = dice.one(&["rs", "py", "md", "c"]);
-            std::fs::write(folder.join(format!("{name}{file}.{ending}")), content).unwrap();
+            std::fs::write(directory.join(format!("{name}{file}.{ending}")), content).unwrap();
         }
         if at % 100 == 0 {
-            std::fs::create_dir(folder.join("target")).unwrap();
-            (0..10).for_each(|n| std::fs::write(folder.join(format!("target/{n}.o")), "nothing").unwrap());
+            std::fs::create_dir(directory.join("target")).unwrap();
+            (0..10).for_each(|n| std::fs::write(directory.join(format!("target/{n}.o")), "nothing").unwrap());
         }
     }
-    std::fs::write(folder.join(".gitignore"), "target/\n*.log\n").unwrap();
+    std::fs::write(directory.join(".gitignore"), "target/\n*.log\n").unwrap();
     // The peers honour `.gitignore` only in a repository.
-    std::fs::create_dir(folder.join(".git")).unwrap();
+    std::fs::create_dir(directory.join(".git")).unwrap();
 }
 
 fn prose(dice: &mut Dice, length: usize) -> String {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, ToolError};
 
-use crate::lines::{Page, take};
+use crate::support::line_page::{LineWindow, take};
 
 /// Lines, or matches, in one answer, unless the caller asks for fewer.
 const MOST_LINES: u32 = 500;
@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 48 * 1024;
 const MOST_LINE_BYTES: usize = 8 * 1024;
 
 /// Reads back stored output.
-pub struct Artifact;
+pub struct ArtifactTool;
 
 /// Which part of which artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ pub struct Output {
     has_more: bool,
 }
 
-impl Tool for Artifact {
+impl Tool for ArtifactTool {
     type Args = Args;
     type Output = Output;
 
@@ -103,7 +103,7 @@ fn expression(pattern: &str) -> Result<Regex, ToolError> {
 }
 
 fn page(from: &mut impl BufRead, first: u64, lines: u64) -> std::io::Result<Output> {
-    let taken = take(from, &Page { first, lines, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
+    let taken = take(from, &LineWindow { first, lines, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
     Ok(Output {
         content: String::from_utf8_lossy(&taken.content).into_owned(),
         total_lines: None,
@@ -115,9 +115,9 @@ fn page(from: &mut impl BufRead, first: u64, lines: u64) -> std::io::Result<Outp
 fn search(from: &mut impl BufRead, wanted: &Regex, first: u64, most: u64) -> std::io::Result<Output> {
     let mut found = Output { content: String::new(), total_lines: None, end_line: first - 1, has_more: false };
     let mut matches = 0;
-    take(from, &Page { first, lines: 0, bytes: 0, line_bytes: 0 })?;
+    take(from, &LineWindow { first, lines: 0, bytes: 0, line_bytes: 0 })?;
     loop {
-        let line = take(from, &Page { first: 1, lines: 1, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
+        let line = take(from, &LineWindow { first: 1, lines: 1, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
         if line.lines == 0 {
             return Ok(found);
         }

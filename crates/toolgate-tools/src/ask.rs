@@ -5,11 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Choice, Effect, ErrorCode, Hands, Inquiry, Permission, Risk, SideEffect, Spec, Tool, ToolError,
+    Choice, Effect, ErrorCode, Hands, Permission, Question, Risk, SideEffect, Spec, Tool, ToolError,
 };
 
 /// Asks the person something.
-pub struct Ask;
+pub struct AskTool;
 
 /// What to ask.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub struct Output {
     choice: Option<usize>,
 }
 
-impl Tool for Ask {
+impl Tool for AskTool {
     type Args = Args;
     type Output = Output;
 
@@ -66,7 +66,7 @@ impl Tool for Ask {
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let Args { question, choices, free_text } = args;
         let free_text = free_text || choices.is_empty();
-        let answered = hands.ask(&Inquiry { question, choices, free_text }).await?.ok_or_else(|| {
+        let answered = hands.ask(&Question { question, choices, free_text }).await?.ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, "Nobody is here to answer.")
                 .with_hint("Decide yourself and say what you assumed, or finish with the question as your answer.")
         })?;

@@ -1,27 +1,27 @@
-//! `delete`: removes a file, or a folder with everything in it (C-50). What is removed is kept for undo. Of a link it
+//! `delete`: removes a file, or a directory with everything in it (C-50). What is removed is kept for undo. Of a link it
 //! removes the link, never what that leads to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Access, Effect, EntryKind, ErrorCode, Hands, Permission, Place, Risk, SideEffect, Spec, Tool, ToolError,
+    Access, Effect, EntryKind, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
 };
 
-use crate::file::Found;
+use crate::support::target_file::TargetFile;
 
 /// Files removed in one call at the most.
 const MOST_FILES: usize = 10_000;
 
-/// Removes a file or folder.
-pub struct Delete;
+/// Removes a file or directory.
+pub struct DeleteTool;
 
 /// What to remove.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file or folder, relative to the workspace. Of a link, the link itself is removed.
+    /// Path of the file or directory, relative to the workspace. Of a link, the link itself is removed.
     path: String,
-    /// Whether a folder is removed with everything in it.
+    /// Whether a directory is removed with everything in it.
     #[serde(default)]
     recursive: bool,
 }
@@ -35,14 +35,14 @@ pub struct Output {
     files: usize,
 }
 
-impl Tool for Delete {
+impl Tool for DeleteTool {
     type Args = Args;
     type Output = Output;
 
     const SPEC: Spec = Spec {
         name: "delete",
         version: "1.0.0",
-        description: "Remove a file, or a folder with everything in it. `undo` brings it back.",
+        description: "Remove a file, or a directory with everything in it. `undo` brings it back.",
         risk: Risk::High,
         permissions: &[Permission::FsRead, Permission::FsDelete],
         side_effects: &[SideEffect::DeletesFiles],
@@ -55,50 +55,50 @@ impl Tool for Delete {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let target = hands.target(Access::Delete, &args.path)?;
-        match Found::look_at(hands, &args.path, target.clone()) {
+        match TargetFile::load_at(hands, &args.path, target.clone()) {
             Ok(found) => {
                 found.bytes()?;
-                hands.change(vec![found.vanishing()])?;
+                hands.change(vec![found.into_removal()])?;
                 Ok(Output { path: args.path, files: 1 })
             }
-            Err(error) if error.code == ErrorCode::NotAFile => remove_folder(&args, &target, hands),
+            Err(error) if error.code == ErrorCode::NotAFile => remove_directory(&args, &target, hands),
             Err(error) => Err(error),
         }
     }
 }
 
-fn remove_folder(args: &Args, folder: &Place, hands: &Hands) -> Result<Output, ToolError> {
+fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &Hands) -> Result<Output, ToolError> {
     let mut files = Vec::new();
-    collect(hands, folder, &mut files)?;
+    collect(hands, directory, &mut files)?;
     if !args.recursive {
-        let message = format!("`{}` is a folder with {} files in it.", args.path, files.len());
+        let message = format!("`{}` is a directory with {} files in it.", args.path, files.len());
         return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove it whole."));
     }
     let count = files.len();
     if count > 0 {
-        hands.change(files.into_iter().map(Found::vanishing).collect())?;
+        hands.change(files.into_iter().map(TargetFile::into_removal).collect())?;
     }
-    hands.remove_empty_folders(folder)?;
+    hands.remove_empty_directories(directory)?;
     Ok(Output { path: args.path.clone(), files: count })
 }
 
-/// Everything in a folder. What can't be removed whole isn't removed at all.
-fn collect(hands: &Hands, folder: &Place, files: &mut Vec<Found>) -> Result<(), ToolError> {
-    if hands.hides_something(folder)? {
-        let message = format!("`{}` holds files that are hidden from tools.", folder.path);
+/// Everything in a directory. What can't be removed whole isn't removed at all.
+fn collect(hands: &Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>) -> Result<(), ToolError> {
+    if hands.hides_something(directory)? {
+        let message = format!("`{}` holds files that are hidden from tools.", directory.path);
         return Err(ToolError::new(ErrorCode::SensitivePath, message));
     }
-    for entry in hands.entries_at(folder)? {
+    for entry in hands.entries_at(directory)? {
         match entry.kind {
-            EntryKind::Folder => collect(hands, &entry.place, files)?,
+            EntryKind::Directory => collect(hands, &entry.place, files)?,
             EntryKind::File | EntryKind::Link if files.len() == MOST_FILES => {
                 let message = format!("There are more than {MOST_FILES} files in it.");
                 return Err(
-                    ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its folders one by one.")
+                    ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its directories one by one.")
                 );
             }
             EntryKind::File | EntryKind::Link => {
-                files.push(Found::look_at(hands, &hands.shown(&entry.place), entry.place.clone())?);
+                files.push(TargetFile::load_at(hands, &hands.shown(&entry.place), entry.place.clone())?);
             }
             EntryKind::Other => {
                 let message =

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_contract::{Adapter, Effect, Hands, Level, Message, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{
+    Effect, Hands, Message, MessageLevel, Permission, Risk, SideEffect, Spec, Tool, ToolError, VersionAdapter,
+};
 
 /// Shows the person something.
-pub struct Display;
+pub struct DisplayTool;
 
 /// What to show.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -16,7 +18,7 @@ pub struct Args {
     content: String,
     /// How it should look.
     #[serde(default)]
-    level: Level,
+    level: MessageLevel,
     /// A heading.
     #[serde(default)]
     title: Option<String>,
@@ -35,7 +37,7 @@ pub struct Output {
     shown: bool,
 }
 
-impl Tool for Display {
+impl Tool for DisplayTool {
     type Args = Args;
     type Output = Output;
 
@@ -60,8 +62,8 @@ impl Tool for Display {
         Ok(Output { shown })
     }
 
-    fn adapters(&self) -> Vec<Adapter> {
-        vec![Adapter { major: 1, change: "`message` became `content`", adapt: Some(message_to_content) }]
+    fn adapters(&self) -> Vec<VersionAdapter> {
+        vec![VersionAdapter { major: 1, change: "`message` became `content`", adapt: Some(message_to_content) }]
     }
 }
 

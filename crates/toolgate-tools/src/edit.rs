@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::file::Found;
-use crate::text::{Diff, Edited, Tier, edit_in, unified};
+use crate::support::target_file::TargetFile;
+use crate::support::text::{Diff, EditedText, MatchTier, edit_in, unified};
 
 /// Replaces text inside a file.
-pub struct Edit;
+pub struct EditTool;
 
 /// What to replace where.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct Output {
     /// How many places were replaced.
     replacements: usize,
     /// How far the match had to be stretched; `exact` is the rule.
-    tier: Tier,
+    tier: MatchTier,
     /// What was overlooked, or done beside.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -52,7 +52,7 @@ pub struct Output {
     sha256: String,
 }
 
-impl Tool for Edit {
+impl Tool for EditTool {
     type Args = Args;
     type Output = Output;
 
@@ -72,39 +72,39 @@ impl Tool for Edit {
     }
 
     fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
-        let found = Found::look(hands, &args.path).ok()?;
+        let found = TargetFile::look(hands, &args.path).ok()?;
         let edited = edited(&found, args).ok()?;
         Some(Preview { diff: diff(&found, &edited.content).text })
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let found = Found::look(hands, &args.path)?;
+        let found = TargetFile::look(hands, &args.path)?;
         // The file is hashed meanwhile; an edit of another version is refused for that first.
         let edited = edited(&found, &args);
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
-        let Edited { content, replacements, tier, note, first_line } = edited?;
+        let EditedText { content, replacements, tier, note, first_line } = edited?;
         let content = Blob::from(content);
         content.hash_ahead();
         let note = match moved_on {
             None => note,
             // The text still stands there once and exactly: the edit means the same as it did.
-            Some(what_happened) if tier == Tier::Exact && !args.all => {
+            Some(what_happened) if tier == MatchTier::Exact && !args.all => {
                 Some(format!("The edit was rebased: since the file was last seen, {what_happened}"))
             }
             Some(what_happened) => return Err(found.stale(&what_happened)),
         };
         let Diff { text: diff, additions, deletions } = diff(&found, &content);
-        let changes = hands.change(vec![found.becoming(content, None)])?;
+        let changes = hands.change(vec![found.into_edit(content, None)])?;
         let sha256 = changes.into_iter().find_map(|change| change.after).map(|after| after.sha256).unwrap_or_default();
         Ok(Output { path: args.path, replacements, tier, note, first_line, additions, deletions, diff, sha256 })
     }
 }
 
-fn edited(found: &Found, args: &Args) -> Result<Edited, ToolError> {
+fn edited(found: &TargetFile, args: &Args) -> Result<EditedText, ToolError> {
     let bytes = found.bytes()?;
     Ok(edit_in(found.encoding(), bytes, &args.find, &args.replace, args.all)?)
 }
 
-fn diff(found: &Found, new: &[u8]) -> Diff {
+fn diff(found: &TargetFile, new: &[u8]) -> Diff {
     unified(Some(&found.path), Some(&found.path), found.bytes.as_deref().unwrap_or_default(), new)
 }

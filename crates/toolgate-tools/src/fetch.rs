@@ -2,6 +2,7 @@
 //! leads to; pages come back as text that can be read, what isn't text as an artifact.
 
 mod content;
+pub(crate) mod html;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toolgate_contract::{Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError, WebRequest, WebResponse};
 use url::Url;
 
-use self::content::{Content, Format};
+use self::content::{BodyFormat, FetchedBody};
 
 /// Gets something over HTTP.
-pub struct Fetch;
+pub struct FetchTool;
 
 const USUAL_SECONDS: u64 = 30;
 const MOST_SECONDS: u64 = 300;
@@ -24,10 +25,10 @@ const MOST_SECONDS: u64 = 300;
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// An http or https address, in full.
-    url: Address,
+    url: FetchUrl,
     /// How it is asked for.
     #[serde(default)]
-    method: Method,
+    method: HttpMethod,
     /// Headers to send beside the usual ones, by name.
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -40,7 +41,7 @@ pub struct Args {
     timeout_seconds: u64,
     /// `text` makes pages readable, `markdown` keeps their headings and links, `raw` changes nothing.
     #[serde(default)]
-    format: Format,
+    format: BodyFormat,
 }
 
 fn usual_seconds() -> u64 {
@@ -50,7 +51,7 @@ fn usual_seconds() -> u64 {
 /// A method of HTTP.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
-pub(crate) enum Method {
+pub(crate) enum HttpMethod {
     #[default]
     Get,
     Head,
@@ -61,7 +62,7 @@ pub(crate) enum Method {
     Options,
 }
 
-impl Method {
+impl HttpMethod {
     fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -77,13 +78,13 @@ impl Method {
 
 /// An http or https address with a host and without a password. Read once, so that what is judged is what is fetched.
 #[derive(Debug)]
-pub(crate) struct Address {
+pub(crate) struct FetchUrl {
     url: Url,
     host: String,
     port: u16,
 }
 
-impl Address {
+impl FetchUrl {
     fn read(text: &str) -> Result<Self, String> {
         let url =
             Url::parse(text).map_err(|fault| format!("{fault}; write it in full, such as https://example.com/"))?;
@@ -101,13 +102,13 @@ impl Address {
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
+impl<'de> Deserialize<'de> for FetchUrl {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
     }
 }
 
-impl JsonSchema for Address {
+impl JsonSchema for FetchUrl {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Address".into()
     }
@@ -146,7 +147,7 @@ pub struct Output {
     headers: BTreeMap<String, String>,
 }
 
-impl Tool for Fetch {
+impl Tool for FetchTool {
     type Args = Args;
     type Output = Output;
 
@@ -179,13 +180,13 @@ impl Tool for Fetch {
     }
 }
 
-fn told(response: WebResponse, format: Format, hands: &Hands) -> Result<Output, ToolError> {
+fn told(response: WebResponse, format: BodyFormat, hands: &Hands) -> Result<Output, ToolError> {
     let headers: BTreeMap<String, String> = response.headers.into_iter().collect();
     let content_type = headers.get("content-type").cloned();
     let bytes = response.body.len() as u64;
     let (title, content, artifact) = match content::read(response.body, content_type.as_deref(), format) {
-        Content::Text { title, text } => (title, text, None),
-        Content::Binary { bytes, mime } => (None, String::new(), Some(hands.keep(&bytes, &mime)?.id)),
+        FetchedBody::Text { title, text } => (title, text, None),
+        FetchedBody::Binary { bytes, mime } => (None, String::new(), Some(hands.keep(&bytes, &mime)?.id)),
     };
     Ok(Output {
         url: response.url,
@@ -223,7 +224,7 @@ mod tests {
             ("http://a\0b.example/", None),
             ("https://", None),
         ] {
-            let read = Address::read(text);
+            let read = FetchUrl::read(text);
             let found = read.as_ref().ok().map(|address| (address.host.as_str(), address.port));
             assert_eq!(found, expected, "{text}");
         }

@@ -1,39 +1,40 @@
-//! `find`: finds files and folders by their paths (C-44).
+//! `find`: finds files and directories by their paths (C-44).
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, EntryKind, Hands, Permission, Place, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
+    Effect, EntryKind, Hands, Permission, Risk, Spec, Tool, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep,
+    WorkspacePath,
 };
 
-use crate::cursor::{After, Cursor, Key, Order, page};
-use crate::first::First;
-use crate::left_out::LeftOutMatches;
+use crate::support::cursor::{Cursor, ResumePoint, SortKey, SortOrder, page};
+use crate::support::skipped_matches::SkippedMatches;
+use crate::support::top_items::TopItems;
 
 /// Paths in one answer, unless the caller asks for another number.
 const USUAL_PATHS: u32 = 200;
 
-/// Finds files and folders by their paths.
-pub struct Find;
+/// Finds files and directories by their paths.
+pub struct FindTool;
 
 /// What to look for, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// A glob, such as `*.rs` or `src/**/test_*.py`. Without `/` it is about the name, at any depth; with `/` it is about
-    /// the path, relative to `path`. One that ends in `/` finds folders.
+    /// the path, relative to `path`. One that ends in `/` finds directories.
     pattern: String,
-    /// The folder to look in, relative to the workspace.
+    /// The directory to look in, relative to the workspace.
     #[serde(default = "here")]
     path: String,
-    /// How deep to look; 1 is the folder's own entries.
+    /// How deep to look; 1 is the directory's own entries.
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_depth: Option<u32>,
     /// What to find; everything if left out.
     #[serde(default)]
-    kind: Option<Kind>,
+    kind: Option<FindKind>,
     /// Paths at the most.
     #[serde(default = "usual_paths")]
     #[schemars(range(min = 1, max = 1000))]
@@ -49,17 +50,18 @@ pub struct Args {
     gitignore: bool,
     /// What comes first.
     #[serde(default)]
-    order: Order,
+    order: SortOrder,
 }
 
 /// What to find.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum FindKind {
     /// Regular files.
     File,
-    /// Folders.
-    Folder,
+    /// Directories.
+    #[serde(rename = "folder", alias = "directory")]
+    Directory,
     /// Symbolic links.
     Link,
 }
@@ -79,11 +81,11 @@ fn yes() -> bool {
 /// What was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// The paths, relative to the workspace; those of folders end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
+    /// The paths, relative to the workspace; those of directories end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
     paths: Vec<String>,
     /// Whether there are more; go on with `cursor`.
     has_more: bool,
-    /// Folders that couldn't be read, if there are any.
+    /// Directories that couldn't be read, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreadable: Option<u64>,
     /// Something to know about the answer.
@@ -91,14 +93,14 @@ pub struct Output {
     note: Option<String>,
 }
 
-impl Tool for Find {
+impl Tool for FindTool {
     type Args = Args;
     type Output = Output;
 
     const SPEC: Spec = Spec {
         name: "find",
         version: "1.0.0",
-        description: "Find files and folders by a glob such as `*.rs` or `src/**/test_*.py`. What `.gitignore` names and \
+        description: "Find files and directories by a glob such as `*.rs` or `src/**/test_*.py`. What `.gitignore` names and \
                       names that begin with a dot are left out unless you ask for them. Use `grep` to find by content.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
@@ -116,14 +118,14 @@ impl Tool for Find {
 }
 
 fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
-    let search = Search {
-        pattern: Pattern::new(&args.pattern)?,
+    let search = PathSearch {
+        pattern: FindPattern::new(&args.pattern)?,
         kind: args.kind,
         order: args.order,
         start: hands.place(&args.path)?,
-        after: After::new(args.cursor.as_deref(), args.order)?,
-        first: First::new(args.limit as usize + 1),
-        left_out: LeftOutMatches::default(),
+        after: ResumePoint::new(args.cursor.as_deref(), args.order)?,
+        first: TopItems::new(args.limit as usize + 1),
+        left_out: SkippedMatches::default(),
     };
     let options = WalkOptions {
         gitignore: args.gitignore,
@@ -135,79 +137,83 @@ fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
     let unreadable =
         hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(|walked| search.visit(walked)) })?;
     let note = if search.first.is_empty() { search.left_out.note() } else { None };
-    let shown = |path: &str| hands.shown(&Place { root: search.start.root, path: path.to_owned() });
+    let shown = |path: &str| hands.shown(&WorkspacePath { root: search.start.root, path: path.to_owned() });
     let found = search.first.into_ordered().map(|(key, end)| (shown(&key.path) + end, key));
     let (paths, has_more) = page(found.map(|(path, key)| (Cursor::after(key), path)), args.limit, hands);
     Ok(Output { paths, has_more, unreadable: (unreadable > 0).then_some(unreadable), note })
 }
 
 /// One search, shared by the threads of the walk.
-struct Search {
-    pattern: Pattern,
-    kind: Option<Kind>,
-    order: Order,
-    start: Place,
-    after: After,
+struct PathSearch {
+    pattern: FindPattern,
+    kind: Option<FindKind>,
+    order: SortOrder,
+    start: WorkspacePath,
+    after: ResumePoint,
     /// What was found, each with how its path ends when it is shown.
-    first: First<&'static str>,
-    left_out: LeftOutMatches,
+    first: TopItems<&'static str>,
+    left_out: SkippedMatches,
 }
 
-impl Search {
-    fn visit(&self, walked: &Walked<'_>) -> Step {
+impl PathSearch {
+    fn visit(&self, walked: &VisitedEntry<'_>) -> WalkStep {
         if let Some(why) = walked.left_out {
             // Only an empty answer needs to know what was left out.
-            if !self.first.is_empty() || !self.left_out.may_look() {
-                return Step::Stop;
+            if !self.first.is_empty() || !self.left_out.may_check() {
+                return WalkStep::Stop;
             }
             if self.matches(walked) {
                 self.left_out.count(why);
             }
-            return Step::On;
+            return WalkStep::On;
         }
         if self.matches(walked) {
             self.add(walked);
         }
-        if walked.kind == EntryKind::Folder && !self.may_hold_more(&walked.place.path) { Step::Past } else { Step::On }
+        if walked.kind == EntryKind::Directory && !self.may_hold_more(&walked.place.path) {
+            WalkStep::Past
+        } else {
+            WalkStep::On
+        }
     }
 
-    /// Whether what lies beneath this folder can still be on the page.
-    fn may_hold_more(&self, folder: &str) -> bool {
-        let is_in_time = self.order == Order::Newest || self.first.wants(&Key::by_path(folder));
-        is_in_time && self.after.reaches_into(folder)
+    /// Whether what lies beneath this directory can still be on the page.
+    fn may_hold_more(&self, directory: &str) -> bool {
+        let is_in_time = self.order == SortOrder::Newest || self.first.wants(&SortKey::by_path(directory));
+        is_in_time && self.after.reaches_into(directory)
     }
 
-    fn add(&self, walked: &Walked<'_>) {
-        let mut key = Key::by_path(&walked.place.path);
-        if self.order == Order::Newest {
+    fn add(&self, walked: &VisitedEntry<'_>) {
+        let mut key = SortKey::by_path(&walked.place.path);
+        if self.order == SortOrder::Newest {
             let Some(facts) = walked.facts() else { return };
             key.modified = facts.modified;
         }
         if self.after.line(&key).is_some() && self.first.wants(&key) {
-            let end = if walked.kind == EntryKind::Folder { "/" } else { "" };
+            let end = if walked.kind == EntryKind::Directory { "/" } else { "" };
             self.first.add(key, 1, end);
         }
     }
 
-    fn matches(&self, walked: &Walked<'_>) -> bool {
+    fn matches(&self, walked: &VisitedEntry<'_>) -> bool {
         let is_kind = match self.kind {
             None => true,
-            Some(Kind::File) => walked.kind == EntryKind::File,
-            Some(Kind::Folder) => walked.kind == EntryKind::Folder,
-            Some(Kind::Link) => walked.kind == EntryKind::Link,
+            Some(FindKind::File) => walked.kind == EntryKind::File,
+            Some(FindKind::Directory) => walked.kind == EntryKind::Directory,
+            Some(FindKind::Link) => walked.kind == EntryKind::Link,
         };
         is_kind && self.pattern.matches(&self.start, walked)
     }
 }
 
 /// A compiled pattern. It is a set of one, as only sets know short cuts for the usual patterns.
-struct Pattern {
+struct FindPattern {
     glob: GlobSet,
     is_about_path: bool,
-    is_about_folders: bool,
+    is_about_directories: bool,
 }
 
-impl Pattern {
+impl FindPattern {
     fn new(pattern: &str) -> Result<Self, ToolError> {
         if pattern.starts_with('/') {
             return Err(ToolError::invalid_args(format!("The pattern `{pattern}` is absolute."))
@@ -225,15 +231,15 @@ impl Pattern {
             ToolError::invalid_args(format!("The pattern `{pattern}` can't be read: {}.", fault.kind()))
                 .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character meant as it stands.")
         })?;
-        Ok(Self { glob, is_about_path, is_about_folders: pattern.ends_with('/') })
+        Ok(Self { glob, is_about_path, is_about_directories: pattern.ends_with('/') })
     }
 
-    fn matches(&self, start: &Place, walked: &Walked<'_>) -> bool {
+    fn matches(&self, start: &WorkspacePath, walked: &VisitedEntry<'_>) -> bool {
         let path = walked.place.path.as_str();
         let text = match path.strip_prefix(start.path.as_str()) {
             Some(relative) if self.is_about_path => relative.trim_start_matches('/'),
             _ => path.rsplit('/').next().unwrap_or_default(),
         };
-        (!self.is_about_folders || walked.kind == EntryKind::Folder) && self.glob.is_match(text)
+        (!self.is_about_directories || walked.kind == EntryKind::Directory) && self.glob.is_match(text)
     }
 }

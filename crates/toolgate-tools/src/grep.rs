@@ -1,16 +1,16 @@
 //! `grep`: finds lines by their content (C-45), with ripgrep's own matching and searching.
 
-mod answer;
-mod collect;
+mod match_collector;
+mod output;
 mod search;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, Tool, ToolError, Visitor, WalkOptions};
 
-use self::answer::Output;
-use self::search::{Search, Worker};
-use crate::cursor::Order;
+use self::output::Output;
+use self::search::{ContentSearch, SearchWorker};
+use crate::support::cursor::SortOrder;
 
 /// Matches, files or counts in one answer, unless the caller asks for another number.
 const USUAL_LIMIT: u32 = 100;
@@ -20,7 +20,7 @@ const MOST_CONTEXT: u32 = 50;
 const FREE_CONTEXT: u32 = 2;
 
 /// Finds lines by their content.
-pub struct Grep;
+pub struct GrepTool;
 
 /// What to look for, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct Args {
     /// Whether the pattern is plain text instead.
     #[serde(default)]
     literal: bool,
-    /// The folder or file to search, relative to the workspace.
+    /// The directory or file to search, relative to the workspace.
     #[serde(default = "here")]
     path: String,
     /// Globs of files to search, relative to `path`, such as `*.rs`; `!` in front leaves out. A glob also finds ignored and
@@ -61,7 +61,7 @@ pub struct Args {
     after: Option<u32>,
     /// What to answer with.
     #[serde(default)]
-    mode: Mode,
+    mode: GrepMode,
     /// Matches, files or counts at the most.
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = 1000))]
@@ -69,7 +69,7 @@ pub struct Args {
     /// Goes on after an earlier answer: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
-    /// Whether to search files and folders whose names begin with a dot.
+    /// Whether to search files and directories whose names begin with a dot.
     #[serde(default)]
     hidden: bool,
     /// Whether to leave out what `.gitignore` names.
@@ -77,13 +77,13 @@ pub struct Args {
     gitignore: bool,
     /// What comes first.
     #[serde(default)]
-    order: Order,
+    order: SortOrder,
 }
 
 /// What to answer with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum GrepMode {
     /// The lines that match.
     #[default]
     Matches,
@@ -114,7 +114,7 @@ impl Args {
     }
 }
 
-impl Tool for Grep {
+impl Tool for GrepTool {
     type Args = Args;
     type Output = Output;
 
@@ -140,7 +140,7 @@ impl Tool for Grep {
 }
 
 fn grep(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
-    let search = Search::new(args, hands)?;
+    let search = ContentSearch::new(args, hands)?;
     let options = WalkOptions {
         gitignore: args.gitignore,
         hidden: args.hidden,
@@ -150,9 +150,9 @@ fn grep(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
         ..WalkOptions::default()
     };
     let visitors = || -> Visitor<'_> {
-        let mut worker = Worker::new(&search);
+        let mut worker = SearchWorker::new(&search);
         Box::new(move |walked| worker.visit(walked))
     };
     let unreadable = hands.walk(&args.path, &options, &visitors)?;
-    answer::answer(search, args, unreadable, hands)
+    output::answer(search, args, unreadable, hands)
 }

@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
 
-use crate::picture::{self, MOST_EDGE, Picture, USUAL_EDGE};
+use crate::support::stored_image;
+use crate::support::stored_image::{MOST_EDGE, StoredImage, USUAL_EDGE};
 
 /// Shows an image.
-pub struct Image;
+pub struct ImageTool;
 
 /// Which image, and how large.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,9 +26,9 @@ fn usual_edge() -> u32 {
     USUAL_EDGE
 }
 
-impl Tool for Image {
+impl Tool for ImageTool {
     type Args = Args;
-    type Output = Picture;
+    type Output = StoredImage;
 
     const SPEC: Spec = Spec {
         name: "image",
@@ -44,7 +45,7 @@ impl Tool for Image {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Picture, ToolError> {
-        Ok(picture::show(args.path, args.max_edge, hands).await?.picture)
+    async fn run(&self, args: Args, hands: &Hands) -> Result<StoredImage, ToolError> {
+        Ok(stored_image::show(args.path, args.max_edge, hands).await?.picture)
     }
 }

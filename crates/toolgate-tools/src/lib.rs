@@ -3,93 +3,82 @@
 
 mod artifact;
 mod ask;
-mod cursor;
 mod delete;
 mod display;
 mod edit;
-mod encoding;
-mod ended;
-mod excerpt;
 mod fetch;
-mod file;
 mod find;
-mod first;
 mod grep;
-mod html;
 mod image;
-mod left_out;
-mod lines;
 mod list;
 mod memory;
 mod move_file;
-mod pages;
 mod patch;
-mod picture;
 mod plan;
 mod process;
 mod read;
 mod script;
 mod shell;
 mod skill;
-pub mod text;
-mod todo;
+mod support;
 mod todo_read;
 mod todo_write;
-mod transcode;
 mod write;
+
+pub use support::text;
 
 use std::sync::Arc;
 
 use toolgate_contract::{AnyTool, erase};
 
-pub use self::image::Image;
-pub use artifact::Artifact;
-pub use ask::Ask;
-pub use delete::Delete;
-pub use display::Display;
-pub use edit::Edit;
-pub use fetch::Fetch;
-pub use find::Find;
-pub use grep::Grep;
-pub use list::List;
-pub use memory::Memory;
-pub use move_file::Move;
-pub use patch::Patch;
-pub use plan::Plan;
-pub use process::Process;
-pub use read::Read;
-pub use script::Script;
-pub use shell::Shell;
-pub use skill::Skill;
-pub use todo_read::TodoRead;
-pub use todo_write::TodoWrite;
-pub use write::Write;
+pub use self::image::ImageTool;
+pub use artifact::ArtifactTool;
+pub use ask::AskTool;
+pub use delete::DeleteTool;
+pub use display::DisplayTool;
+pub use edit::EditTool;
+pub use fetch::FetchTool;
+pub use find::FindTool;
+pub use grep::GrepTool;
+pub use list::ListTool;
+pub use memory::MemoryTool;
+pub use move_file::MoveTool;
+pub use patch::PatchTool;
+pub use plan::PlanTool;
+pub use process::ProcessTool;
+pub use read::ReadTool;
+pub use script::ScriptTool;
+pub use shell::ShellTool;
+pub use skill::SkillTool;
+pub use todo_read::TodoReadTool;
+pub use todo_write::TodoWriteTool;
+pub use write::WriteTool;
 
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        erase(Artifact),  // reads back stored output
-        erase(Ask),       // asks the person something
-        erase(Delete),    // removes a file or folder
-        erase(Display),   // shows the person something
-        erase(Edit),      // replaces text inside a file
-        erase(Fetch),     // gets something over HTTP
-        erase(Find),      // finds files by their paths
-        erase(Grep),      // finds lines by their content
-        erase(Image),     // shows an image
-        erase(List),      // shows what is in a folder
-        erase(Memory),    // keeps what is worth remembering
-        erase(Move),      // gives a file another path
-        erase(Patch),     // applies a diff to many files at once
-        erase(Plan),      // keeps the plan
-        erase(Process),   // goes on with a running command
-        erase(Read),      // shows a file, by lines
-        erase(Script),    // runs a script of a skill
-        erase(Shell),     // runs a command, confined
-        erase(Skill),     // lists and loads skills
-        erase(TodoRead),  // shows the list of things to do
-        erase(TodoWrite), // replaces it
-        erase(Write),     // puts a whole file in place
+        erase(ArtifactTool),  // reads back stored output
+        erase(AskTool),       // asks the person something
+        erase(DeleteTool),    // removes a file or directory
+        erase(DisplayTool),   // shows the person something
+        erase(EditTool),      // replaces text inside a file
+        erase(FetchTool),     // gets something over HTTP
+        erase(FindTool),      // finds files by their paths
+        erase(GrepTool),      // finds lines by their content
+        erase(ImageTool),     // shows an image
+        erase(ListTool),      // shows what is in a directory
+        erase(MemoryTool),    // keeps what is worth remembering
+        erase(MoveTool),      // gives a file another path
+        erase(PatchTool),     // applies a diff to many files at once
+        erase(PlanTool),      // keeps the plan
+        erase(ProcessTool),   // goes on with a running command
+        erase(ReadTool),      // shows a file, by lines
+        erase(ScriptTool),    // runs a script of a skill
+        erase(ShellTool),     // runs a command, confined
+        erase(SkillTool),     // lists and loads skills
+        erase(TodoReadTool),  // shows the list of things to do
+        erase(TodoWriteTool), // replaces it
+        erase(WriteTool),     // puts a whole file in place
     ]
 }
 

@@ -1,28 +1,28 @@
-//! `list`: shows what is in a folder (C-43).
+//! `list`: shows what is in a directory (C-43).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, EntryKind, Hands, Permission, Risk, Spec, Step, Tool, ToolError, Visitor, WalkOptions, Walked,
+    Effect, EntryKind, Hands, Permission, Risk, Spec, Tool, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep,
 };
 
-use crate::cursor::{After, Cursor, Key, Order, page};
-use crate::first::First;
+use crate::support::cursor::{Cursor, ResumePoint, SortKey, SortOrder, page};
+use crate::support::top_items::TopItems;
 
 /// Entries in one answer, unless the caller asks for fewer.
 const MOST_ENTRIES: u32 = 1_000;
 
-/// Shows what is in a folder.
-pub struct List;
+/// Shows what is in a directory.
+pub struct ListTool;
 
-/// Which folder, and how deep.
+/// Which directory, and how deep.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the folder, relative to the workspace.
+    /// Path of the directory, relative to the workspace.
     #[serde(default = "here")]
     path: String,
-    /// Whether to go into folders.
+    /// Whether to go into directories.
     #[serde(default)]
     recursive: bool,
     /// Globs of what to leave out, relative to `path`, such as `*.lock` or `docs/`.
@@ -48,17 +48,17 @@ fn here() -> String {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The entries, by path.
-    entries: Vec<Item>,
+    entries: Vec<ListedEntry>,
     /// Whether there are more; go on with `cursor`.
     has_more: bool,
-    /// Folders that couldn't be read, if there are any.
+    /// Directories that couldn't be read, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreadable: Option<u64>,
 }
 
 /// One entry.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Item {
+pub(crate) struct ListedEntry {
     /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
     name: String,
     /// Its path, relative to the workspace.
@@ -70,14 +70,14 @@ pub(crate) struct Item {
     size: Option<u64>,
 }
 
-impl Tool for List {
+impl Tool for ListTool {
     type Args = Args;
     type Output = Output;
 
     const SPEC: Spec = Spec {
         name: "list",
         version: "1.1.0",
-        description: "Show what is in a folder: names, kinds, sizes. Files whose names begin with a dot are shown; \
+        description: "Show what is in a directory: names, kinds, sizes. Files whose names begin with a dot are shown; \
                       places where credentials are kept are not. With `recursive`, what `.gitignore` names is left out.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
@@ -103,26 +103,26 @@ fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
         globs: args.ignore.iter().map(|glob| format!("!{glob}")).collect(),
         ..WalkOptions::default()
     };
-    let after = After::new(args.cursor.as_deref(), Order::Path)?;
-    let first = First::new(limit as usize + 1);
-    let visit = |walked: &Walked<'_>| visit(walked, &after, &first, hands);
+    let after = ResumePoint::new(args.cursor.as_deref(), SortOrder::Path)?;
+    let first = TopItems::new(limit as usize + 1);
+    let visit = |walked: &VisitedEntry<'_>| visit(walked, &after, &first, hands);
     let unreadable = hands.walk(&args.path, &options, &|| -> Visitor<'_> { Box::new(visit) })?;
     let found = first.into_ordered().map(|(key, item)| (Cursor::after(key), item));
     let (entries, has_more) = page(found, limit, hands);
     Ok(Output { entries, has_more, unreadable: (unreadable > 0).then_some(unreadable) })
 }
 
-fn visit(walked: &Walked<'_>, after: &After, first: &First<Item>, hands: &Hands) -> Step {
-    let key = Key::by_path(&walked.place.path);
-    // What lies beneath a folder comes after it, so a folder that comes too late holds nothing that doesn't.
+fn visit(walked: &VisitedEntry<'_>, after: &ResumePoint, first: &TopItems<ListedEntry>, hands: &Hands) -> WalkStep {
+    let key = SortKey::by_path(&walked.place.path);
+    // What lies beneath a directory comes after it, so a directory that comes too late holds nothing that doesn't.
     if !first.wants(&key) {
-        return Step::Past;
+        return WalkStep::Past;
     }
     let goes_in = after.reaches_into(&key.path);
     if after.line(&key).is_some() {
         let size = (walked.kind == EntryKind::File).then(|| walked.facts()).flatten().map(|facts| facts.size);
         let name = key.path.rsplit('/').next().unwrap_or_default().to_owned();
-        first.add(key, 1, Item { name, path: hands.shown(walked.place), kind: walked.kind, size });
+        first.add(key, 1, ListedEntry { name, path: hands.shown(walked.place), kind: walked.kind, size });
     }
-    if goes_in { Step::On } else { Step::Past }
+    if goes_in { WalkStep::On } else { WalkStep::Past }
 }

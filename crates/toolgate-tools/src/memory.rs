@@ -3,7 +3,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Access, Book, Effect, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{
+    Access, Effect, ErrorCode, Hands, NoteKind, Permission, Risk, SideEffect, Spec, Tool, ToolError,
+};
 
 /// How many entries there may be.
 const MOST_ENTRIES: usize = 200;
@@ -11,12 +13,12 @@ const MOST_ENTRIES: usize = 200;
 const USUAL_LIMIT: usize = 20;
 
 /// Keeps what is worth remembering.
-pub struct Memory;
+pub struct MemoryTool;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum MemoryAction {
     /// Keep something new: `content`, and a `title` if it helps.
     Create,
     /// Replace what entry `id` says.
@@ -32,7 +34,7 @@ pub(crate) enum Action {
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// What to do.
-    action: Action,
+    action: MemoryAction,
     /// The entry, for `update` and `delete`.
     #[serde(default)]
     id: Option<String>,
@@ -55,7 +57,7 @@ pub struct Args {
 
 /// One thing that is remembered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Remembered {
+pub(crate) struct MemoryEntry {
     /// Its id.
     id: String,
     /// Its heading.
@@ -69,19 +71,19 @@ pub(crate) struct Remembered {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// What was kept, changed, forgotten or found; the best matches first, and the newest of those.
-    memories: Vec<Remembered>,
+    memories: Vec<MemoryEntry>,
     /// How many are kept altogether.
     total: usize,
 }
 
 /// The book: the entries, oldest first, and the number of the last one that was made. No id is used twice.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Entries {
+struct MemoryEntries {
     last: u64,
-    entries: Vec<Remembered>,
+    entries: Vec<MemoryEntry>,
 }
 
-impl Tool for Memory {
+impl Tool for MemoryTool {
     type Args = Args;
     type Output = Output;
 
@@ -97,21 +99,27 @@ impl Tool for Memory {
     };
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        let access = if args.action == Action::Search { Access::Read } else { Access::Write };
-        vec![Effect::Note { book: Book::Memory, access }]
+        let access = if args.action == MemoryAction::Search { Access::Read } else { Access::Write };
+        vec![Effect::Note { book: NoteKind::Memory, access }]
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         match args.action {
-            Action::Search => Ok(hands.notes::<Entries>(Book::Memory)?.search(&args)),
-            Action::Create => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.create(&args)),
-            Action::Update => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.update(&args)),
-            Action::Delete => hands.rewrite(Book::Memory, |entries: &mut Entries| entries.delete(&args)),
+            MemoryAction::Search => Ok(hands.notes::<MemoryEntries>(NoteKind::Memory)?.search(&args)),
+            MemoryAction::Create => {
+                hands.rewrite(NoteKind::Memory, |entries: &mut MemoryEntries| entries.create(&args))
+            }
+            MemoryAction::Update => {
+                hands.rewrite(NoteKind::Memory, |entries: &mut MemoryEntries| entries.update(&args))
+            }
+            MemoryAction::Delete => {
+                hands.rewrite(NoteKind::Memory, |entries: &mut MemoryEntries| entries.delete(&args))
+            }
         }
     }
 }
 
-impl Entries {
+impl MemoryEntries {
     fn create(&mut self, args: &Args) -> Result<Output, ToolError> {
         let content = given(args.content.as_ref(), "content", "create")?;
         if let Some(same) = self.entries.iter().find(|entry| entry.content == *content) {
@@ -123,7 +131,7 @@ impl Entries {
                 .with_hint("Search for entries that are out of date or say the same, and delete or update them."));
         }
         self.last += 1;
-        let new = Remembered { id: format!("mem_{}", self.last), title: args.title.clone(), content: content.clone() };
+        let new = MemoryEntry { id: format!("mem_{}", self.last), title: args.title.clone(), content: content.clone() };
         self.entries.push(new.clone());
         Ok(Output { memories: vec![new], total: self.entries.len() })
     }
@@ -148,13 +156,13 @@ impl Entries {
     /// Entries by how many of the words they hold; those that hold none are left out.
     fn search(self, args: &Args) -> Output {
         let words: Vec<String> = args.query.iter().flat_map(|query| query.split_whitespace()).map(lowered).collect();
-        let rank = |entry: &Remembered| {
+        let rank = |entry: &MemoryEntry| {
             let text =
                 lowered(&format!("{} {} {}", entry.id, entry.title.as_deref().unwrap_or_default(), entry.content));
             words.iter().filter(|word| text.contains(*word)).count()
         };
         let total = self.entries.len();
-        let mut found: Vec<(usize, Remembered)> =
+        let mut found: Vec<(usize, MemoryEntry)> =
             self.entries.into_iter().rev().map(|entry| (rank(&entry), entry)).collect();
         found.retain(|(rank, _)| *rank > 0 || words.is_empty());
         found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Access, Effect, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::file::Found;
+use crate::support::target_file::TargetFile;
 
 /// Moves a file.
-pub struct Move;
+pub struct MoveTool;
 
 /// From where to where.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct Move;
 pub struct Args {
     /// Path of the file, relative to the workspace. Of a link, the link itself is moved.
     from: String,
-    /// Its new path. Folders that are missing are made.
+    /// Its new path. Directories that are missing are made.
     to: String,
     /// Whether a file that is there already is replaced.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct Output {
     replaced: bool,
 }
 
-impl Tool for Move {
+impl Tool for MoveTool {
     type Args = Args;
     type Output = Output;
 
@@ -52,8 +52,8 @@ impl Tool for Move {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let source = Found::look_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
-        let target = Found::look(hands, &args.to)?;
+        let source = TargetFile::load_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
+        let target = TargetFile::look(hands, &args.to)?;
         let content = source.content()?;
         if source.place == target.place {
             return Err(ToolError::invalid_args("`from` and `to` are the same file."));
@@ -64,7 +64,7 @@ impl Tool for Move {
                 .with_hint("Choose another path, or set `overwrite`."));
         }
         let mode = source.mode;
-        hands.change(vec![target.becoming(content, Some(mode)), source.vanishing()])?;
+        hands.change(vec![target.into_edit(content, Some(mode)), source.into_removal()])?;
         Ok(Output { from: args.from, to: args.to, replaced })
     }
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Content, Effect, ErrorCode, Hands, Permission, Place, Preview, Risk, SideEffect, Spec, Tool, ToolError,
+    Effect, ErrorCode, FileContent, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
 };
 
-use crate::file::Found;
-use crate::text::patch::{FilePatch, HunkReport, Operation, PatchFault, apply_in, parse};
-use crate::text::{Diff, Side, Tier, between};
+use crate::support::target_file::TargetFile;
+use crate::support::text::patch::{FileOperation, FilePatch, HunkReport, PatchFault, apply_in, parse};
+use crate::support::text::{Diff, DiffSide, MatchTier, between};
 
 /// Applies a patch.
-pub struct Patch;
+pub struct PatchTool;
 
 /// What to apply.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,16 +35,16 @@ pub struct Output {
     /// Whether anything was changed; false for a dry run.
     applied: bool,
     /// Each file, in the order of the patch.
-    results: Vec<FileResult>,
+    results: Vec<PatchedFile>,
 }
 
 /// What became of one file.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct FileResult {
+pub(crate) struct PatchedFile {
     /// The file, as it was called before.
     path: String,
     /// What happened to it.
-    operation: Operation,
+    operation: FileOperation,
     /// Lines that came.
     additions: usize,
     /// Lines that went.
@@ -58,7 +58,7 @@ pub(crate) struct FileResult {
     diff: String,
 }
 
-impl Tool for Patch {
+impl Tool for PatchTool {
     type Args = Args;
     type Output = Output;
 
@@ -83,13 +83,13 @@ impl Tool for Patch {
 
     fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
         let files = parse(args.patch.as_bytes()).ok()?;
-        let results = Bench::default().apply_all(&files, args, hands).ok()?;
+        let results = WorkingFiles::default().apply_all(&files, args, hands).ok()?;
         Some(Preview { diff: results.into_iter().map(|result| result.diff).collect() })
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let files = parse(args.patch.as_bytes())?;
-        let mut bench = Bench::default();
+        let mut bench = WorkingFiles::default();
         let results = bench.apply_all(&files, &args, hands)?;
         if !args.dry_run {
             hands.change(bench.edits())?;
@@ -103,13 +103,13 @@ fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
     let path = &file.path;
     let changes = match &file.operation {
         _ if is_dry_run => vec![],
-        Operation::Create | Operation::Update => vec![Effect::write(path)],
-        Operation::Delete => vec![Effect::delete(path)],
-        Operation::Move { to } => vec![Effect::delete(path), Effect::write(to)],
-        Operation::Copy { to } => vec![Effect::write(to)],
+        FileOperation::Create | FileOperation::Update => vec![Effect::write(path)],
+        FileOperation::Delete => vec![Effect::delete(path)],
+        FileOperation::Move { to } => vec![Effect::delete(path), Effect::write(to)],
+        FileOperation::Copy { to } => vec![Effect::write(to)],
     };
     let target = match &file.operation {
-        Operation::Move { to } | Operation::Copy { to } => Some(Effect::read(to)),
+        FileOperation::Move { to } | FileOperation::Copy { to } => Some(Effect::read(to)),
         _ => None,
     };
     [Effect::read(path)].into_iter().chain(target).chain(changes).collect()
@@ -117,21 +117,26 @@ fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
 
 /// The files on the way from before to after. A patch may speak of one file twice; each part starts from the last.
 #[derive(Default)]
-struct Bench {
-    files: BTreeMap<Place, Piece>,
+struct WorkingFiles {
+    files: BTreeMap<WorkspacePath, WorkingFile>,
 }
 
-struct Piece {
-    found: Found,
-    now: Option<Content>,
+struct WorkingFile {
+    found: TargetFile,
+    now: Option<FileContent>,
 }
 
-impl Bench {
-    fn apply_all(&mut self, files: &[FilePatch<'_>], args: &Args, hands: &Hands) -> Result<Vec<FileResult>, ToolError> {
+impl WorkingFiles {
+    fn apply_all(
+        &mut self,
+        files: &[FilePatch<'_>],
+        args: &Args,
+        hands: &Hands,
+    ) -> Result<Vec<PatchedFile>, ToolError> {
         files.iter().map(|file| self.apply(file, args, hands)).collect()
     }
 
-    fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<FileResult, ToolError> {
+    fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<PatchedFile, ToolError> {
         let piece = self.piece(&file.path, hands)?;
         let before = piece.now.clone();
         // The file is hashed meanwhile; a patch of another version is refused for that first.
@@ -140,34 +145,34 @@ impl Bench {
         let applied = applied?;
         let note = match moved_on {
             None => None,
-            Some(what) if applied.reports.iter().all(|hunk| hunk.tier == Tier::Exact && hunk.fuzz == 0) => {
+            Some(what) if applied.reports.iter().all(|hunk| hunk.tier == MatchTier::Exact && hunk.fuzz == 0) => {
                 Some(format!("The patch was rebased: since the file was last seen, {what}"))
             }
             Some(what) => return Err(piece.found.stale(&what)),
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
-        let after = applied.after.map(|bytes| Content { bytes: bytes.into(), mode });
+        let after = applied.after.map(|bytes| FileContent { bytes: bytes.into(), mode });
         after.iter().for_each(|content| content.bytes.hash_ahead());
         let target = match &file.operation {
-            Operation::Move { to } | Operation::Copy { to } => to,
+            FileOperation::Move { to } | FileOperation::Copy { to } => to,
             _ => &file.path,
         };
         let Diff { text: diff, additions, deletions } = between(side(&file.path, &before), side(target, &after));
         self.put(file, after, hands)?;
         let operation = file.operation.clone();
-        Ok(FileResult { path: file.path.clone(), operation, additions, deletions, hunks: applied.reports, note, diff })
+        Ok(PatchedFile { path: file.path.clone(), operation, additions, deletions, hunks: applied.reports, note, diff })
     }
 
     /// Takes the new content to where it belongs.
-    fn put(&mut self, file: &FilePatch<'_>, after: Option<Content>, hands: &Hands) -> Result<(), ToolError> {
+    fn put(&mut self, file: &FilePatch<'_>, after: Option<FileContent>, hands: &Hands) -> Result<(), ToolError> {
         match &file.operation {
-            Operation::Move { to } | Operation::Copy { to } => {
+            FileOperation::Move { to } | FileOperation::Copy { to } => {
                 let target = self.piece(to, hands)?;
                 if target.now.is_some() {
                     return Err(PatchFault::Exists { path: to.clone() }.into());
                 }
                 target.now = after;
-                if matches!(file.operation, Operation::Move { .. }) {
+                if matches!(file.operation, FileOperation::Move { .. }) {
                     self.piece(&file.path, hands)?.now = None;
                 }
             }
@@ -176,34 +181,34 @@ impl Bench {
         Ok(())
     }
 
-    fn piece(&mut self, path: &str, hands: &Hands) -> Result<&mut Piece, ToolError> {
+    fn piece(&mut self, path: &str, hands: &Hands) -> Result<&mut WorkingFile, ToolError> {
         let place = hands.place(path)?;
         if !self.files.contains_key(&place) {
-            let found = Found::look(hands, path)?;
-            let now = found.bytes.clone().map(|bytes| Content { bytes, mode: Some(found.mode) });
-            self.files.insert(place.clone(), Piece { found, now });
+            let found = TargetFile::look(hands, path)?;
+            let now = found.bytes.clone().map(|bytes| FileContent { bytes, mode: Some(found.mode) });
+            self.files.insert(place.clone(), WorkingFile { found, now });
         }
         self.files.get_mut(&place).ok_or_else(|| ToolError::new(ErrorCode::Internal, "A file was lost on the way."))
     }
 
     /// What has to change on disk.
-    fn edits(self) -> Vec<toolgate_contract::Edit> {
-        let has_changed = |piece: &Piece| {
+    fn edits(self) -> Vec<toolgate_contract::FileEdit> {
+        let has_changed = |piece: &WorkingFile| {
             let before = piece.found.bytes.as_ref().map(|bytes| (bytes, piece.found.mode));
             before != piece.now.as_ref().map(|now| (&now.bytes, now.mode.unwrap_or(0o644)))
         };
         self.files
             .into_values()
             .filter(has_changed)
-            .map(|Piece { found, now }| match now {
-                Some(content) => found.becoming(content.bytes, content.mode),
-                None => found.vanishing(),
+            .map(|WorkingFile { found, now }| match now {
+                Some(content) => found.into_edit(content.bytes, content.mode),
+                None => found.into_removal(),
             })
             .collect()
     }
 }
 
-fn side<'a>(path: &'a str, content: &'a Option<Content>) -> Option<Side<'a>> {
+fn side<'a>(path: &'a str, content: &'a Option<FileContent>) -> Option<DiffSide<'a>> {
     let content = content.as_ref()?;
-    Some(Side { path, mode: 0o100_000 | content.mode.unwrap_or(0o644), content: &content.bytes })
+    Some(DiffSide { path, mode: 0o100_000 | content.mode.unwrap_or(0o644), content: &content.bytes })
 }

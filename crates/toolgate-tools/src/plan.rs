@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::todo::Status;
+use crate::support::todo_list::WorkStatus;
 
 /// Keeps the plan.
-pub struct Plan;
+pub struct PlanTool;
 
 /// One step.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub(crate) struct PlanStep {
     #[schemars(length(min = 1, max = 2000))]
     step: String,
     /// How far it is.
-    status: Status,
+    status: WorkStatus,
 }
 
 /// The new plan.
@@ -44,7 +44,7 @@ pub struct Output {
     explanation: Option<String>,
 }
 
-impl Tool for Plan {
+impl Tool for PlanTool {
     type Args = Args;
     type Output = Output;
 
@@ -61,17 +61,17 @@ impl Tool for Plan {
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         let access = if args.steps.is_some() { Access::Write } else { Access::Read };
-        vec![Effect::Note { book: Book::Plan, access }]
+        vec![Effect::Note { book: NoteKind::Plan, access }]
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let Args { steps: Some(steps), explanation } = args else { return hands.notes(Book::Plan) };
-        let busy = steps.iter().filter(|step| step.status == Status::InProgress).count();
+        let Args { steps: Some(steps), explanation } = args else { return hands.notes(NoteKind::Plan) };
+        let busy = steps.iter().filter(|step| step.status == WorkStatus::InProgress).count();
         if busy > 1 {
             return Err(ToolError::invalid_args(format!("{busy} steps are in progress; at most one can be."))
                 .with_hint("Leave one of them in progress and send all steps again; nothing was kept."));
         }
-        hands.rewrite(Book::Plan, |plan: &mut Output| {
+        hands.rewrite(NoteKind::Plan, |plan: &mut Output| {
             *plan = Output { steps: steps.clone(), explanation: explanation.clone() };
             Ok(plan.clone())
         })

@@ -1,24 +1,24 @@
 //! `process`: goes on with the commands that `shell` left running (C-51): lists them, reads what they write, waits for it,
 //! writes to them, signals and stops them. Nothing is polled: whoever waits is woken.
 
-mod escapes;
+mod escape_sequences;
 mod keys;
-mod waiting;
+mod output_wait;
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Denial, Effect, End, ErrorCode, Hands, Permission, Risk, SessionProcess, Settled, SideEffect, Signal, Spec,
-    Stopped, Stream, Tool, ToolError,
+    Denial, Effect, ErrorCode, Hands, Permission, ProcessExit, ProcessHandle, Risk, SettledChanges, SideEffect, Signal,
+    Spec, StopReason, Stream, Tool, ToolError,
 };
 
-use self::waiting::{Heard, Waiting};
-use crate::excerpt::excerpt;
+use self::output_wait::{OutputWait, WaitOutcome};
+use crate::support::excerpt::excerpt;
 
 /// Goes on with running commands.
-pub struct Process;
+pub struct ProcessTool;
 
 /// How much of each stream is in one answer.
 const MOST_BYTES: usize = 20 * 1024;
@@ -34,7 +34,7 @@ const MARGIN_SECONDS: u64 = 20;
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum ProcessAction {
     /// Shows the session's processes.
     List,
     /// Shows what it wrote.
@@ -54,7 +54,7 @@ pub(crate) enum Action {
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// What to do.
-    action: Action,
+    action: ProcessAction,
     /// The process, from the reply of `shell`. Every action but `list` needs it.
     #[serde(default)]
     process: Option<String>,
@@ -91,12 +91,12 @@ pub struct Args {
 
 /// A process in a list.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Listed {
+pub(crate) struct ProcessSummary {
     /// Its handle.
     process: String,
     /// The command line.
     command: String,
-    /// The folder that it was started in.
+    /// The directory that it was started in.
     workdir: String,
     /// When it was started.
     started: String,
@@ -118,7 +118,7 @@ pub(crate) struct Listed {
 pub struct Output {
     /// The session's processes, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<Vec<Listed>>,
+    processes: Option<Vec<ProcessSummary>>,
     /// Whether it still runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
@@ -130,7 +130,7 @@ pub struct Output {
     timed_out: bool,
     /// What the waiting ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    heard: Option<Heard>,
+    heard: Option<WaitOutcome>,
     /// The text that matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched: Option<String>,
@@ -160,7 +160,7 @@ pub struct Output {
     cursor: Option<[u16; 2]>,
     /// What it changed in the workspace, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Settled>,
+    changes: Option<SettledChanges>,
     /// Hidden files that it opened, and saw decoys of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     decoys: Vec<String>,
@@ -169,7 +169,7 @@ pub struct Output {
     artifacts: Vec<String>,
 }
 
-impl Tool for Process {
+impl Tool for ProcessTool {
     type Args = Args;
     type Output = Output;
 
@@ -190,8 +190,8 @@ impl Tool for Process {
     fn effects(&self, args: &Args) -> Vec<Effect> {
         let process = args.process.clone().unwrap_or_default();
         match args.action {
-            Action::List => vec![Effect::Attend { process: Effect::ALL.into() }],
-            Action::Write => {
+            ProcessAction::List => vec![Effect::Attend { process: Effect::ALL.into() }],
+            ProcessAction::Write => {
                 let text = args.text.clone().unwrap_or_default();
                 vec![Effect::Attend { process: process.clone() }, Effect::Feed { process, text }]
             }
@@ -200,7 +200,7 @@ impl Tool for Process {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        if args.action == Action::List {
+        if args.action == ProcessAction::List {
             return Ok(Output { processes: Some(list(hands)?), ..Output::default() });
         }
         let id = args.process.as_deref().ok_or_else(|| {
@@ -209,25 +209,25 @@ impl Tool for Process {
         let process = hands.process(id)?;
         let process = process.as_ref();
         let from = start(&args, process);
-        if args.action == Action::Write {
+        if args.action == ProcessAction::Write {
             process.note_fed();
         }
         let is_told = args.offset.is_some() || args.stderr_offset.is_some();
         let watched = if args.pattern.is_some() && !is_told { process.fed_at() } else { from };
-        let waiting = Waiting::new(process, watched, args.pattern.as_deref())?;
+        let waiting = OutputWait::new(process, watched, args.pattern.as_deref())?;
         let heard = match args.action {
-            Action::List | Action::Read => None,
-            Action::Wait => Some(waiting.wait(millis(args.timeout_ms, USUAL_WAIT_MS)).await?),
-            Action::Write => {
+            ProcessAction::List | ProcessAction::Read => None,
+            ProcessAction::Wait => Some(waiting.wait(millis(args.timeout_ms, USUAL_WAIT_MS)).await?),
+            ProcessAction::Write => {
                 write(&args, process, hands).await?;
                 Some(waiting.wait(millis(args.timeout_ms, USUAL_ANSWER_MS)).await?)
             }
-            Action::Signal => {
+            ProcessAction::Signal => {
                 let missing = || ToolError::invalid_args("`signal` is missing: name the signal to send.");
                 process.controls().signal(args.signal.ok_or_else(missing)?)?;
                 Some(waiting.wait(Duration::from_millis(USUAL_ANSWER_MS)).await?)
             }
-            Action::Stop => {
+            ProcessAction::Stop => {
                 process.stop().await;
                 None
             }
@@ -245,10 +245,10 @@ fn millis(told: Option<u64>, usual: u64) -> Duration {
     Duration::from_millis(told.unwrap_or(usual))
 }
 
-fn list(hands: &Hands) -> Result<Vec<Listed>, ToolError> {
-    let listed = |process: &dyn SessionProcess| {
+fn list(hands: &Hands) -> Result<Vec<ProcessSummary>, ToolError> {
+    let listed = |process: &dyn ProcessHandle| {
         let (facts, progress) = (process.facts(), process.progress().borrow().clone());
-        Listed {
+        ProcessSummary {
             process: facts.id.clone(),
             command: facts.command.clone(),
             workdir: facts.workdir.clone(),
@@ -264,12 +264,12 @@ fn list(hands: &Hands) -> Result<Vec<Listed>, ToolError> {
 }
 
 /// Where to read from: what the call says, or where the last answer ended.
-fn start(args: &Args, process: &dyn SessionProcess) -> [u64; 2] {
+fn start(args: &Args, process: &dyn ProcessHandle) -> [u64; 2] {
     let [out, err] = process.read_so_far();
     [args.offset.unwrap_or(out), args.stderr_offset.unwrap_or(err)]
 }
 
-async fn write(args: &Args, process: &dyn SessionProcess, hands: &Hands) -> Result<(), ToolError> {
+async fn write(args: &Args, process: &dyn ProcessHandle, hands: &Hands) -> Result<(), ToolError> {
     let text = args.text.as_deref().unwrap_or_default();
     let keys = keys::bytes(&args.keys)?;
     if text.is_empty() && keys.is_empty() && !args.close {
@@ -286,7 +286,7 @@ async fn write(args: &Args, process: &dyn SessionProcess, hands: &Hands) -> Resu
 }
 
 /// What it wrote from here on, and how it is.
-fn answer(process: &dyn SessionProcess, from: [u64; 2], raw: bool) -> Result<Output, ToolError> {
+fn answer(process: &dyn ProcessHandle, from: [u64; 2], raw: bool) -> Result<Output, ToolError> {
     let progress = process.progress().borrow().clone();
     let is_terminal = process.facts().terminal;
     // Nobody has read beyond the end, whatever they asked for: what comes there is still to be read.
@@ -304,13 +304,13 @@ fn answer(process: &dyn SessionProcess, from: [u64; 2], raw: bool) -> Result<Out
     let shows = !is_terminal || raw;
     let is_running = progress.end.is_none();
     let (exit_code, stopped, refs) = match progress.end {
-        Some(End { code, stopped, refs, .. }) => (code.ok(), stopped, refs),
+        Some(ProcessExit { code, stopped, refs, .. }) => (code.ok(), stopped, refs),
         None => (None, None, Vec::new()),
     };
     Ok(Output {
         running: Some(is_running),
         exit_code,
-        timed_out: stopped == Some(Stopped::Time),
+        timed_out: stopped == Some(StopReason::Time),
         stdout: shows.then_some(out.text),
         stderr: (!is_terminal).then_some(err.text),
         unfinished: (shows && !has_more && !unfinished.is_empty()).then_some(unfinished),

@@ -5,11 +5,15 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_contract::{Adapter, Effect, ErrorCode, Hands, Opened, Permission, Risk, Spec, Tool, ToolError, schemars};
+use toolgate_contract::{
+    Effect, ErrorCode, Hands, OpenFile, Permission, Risk, Spec, Tool, ToolError, VersionAdapter, schemars,
+};
 
-use crate::encoding::Encoding;
-use crate::pages::{self, Found, Text, Wanted};
-use crate::picture::{self, Picture, Shown};
+use crate::support::encoding::Encoding;
+use crate::support::stored_image;
+use crate::support::stored_image::{ShownImage, StoredImage};
+use crate::support::text_page;
+use crate::support::text_page::{PageRequest, PagedContent, TextPage};
 
 /// Lines in one answer, unless the caller asks for fewer.
 const MOST_LINES: u32 = 2_000;
@@ -23,7 +27,7 @@ const NUMBER_BYTES: usize = 8;
 const QUICK: u64 = 1024 * 1024;
 
 /// Shows a file.
-pub struct Read;
+pub struct ReadTool;
 
 /// Which part of which file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,10 +80,10 @@ pub struct Output {
     cut_bytes: Option<u64>,
     /// The image, if the file holds one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    image: Option<Picture>,
+    image: Option<StoredImage>,
 }
 
-impl Tool for Read {
+impl Tool for ReadTool {
     type Args = Args;
     type Output = Output;
 
@@ -106,41 +110,42 @@ impl Tool for Read {
             _ => hands.blocking(move |hands| look(&file, &args, hands)).await?,
         };
         match found {
-            Found::Text(text) => {
+            PagedContent::Text(text) => {
                 if let Some(sha256) = &text.sha256 {
                     hands.saw(&hands.place(&path)?, sha256);
                 }
                 Ok(page(text, line_numbers))
             }
-            Found::Binary(start) if picture::is_image(&start) => {
-                let Shown { picture, bytes, sha256 } = picture::show(path, picture::USUAL_EDGE, hands).await?;
+            PagedContent::Binary(start) if stored_image::is_image(&start) => {
+                let ShownImage { picture, bytes, sha256 } =
+                    stored_image::show(path, stored_image::USUAL_EDGE, hands).await?;
                 Ok(Output { bytes, sha256: Some(sha256), image: Some(picture), ..Output::default() })
             }
-            Found::Binary(_) => Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` holds no text."))),
+            PagedContent::Binary(_) => Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` holds no text."))),
         }
     }
 
-    fn adapters(&self) -> Vec<Adapter> {
-        vec![Adapter { major: 1, change: "`offset` counts from 1 instead of 0", adapt: Some(from_zero_to_one) }]
+    fn adapters(&self) -> Vec<VersionAdapter> {
+        vec![VersionAdapter { major: 1, change: "`offset` counts from 1 instead of 0", adapt: Some(from_zero_to_one) }]
     }
 }
 
 impl Args {
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> PageRequest {
         let lines = self.limit.map_or(MOST_LINES, |limit| limit.min(MOST_LINES));
         let numbers = if self.line_numbers { NUMBER_BYTES * lines as usize } else { 0 };
-        Wanted { offset: self.offset, lines: u64::from(lines), bytes: MOST_BYTES - numbers }
+        PageRequest { offset: self.offset, lines: u64::from(lines), bytes: MOST_BYTES - numbers }
     }
 }
 
-fn look(Opened { file, size, .. }: &Opened, args: &Args, hands: &Hands) -> Result<Found, ToolError> {
-    pages::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
+fn look(OpenFile { file, size, .. }: &OpenFile, args: &Args, hands: &Hands) -> Result<PagedContent, ToolError> {
+    text_page::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
         true => ToolError::cancelled(),
         false => ToolError::io(&format!("`{}` can't be read", args.path), &error),
     })
 }
 
-fn page(text: Text, line_numbers: bool) -> Output {
+fn page(text: TextPage, line_numbers: bool) -> Output {
     let encoding = match (text.encoding, text.is_marked) {
         (Encoding::Utf8, false) => None,
         (Encoding::Utf8, true) => Some("utf-8-bom".to_owned()),

@@ -1,19 +1,20 @@
 //! `script`: runs a script of a skill (C-52), confined like every command. No shell is involved: the arguments reach it as
-//! they are. It starts in a folder of its own in the run, and its changes to the workspace can be taken back.
+//! they are. It starts in a directory of its own in the run, and its changes to the workspace can be taken back.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, Hands, Permission, Risk, Script as Started, Settled, SideEffect, Spec, Stopped, Tool, ToolError,
+    Effect, Hands, Permission, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec, StopReason, Tool,
+    ToolError,
 };
 
-use crate::ended::{Denied, Ended, ended};
 use crate::skill;
+use crate::support::command_result::{CommandResult, DeniedAccess, ended};
 
 /// Runs a script of a skill.
-pub struct Script;
+pub struct ScriptTool;
 
 /// The most time that a script can be given, and what is left for everything besides it.
 const MOST_MILLISECONDS: u64 = 600_000;
@@ -26,7 +27,7 @@ pub struct Args {
     /// The skill that it belongs to.
     #[schemars(length(max = 64))]
     skill: String,
-    /// Where it is in the skill's folder, such as `scripts/fill.py`.
+    /// Where it is in the skill's directory, such as `scripts/fill.py`.
     #[schemars(length(max = 512))]
     path: String,
     /// What it is given, word by word.
@@ -68,20 +69,20 @@ pub struct Output {
     output_limit: bool,
     /// What it changed in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Settled>,
+    changes: Option<SettledChanges>,
     /// What confinement kept from it, if it failed: perhaps that is why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    denied: Vec<Denied>,
+    denied: Vec<DeniedAccess>,
 }
 
-impl Tool for Script {
+impl Tool for ScriptTool {
     type Args = Args;
     type Output = Output;
 
     const SPEC: Spec = Spec {
         name: "script",
         version: "1.0.0",
-        description: "Run a script of a skill, without a shell. It starts in a folder of its own that it may fill; files of \
+        description: "Run a script of a skill, without a shell. It starts in a directory of its own that it may fill; files of \
                       the workspace are below `workspace/` there. It is confined as `shell` is.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec, Permission::Agent],
@@ -100,15 +101,15 @@ impl Tool for Script {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let folders = hands.blocking(Hands::skills).await?;
-        skill::read(skill::find(&args.skill, &folders)?)?;
+        let directories = hands.blocking(Hands::skills).await?;
+        skill::read(skill::find(&args.skill, &directories)?)?;
         let attached = hands.start_script(args.started(), Duration::from_millis(args.timeout_ms)).await?;
         let Some(end) = ended(attached.process(), Duration::MAX).await else {
             return Err(ToolError::internal("A script's end was lost."));
         };
-        let Ended { exit_code, stdout, stderr, denied, duration_ms, stopped, changes } =
-            Ended::of(attached.process(), end, hands)?;
-        let (timed_out, output_limit) = (stopped == Some(Stopped::Time), stopped == Some(Stopped::Output));
+        let CommandResult { exit_code, stdout, stderr, denied, duration_ms, stopped, changes } =
+            CommandResult::of(attached.process(), end, hands)?;
+        let (timed_out, output_limit) = (stopped == Some(StopReason::Time), stopped == Some(StopReason::Output));
         Ok(Output { exit_code, stdout, stderr, duration_ms, timed_out, output_limit, changes, denied })
     }
 }

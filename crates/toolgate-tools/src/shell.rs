@@ -7,15 +7,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Attached, Effect, End, ErrorCode, Hands, Landing, Permission, Risk, SessionProcess, Settled, SideEffect, Spec,
-    Stopped, Stream, Streams, TerminalSize, Tool, ToolError,
+    ApplyMode, Effect, ErrorCode, Hands, Permission, ProcessExit, ProcessGuard, ProcessHandle, Risk, SettledChanges,
+    SideEffect, Spec, StopReason, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
-use crate::ended::{Denied, Ended, ended};
-use crate::excerpt::{Excerpt, excerpt};
+use crate::support::command_result::{CommandResult, DeniedAccess, ended};
+use crate::support::excerpt::{Excerpt, excerpt};
 
 /// Runs a command.
-pub struct Shell;
+pub struct ShellTool;
 
 /// How long a command may take unless it says otherwise, and at most while its call waits for it.
 const USUAL_SECONDS: u64 = 120;
@@ -36,7 +36,7 @@ const SHOWN: u64 = 16 * 1024;
 pub struct Args {
     /// A command line for bash.
     command: String,
-    /// The folder to run in, relative to the workspace.
+    /// The directory to run in, relative to the workspace.
     #[serde(default = "here")]
     workdir: String,
     /// Seconds until it is stopped: 120 unless told, 600 at most; with `background` or `tty` an hour, or what configuration
@@ -118,13 +118,13 @@ pub struct Output {
     screen: Option<String>,
     /// What it changed in the workspace; of a rehearsal, what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Settled>,
+    changes: Option<SettledChanges>,
     /// What confinement kept from it, if it failed: perhaps that is why. Also hidden files that it opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    denied: Vec<Denied>,
+    denied: Vec<DeniedAccess>,
 }
 
-impl Tool for Shell {
+impl Tool for ShellTool {
     type Args = Args;
     type Output = Output;
 
@@ -152,13 +152,13 @@ impl Tool for Shell {
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let longest = longest(&args, hands.longest())?;
         let patience = patience(&args, longest, hands.waits());
-        let attached = hands.start(&args.command, &args.workdir, streams(&args), landing(&args), longest).await?;
+        let attached = hands.start(&args.command, &args.workdir, streams(&args), apply_mode(&args), longest).await?;
         // A process whose time is up is about to end; its end is worth waiting for.
         let patience = if patience == longest { Duration::MAX } else { patience };
         match ended(attached.process(), patience).await {
             Some(end) => finished(&attached, end, hands),
             None => match attached.detach() {
-                Ok(process) => going_on(process.as_ref(), hands),
+                Ok(process) => still_running(process.as_ref(), hands),
                 Err(attached) => match ended(attached.process(), Duration::MAX).await {
                     Some(end) => finished(&attached, end, hands),
                     None => Err(ToolError::internal("A process that had ended had no end.")),
@@ -201,26 +201,26 @@ fn streams(args: &Args) -> Streams {
 }
 
 /// A command that works beside others, or with a person, has to see what they change, and they what it does.
-fn landing(args: &Args) -> Landing {
+fn apply_mode(args: &Args) -> ApplyMode {
     match (args.rehearse, args.background || args.tty || args.stdin) {
-        (true, _) => Landing::WhenCommitted,
-        (false, true) => Landing::AtOnce,
-        (false, false) => Landing::AtItsEnd,
+        (true, _) => ApplyMode::WhenCommitted,
+        (false, true) => ApplyMode::AtOnce,
+        (false, false) => ApplyMode::AtItsEnd,
     }
 }
 
 /// The command ended while its call waited for it.
-fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, ToolError> {
+fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &Hands) -> Result<Output, ToolError> {
     let process = attached.process();
-    let ended = Ended::of(process, end, hands)?;
+    let ended = CommandResult::of(process, end, hands)?;
     Ok(Output {
         exit_code: Some(ended.exit_code),
         stdout: ended.stdout,
         stderr: ended.stderr,
         denied: ended.denied,
         duration_ms: Some(ended.duration_ms),
-        timed_out: ended.stopped == Some(Stopped::Time),
-        output_limit: ended.stopped == Some(Stopped::Output),
+        timed_out: ended.stopped == Some(StopReason::Time),
+        output_limit: ended.stopped == Some(StopReason::Output),
         screen: process.screen().map(|screen| screen.text),
         changes: ended.changes,
         ..Output::default()
@@ -228,7 +228,7 @@ fn finished(attached: &Attached, end: End, hands: &Hands) -> Result<Output, Tool
 }
 
 /// The command goes on without its call.
-fn going_on(process: &dyn SessionProcess, hands: &Hands) -> Result<Output, ToolError> {
+fn still_running(process: &dyn ProcessHandle, hands: &Hands) -> Result<Output, ToolError> {
     hands.redacted(process);
     let written = { [process.progress().borrow().stdout, process.progress().borrow().stderr] };
     let last = |stream: Stream, to: u64| excerpt(process, stream, to.saturating_sub(SHOWN), SHOWN as usize);

@@ -1,4 +1,4 @@
-//! `skill`: lists skills and loads one (C-56): a folder with instructions for a kind of work, in `SKILL.md`. A skill that
+//! `skill`: lists skills and loads one (C-56): a directory with instructions for a kind of work, in `SKILL.md`. A skill that
 //! lists the tools it works with holds the session to them once it is loaded (C-14).
 
 mod front_matter;
@@ -7,13 +7,13 @@ mod tool_names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    AllowedTools, Effect, ErrorCode, Hands, Permission, Risk, Shelf, SkillFolder, Spec, Tool, ToolError,
+    AllowedTools, Effect, ErrorCode, Hands, Permission, Risk, SkillCandidate, SkillOwner, Spec, Tool, ToolError,
 };
 
 use self::front_matter::FrontMatter;
 
 /// Lists and loads skills.
-pub struct Skill;
+pub struct SkillTool;
 
 /// Which skill.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,18 +26,18 @@ pub struct Args {
 
 /// What is known of a skill without loading it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Summary {
+pub(crate) struct SkillSummary {
     /// Its name.
     name: String,
     /// What it does and when to use it.
     description: String,
     /// Whose it is.
-    shelf: Shelf,
+    shelf: SkillOwner,
 }
 
-/// A folder that isn't a proper skill.
+/// A directory that isn't a proper skill.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Unusable {
+pub(crate) struct UnusableSkill {
     /// Where it is.
     path: String,
     /// What is wrong with it.
@@ -49,14 +49,14 @@ pub(crate) struct Unusable {
 pub struct Output {
     /// The skills there are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    skills: Vec<Summary>,
-    /// Folders that aren't proper skills, for the person to mend.
+    skills: Vec<SkillSummary>,
+    /// Directories that aren't proper skills, for the person to mend.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unusable: Vec<Unusable>,
+    unusable: Vec<UnusableSkill>,
     /// The loaded skill's instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// The loaded skill's folder.
+    /// The loaded skill's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// The other files in it, relative to it.
@@ -70,7 +70,7 @@ pub struct Output {
     allowed_tools: Option<AllowedTools>,
 }
 
-impl Tool for Skill {
+impl Tool for SkillTool {
     type Args = Args;
     type Output = Output;
 
@@ -90,36 +90,39 @@ impl Tool for Skill {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let folders = hands.blocking(Hands::skills).await?;
+        let directories = hands.blocking(Hands::skills).await?;
         match args.name {
-            None => Ok(list(&folders)),
-            Some(name) => load(&name, &folders, hands),
+            None => Ok(list(&directories)),
+            Some(name) => load(&name, &directories, hands),
         }
     }
 }
 
-fn list(folders: &[SkillFolder]) -> Output {
+fn list(directories: &[SkillCandidate]) -> Output {
     let mut output = Output::default();
-    for folder in folders {
-        match read(folder) {
-            Ok((facts, _)) => {
-                output.skills.push(Summary { name: facts.name, description: facts.description, shelf: folder.shelf })
-            }
-            Err(error) => output.unusable.push(Unusable { path: folder.path.clone(), reason: error.message }),
+    for directory in directories {
+        match read(directory) {
+            Ok((facts, _)) => output.skills.push(SkillSummary {
+                name: facts.name,
+                description: facts.description,
+                shelf: directory.shelf,
+            }),
+            Err(error) => output.unusable.push(UnusableSkill { path: directory.path.clone(), reason: error.message }),
         }
     }
     output
 }
 
-fn load(name: &str, folders: &[SkillFolder], hands: &Hands) -> Result<Output, ToolError> {
-    let folder = find(name, folders)?;
-    let (facts, body) = read(folder)?;
+fn load(name: &str, directories: &[SkillCandidate], hands: &Hands) -> Result<Output, ToolError> {
+    let directory = find(name, directories)?;
+    let (facts, body) = read(directory)?;
     let tools = facts.allowed_tools.as_deref().map(tool_names::ours);
-    let allowed_tools = tools.clone().map(|tools| hands.activate(folder, tool_names::with_own(tools))).transpose()?;
+    let allowed_tools =
+        tools.clone().map(|tools| hands.activate(directory, tool_names::with_agent_tools(tools))).transpose()?;
     Ok(Output {
         content: Some(body.to_owned()),
-        path: Some(folder.path.clone()),
-        files: folder.files.clone(),
+        path: Some(directory.path.clone()),
+        files: directory.files.clone(),
         tools,
         allowed_tools,
         ..Output::default()
@@ -127,9 +130,9 @@ fn load(name: &str, folders: &[SkillFolder], hands: &Hands) -> Result<Output, To
 }
 
 /// The skill with this name.
-pub(crate) fn find<'a>(name: &str, folders: &'a [SkillFolder]) -> Result<&'a SkillFolder, ToolError> {
-    folders.iter().find(|folder| folder.name == name).ok_or_else(|| {
-        let known: Vec<&str> = folders.iter().map(|folder| folder.name.as_str()).collect();
+pub(crate) fn find<'a>(name: &str, directories: &'a [SkillCandidate]) -> Result<&'a SkillCandidate, ToolError> {
+    directories.iter().find(|directory| directory.name == name).ok_or_else(|| {
+        let known: Vec<&str> = directories.iter().map(|directory| directory.name.as_str()).collect();
         let hint = match known[..] {
             [] => "There are no skills here. Project skills count once the person has run `toolgate trust`.".into(),
             _ => format!("The skills here are: {}.", known.join(", ")),
@@ -139,10 +142,10 @@ pub(crate) fn find<'a>(name: &str, folders: &'a [SkillFolder]) -> Result<&'a Ski
 }
 
 /// A skill's front matter, checked, and its instructions.
-pub(crate) fn read(folder: &SkillFolder) -> Result<(FrontMatter, &str), ToolError> {
-    let text = folder.text.as_ref().map_err(Clone::clone)?;
-    front_matter::read(text, &folder.name).map_err(|fault| {
-        ToolError::new(ErrorCode::IoError, format!("The skill `{}` can't be used: {fault}", folder.name))
-            .with_hint(format!("Ask the person to mend `{}/SKILL.md`, or work without it.", folder.path))
+pub(crate) fn read(directory: &SkillCandidate) -> Result<(FrontMatter, &str), ToolError> {
+    let text = directory.text.as_ref().map_err(Clone::clone)?;
+    front_matter::read(text, &directory.name).map_err(|fault| {
+        ToolError::new(ErrorCode::IoError, format!("The skill `{}` can't be used: {fault}", directory.name))
+            .with_hint(format!("Ask the person to mend `{}/SKILL.md`, or work without it.", directory.path))
     })
 }

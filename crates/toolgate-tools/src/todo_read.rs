@@ -2,21 +2,21 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, Spec, Tool, ToolError};
 
-use crate::todo::{List, Todo};
+use crate::support::todo_list::{Todo, TodoList};
 
 /// Shows the list of things to do.
-pub struct TodoRead;
+pub struct TodoReadTool;
 
 /// Nothing to choose.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {}
 
-impl Tool for TodoRead {
+impl Tool for TodoReadTool {
     type Args = Args;
-    type Output = List;
+    type Output = TodoList;
 
     const SPEC: Spec = Spec {
         name: "todo_read",
@@ -29,10 +29,10 @@ impl Tool for TodoRead {
     };
 
     fn effects(&self, _args: &Args) -> Vec<Effect> {
-        vec![Effect::Note { book: Book::Todo, access: Access::Read }]
+        vec![Effect::Note { book: NoteKind::Todo, access: Access::Read }]
     }
 
-    async fn run(&self, _args: Args, hands: &Hands) -> Result<List, ToolError> {
-        Ok(hands.notes::<Vec<Todo>>(Book::Todo)?.into())
+    async fn run(&self, _args: Args, hands: &Hands) -> Result<TodoList, ToolError> {
+        Ok(hands.notes::<Vec<Todo>>(NoteKind::Todo)?.into())
     }
 }

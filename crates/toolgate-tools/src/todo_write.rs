@@ -3,12 +3,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_contract::{Access, Book, Effect, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::todo::{List, Status, Todo};
+use crate::support::todo_list::{Todo, TodoList, WorkStatus};
 
 /// Replaces the list of things to do.
-pub struct TodoWrite;
+pub struct TodoWriteTool;
 
 /// The new list.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -19,9 +19,9 @@ pub struct Args {
     todos: Vec<Todo>,
 }
 
-impl Tool for TodoWrite {
+impl Tool for TodoWriteTool {
     type Args = Args;
-    type Output = List;
+    type Output = TodoList;
 
     const SPEC: Spec = Spec {
         name: "todo_write",
@@ -35,18 +35,18 @@ impl Tool for TodoWrite {
     };
 
     fn effects(&self, _args: &Args) -> Vec<Effect> {
-        vec![Effect::Note { book: Book::Todo, access: Access::Write }]
+        vec![Effect::Note { book: NoteKind::Todo, access: Access::Write }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<List, ToolError> {
-        let busy = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == Status::InProgress);
+    async fn run(&self, args: Args, hands: &Hands) -> Result<TodoList, ToolError> {
+        let busy = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == WorkStatus::InProgress);
         let busy: Vec<String> = busy.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();
         if busy.len() > 1 {
             let message = format!("{} things are in progress: numbers {}.", busy.len(), busy.join(", "));
             return Err(ToolError::invalid_args(message)
                 .with_hint("Leave one of them in progress and send the whole list again; nothing was kept."));
         }
-        hands.rewrite(Book::Todo, |todos: &mut Vec<Todo>| {
+        hands.rewrite(NoteKind::Todo, |todos: &mut Vec<Todo>| {
             todos.clone_from(&args.todos);
             Ok(())
         })?;

@@ -4,23 +4,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
-use crate::file::Found;
-use crate::text::{Diff, unified};
+use crate::support::target_file::TargetFile;
+use crate::support::text::{Diff, unified};
 
 /// Puts a whole file in place.
-pub struct Write;
+pub struct WriteTool;
 
 /// What to write where.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace. Folders that are missing are made.
+    /// Path of the file, relative to the workspace. Directories that are missing are made.
     path: String,
     /// The text.
     content: String,
     /// Whether to replace the file or to add to its end.
     #[serde(default)]
-    mode: Mode,
+    mode: WriteMode,
     /// The version this is meant for, from `read`; refused if the file is another by now.
     #[serde(default)]
     expected_sha256: Option<String>,
@@ -29,7 +29,7 @@ pub struct Args {
 /// How to write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum WriteMode {
     /// Replaces what is there.
     #[default]
     Overwrite,
@@ -43,7 +43,7 @@ pub struct Output {
     /// The file.
     path: String,
     /// What was done.
-    operation: Operation,
+    operation: WriteOperation,
     /// Size of the file now.
     size: usize,
     /// Lines that came.
@@ -59,7 +59,7 @@ pub struct Output {
 /// What was done.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Operation {
+enum WriteOperation {
     /// The file is new.
     Created,
     /// It was replaced.
@@ -70,7 +70,7 @@ enum Operation {
     Unchanged,
 }
 
-impl Tool for Write {
+impl Tool for WriteTool {
     type Args = Args;
     type Output = Output;
 
@@ -89,41 +89,41 @@ impl Tool for Write {
     }
 
     fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
-        let found = Found::look(hands, &args.path).ok()?;
+        let found = TargetFile::look(hands, &args.path).ok()?;
         Some(Preview { diff: diff(&found, &wanted(&found, args)).text })
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let found = Found::look(hands, &args.path)?;
+        let found = TargetFile::look(hands, &args.path)?;
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
-        if let (Some(what_happened), Mode::Overwrite) = (&moved_on, args.mode) {
+        if let (Some(what_happened), WriteMode::Overwrite) = (&moved_on, args.mode) {
             return Err(found.stale(what_happened));
         }
         let new = Blob::from(wanted(&found, &args));
         new.hash_ahead();
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
-            (None, _) => Operation::Created,
-            (Some(old), _) if *old == new => Operation::Unchanged,
-            (Some(_), Mode::Overwrite) => Operation::Overwritten,
-            (Some(_), Mode::Append) => Operation::Appended,
+            (None, _) => WriteOperation::Created,
+            (Some(old), _) if *old == new => WriteOperation::Unchanged,
+            (Some(_), WriteMode::Overwrite) => WriteOperation::Overwritten,
+            (Some(_), WriteMode::Append) => WriteOperation::Appended,
         };
         let (size, hash) = (new.len(), new.sha256().to_owned());
-        if !matches!(operation, Operation::Unchanged) {
-            hands.change(vec![found.becoming(new, None)])?;
+        if !matches!(operation, WriteOperation::Unchanged) {
+            hands.change(vec![found.into_edit(new, None)])?;
         }
         Ok(Output { path: args.path, operation, size, additions, deletions, diff, sha256: hash })
     }
 }
 
-fn wanted(found: &Found, args: &Args) -> Vec<u8> {
+fn wanted(found: &TargetFile, args: &Args) -> Vec<u8> {
     match (args.mode, &found.bytes) {
-        (Mode::Append, Some(old)) => [old, args.content.as_bytes()].concat(),
+        (WriteMode::Append, Some(old)) => [old, args.content.as_bytes()].concat(),
         _ => args.content.clone().into_bytes(),
     }
 }
 
-fn diff(found: &Found, new: &[u8]) -> Diff {
+fn diff(found: &TargetFile, new: &[u8]) -> Diff {
     let before = found.bytes.is_some().then_some(found.path.as_str());
     unified(before, Some(&found.path), found.bytes.as_deref().unwrap_or_default(), new)
 }

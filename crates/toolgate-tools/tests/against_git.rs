@@ -8,16 +8,16 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use toolgate_tools::text::patch::{Applied, Operation, PatchFault, apply, parse};
-use toolgate_tools::text::{Tier, unified};
+use toolgate_tools::text::patch::{FileOperation, PatchFault, PatchedContent, apply, parse};
+use toolgate_tools::text::{MatchTier, unified};
 
 fn cases() -> u64 {
     std::env::var("TOOLGATE_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
 }
 
-fn git(folder: &Path) -> Command {
+fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
-    command.current_dir(folder).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.current_dir(directory).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.envs([("HOME", "/nonexistent"), ("GIT_CONFIG_NOSYSTEM", "1"), ("LC_ALL", "C")]);
     command
 }
@@ -126,10 +126,10 @@ impl Maker {
 }
 
 /// The diff that git makes of two files.
-fn git_diff(folder: &Path, before: &[u8], after: &[u8], options: &[&str]) -> Vec<u8> {
-    std::fs::write(folder.join("old"), before).unwrap();
-    std::fs::write(folder.join("new"), after).unwrap();
-    let output = git(folder)
+fn git_diff(directory: &Path, before: &[u8], after: &[u8], options: &[&str]) -> Vec<u8> {
+    std::fs::write(directory.join("old"), before).unwrap();
+    std::fs::write(directory.join("new"), after).unwrap();
+    let output = git(directory)
         .args(["diff", "--no-index", "--no-color", "--no-ext-diff", "--text"])
         .args(options)
         .args(["old", "new"])
@@ -140,24 +140,23 @@ fn git_diff(folder: &Path, before: &[u8], after: &[u8], options: &[&str]) -> Vec
 }
 
 /// What git makes of a file with a patch; none when it refuses. The patch is for `old`.
-fn git_apply(folder: &Path, before: &[u8], patch: &[u8]) -> Option<Vec<u8>> {
+fn git_apply(directory: &Path, before: &[u8], patch: &[u8]) -> Option<Vec<u8>> {
     use std::io::Write as _;
-    std::fs::write(folder.join("old"), before).unwrap();
-    let mut child = git(folder)
+    std::fs::write(directory.join("old"), before).unwrap();
+    let mut child = git(directory)
         .args(["apply", "--whitespace=nowarn", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(patch).unwrap();
-    child.wait().unwrap().success().then(|| std::fs::read(folder.join("old")).unwrap_or_default())
+    child.wait().unwrap().success().then(|| std::fs::read(directory.join("old")).unwrap_or_default())
 }
 
-fn is_plain(applied: &Applied) -> bool {
-    applied
-        .reports
-        .iter()
-        .all(|report| report.offset == 0 && report.fuzz == 0 && report.tier == Tier::Exact && report.note.is_none())
+fn is_plain(applied: &PatchedContent) -> bool {
+    applied.reports.iter().all(|report| {
+        report.offset == 0 && report.fuzz == 0 && report.tier == MatchTier::Exact && report.note.is_none()
+    })
 }
 
 /// The patch as one of `old` to `old`, so that applying it changes the file in place.
@@ -170,7 +169,7 @@ fn in_place(patch: &[u8]) -> Vec<u8> {
 
 #[test]
 fn diffs_made_by_git_apply_byte_for_byte() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let options: [&[&str]; 6] =
         [&[], &["-U1"], &["-U8"], &["--no-prefix"], &["--patience", "--function-context"], &["--histogram", "-U2"]];
     let mut hunks = 0;
@@ -184,7 +183,7 @@ fn diffs_made_by_git_apply_byte_for_byte() {
             continue;
         }
         let options = options[maker.random.below(options.len())];
-        let patch = git_diff(folder.path(), &before, &after, options);
+        let patch = git_diff(directory.path(), &before, &after, options);
         let files =
             parse(&patch).unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{}", String::from_utf8_lossy(&patch)));
         assert_eq!(files.len(), 1, "seed {seed}");
@@ -209,7 +208,7 @@ struct Tally {
 
 #[test]
 fn moved_text_is_patched_as_git_does_or_the_difference_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut tally = Tally::default();
     for seed in 0..cases() {
         let mut maker = Maker::new(seed + 1_000_000, true);
@@ -222,8 +221,8 @@ fn moved_text_is_patched_as_git_does_or_the_difference_is_told() {
         if before == after || before.is_empty() || after.is_empty() || target.is_empty() {
             continue;
         }
-        let patch = in_place(&git_diff(folder.path(), &before, &after, &[]));
-        let theirs = git_apply(folder.path(), &target, &patch);
+        let patch = in_place(&git_diff(directory.path(), &before, &after, &[]));
+        let theirs = git_apply(directory.path(), &target, &patch);
         let files = parse(&patch).unwrap();
         match (theirs, apply(&files[0], Some(&target))) {
             (Some(theirs), Ok(ours)) if Some(&theirs) == ours.after.as_ref() => tally.same += 1,
@@ -250,7 +249,7 @@ fn moved_text_is_patched_as_git_does_or_the_difference_is_told() {
 
 #[test]
 fn git_applies_our_diffs() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for seed in 0..cases() / 2 {
         let mut maker = Maker::new(seed + 2_000_000, false);
         let before = maker.file();
@@ -261,7 +260,7 @@ fn git_applies_our_diffs() {
             continue;
         }
         let diff = unified(Some("old"), Some("old"), &before, &after);
-        let theirs = git_apply(folder.path(), &before, diff.text.as_bytes());
+        let theirs = git_apply(directory.path(), &before, diff.text.as_bytes());
         assert_eq!(theirs.as_deref(), Some(after.as_slice()), "seed {seed}:\n{}", diff.text);
     }
 }
@@ -270,8 +269,8 @@ fn git_applies_our_diffs() {
 #[test]
 fn real_history_is_replayed_byte_for_byte() {
     let Ok(repository) = std::env::var("TOOLGATE_REPO") else { return };
-    let folder = Path::new(&repository);
-    let output = |arguments: &[&str]| git(folder).args(arguments).output().unwrap().stdout;
+    let directory = Path::new(&repository);
+    let output = |arguments: &[&str]| git(directory).args(arguments).output().unwrap().stdout;
     let most = cases().to_string();
     let commits = output(&["rev-list", "--no-merges", "--min-parents=1", "-n", &most, "HEAD"]);
     let (mut files, mut refused) = (0, Vec::new());
@@ -282,13 +281,13 @@ fn real_history_is_replayed_byte_for_byte() {
         match parse(&patch) {
             Ok(parsed) => {
                 for file in parsed {
-                    let before = (file.operation != Operation::Create).then(|| content(&parent, &file.path));
+                    let before = (file.operation != FileOperation::Create).then(|| content(&parent, &file.path));
                     let applied = apply(&file, before.as_deref()).unwrap_or_else(|fault| panic!("{commit}: {fault}"));
                     let path = match &file.operation {
-                        Operation::Move { to } | Operation::Copy { to } => to,
+                        FileOperation::Move { to } | FileOperation::Copy { to } => to,
                         _ => &file.path,
                     };
-                    let after = (file.operation != Operation::Delete).then(|| content(commit, path));
+                    let after = (file.operation != FileOperation::Delete).then(|| content(commit, path));
                     assert!(applied.after == after, "{commit}: {path}: other bytes than git's");
                     assert!(is_plain(&applied), "{commit}: {path}: {:?}", applied.reports);
                     files += 1;

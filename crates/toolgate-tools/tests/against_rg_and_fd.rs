@@ -1,5 +1,5 @@
 //! `grep` beside ripgrep and `find` beside fd, on trees made to be awkward: for the same options, the same answers. With
-//! `TOOLGATE_REPO=path` a copy of that folder is searched as well.
+//! `TOOLGATE_REPO=path` a copy of that directory is searched as well.
 #![allow(clippy::disallowed_methods, missing_docs, reason = "tests make files of their own and run the peers")]
 
 #[path = "search/tree.rs"]
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 use tree::Tree;
 
@@ -19,10 +19,10 @@ const TREES: u64 = 4;
 /// Searches that find more lines are compared by files and counts alone.
 const MOST_LINES: usize = 5_000;
 /// Where the tree lies in the workspace, so that nothing else is in it.
-const FOLDER: &str = "tree";
+const DIRECTORY: &str = "tree";
 
 /// Every answer is read page by page, so that what is compared is the pages joined.
-async fn joined(world: &World, tool: &str, list: &str, mut args: Value) -> Vec<Value> {
+async fn joined(world: &TestWorkspace, tool: &str, list: &str, mut args: Value) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
         let reply = world.perform(tool, args.clone()).await;
@@ -52,14 +52,14 @@ fn same<T: Ord + std::fmt::Debug>(case: &dyn std::fmt::Debug, found: &BTreeSet<T
 
 fn path_in_tree(value: &Value) -> String {
     let path = value.as_str().unwrap();
-    path.strip_prefix(&format!("{FOLDER}/")).unwrap_or(path).trim_end_matches('/').to_owned()
+    path.strip_prefix(&format!("{DIRECTORY}/")).unwrap_or(path).trim_end_matches('/').to_owned()
 }
 
 /// A peer's output, with no configuration of the person's.
-fn run(program: &str, folder: &Path, arguments: &[String]) -> String {
-    let home = folder.parent().unwrap();
+fn run(program: &str, directory: &Path, arguments: &[String]) -> String {
+    let home = directory.parent().unwrap();
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).env("HOME", home).env_remove("XDG_CONFIG_HOME");
+    command.args(arguments).current_dir(directory).env("HOME", home).env_remove("XDG_CONFIG_HOME");
     let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask setup` installs it"));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -69,7 +69,7 @@ fn flags(given: &[(bool, &str)]) -> Vec<String> {
 }
 
 /// What ripgrep finds: path and line.
-fn by_rg(folder: &Path, case: &GrepCase) -> BTreeSet<(String, u64)> {
+fn by_rg(directory: &Path, case: &GrepCase) -> BTreeSet<(String, u64)> {
     let mut arguments = flags(&[
         (true, "--json"),
         (true, "--no-config"),
@@ -87,7 +87,7 @@ fn by_rg(folder: &Path, case: &GrepCase) -> BTreeSet<(String, u64)> {
     arguments.extend(case.glob.iter().map(|glob| format!("--glob={glob}")));
     arguments.extend(case.kind.iter().map(|kind| format!("--type={kind}")));
     arguments.extend(["-e".to_owned(), case.pattern.to_owned()]);
-    let output = run("rg", folder, &arguments);
+    let output = run("rg", directory, &arguments);
     let messages = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let matches = messages.filter(|message| message["type"] == "match");
     let spot = |found: Value| {
@@ -115,7 +115,7 @@ impl GrepCase {
         json!({
             "pattern": self.pattern, "literal": self.literal, "ignore_case": self.ignore_case,
             "multiline": self.multiline, "hidden": self.hidden, "gitignore": self.gitignore, "glob": self.glob,
-            "type": self.kind, "mode": mode, "limit": limit, "path": FOLDER,
+            "type": self.kind, "mode": mode, "limit": limit, "path": DIRECTORY,
         })
     }
 }
@@ -148,10 +148,10 @@ fn grep_cases() -> Vec<GrepCase> {
     cases
 }
 
-async fn compare_grep(world: &World, folder: &Path) {
+async fn compare_grep(world: &TestWorkspace, directory: &Path) {
     let mut matches = 0;
     for case in grep_cases() {
-        let expected = by_rg(folder, &case);
+        let expected = by_rg(directory, &case);
         matches += expected.len();
         let mut by_file: BTreeMap<String, u64> = BTreeMap::new();
         expected.iter().for_each(|(path, _)| *by_file.entry(path.clone()).or_default() += 1);
@@ -214,7 +214,7 @@ fn find_cases() -> Vec<FindCase> {
 }
 
 /// What fd finds. It knows no relative paths as patterns, so those are made absolute for it.
-fn by_fd(folder: &Path, case: &FindCase) -> BTreeSet<String> {
+fn by_fd(directory: &Path, case: &FindCase) -> BTreeSet<String> {
     let mut arguments = flags(&[
         (true, "--glob"),
         (true, "--case-sensitive"),
@@ -236,19 +236,19 @@ fn by_fd(folder: &Path, case: &FindCase) -> BTreeSet<String> {
     arguments.extend(kind.map(|kind| format!("--type={kind}")));
     arguments.extend(case.max_depth.map(|depth| format!("--max-depth={depth}")));
     match case.pattern.contains('/') {
-        true => arguments.extend(["--full-path".to_owned(), format!("{}/{}", folder.display(), case.pattern)]),
+        true => arguments.extend(["--full-path".to_owned(), format!("{}/{}", directory.display(), case.pattern)]),
         false => arguments.push(case.pattern.to_owned()),
     }
-    let output = run("fdfind", folder, &arguments);
+    let output = run("fdfind", directory, &arguments);
     let tidy = |path: &str| path.trim_start_matches("./").trim_end_matches('/').to_owned();
     output.split_terminator('\0').map(tidy).collect()
 }
 
-async fn compare_find(world: &World, folder: &Path) {
+async fn compare_find(world: &TestWorkspace, directory: &Path) {
     let mut paths = 0;
     for case in find_cases() {
         let mut args = json!({
-            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": FOLDER, "limit": 300,
+            "pattern": case.pattern, "hidden": case.hidden, "gitignore": case.gitignore, "path": DIRECTORY, "limit": 300,
         });
         case.kind.into_iter().for_each(|kind| args["kind"] = json!(kind));
         case.max_depth.into_iter().for_each(|depth| args["max_depth"] = json!(depth));
@@ -257,7 +257,7 @@ async fn compare_find(world: &World, folder: &Path) {
         let found: BTreeSet<String> = listed.iter().map(path_in_tree).collect();
         assert_eq!(listed.len(), found.len(), "{case:?}: nothing is told twice");
         let found: BTreeSet<String> = found.into_iter().filter(|path| !is_gits(path)).collect();
-        let expected = by_fd(folder, &case);
+        let expected = by_fd(directory, &case);
         same(&case, &found, &expected);
         paths += found.len();
     }
@@ -265,43 +265,43 @@ async fn compare_find(world: &World, folder: &Path) {
 }
 
 /// A world in which policy hides nothing of the tree, as the peers have no policy.
-fn world() -> (World, PathBuf) {
-    let world = World::new(toolgate_tools::all(), "[sensitive]\nexcept = [\"tree/**\"]\n");
-    let folder = world.path().canonicalize().unwrap().join(FOLDER);
-    (world, folder)
+fn world() -> (TestWorkspace, PathBuf) {
+    let world = TestWorkspace::new(toolgate_tools::all(), "[sensitive]\nexcept = [\"tree/**\"]\n");
+    let directory = world.path().canonicalize().unwrap().join(DIRECTORY);
+    (world, directory)
 }
 
 /// This fd honours `.gitignore` only where a repository is.
-fn make_repository(folder: &Path) {
-    std::fs::create_dir_all(folder.join(".git")).unwrap();
+fn make_repository(directory: &Path) {
+    std::fs::create_dir_all(directory.join(".git")).unwrap();
 }
 
 #[tokio::test]
 async fn generated_trees_give_the_same_lines_as_ripgrep() {
     for seed in 0..TREES {
-        let (world, folder) = world();
-        Tree::new(seed).with_file_named(".rgignore").make(&folder);
-        compare_grep(&world, &folder).await;
+        let (world, directory) = world();
+        Tree::new(seed).with_file_named(".rgignore").make(&directory);
+        compare_grep(&world, &directory).await;
     }
 }
 
 #[tokio::test]
 async fn generated_trees_give_the_same_paths_as_fd() {
     for seed in 0..TREES {
-        let (world, folder) = world();
-        Tree::new(seed).make(&folder);
-        make_repository(&folder);
-        compare_find(&world, &folder).await;
+        let (world, directory) = world();
+        Tree::new(seed).make(&directory);
+        make_repository(&directory);
+        compare_find(&world, &directory).await;
     }
 }
 
 #[tokio::test]
 async fn a_real_tree_gives_the_same_as_both() {
     let Some(repository) = std::env::var_os("TOOLGATE_REPO") else { return };
-    let (world, folder) = world();
-    let copy = Command::new("cp").arg("-a").arg(&repository).arg(&folder).status().unwrap();
+    let (world, directory) = world();
+    let copy = Command::new("cp").arg("-a").arg(&repository).arg(&directory).status().unwrap();
     assert!(copy.success(), "{} can be copied", repository.display());
-    make_repository(&folder);
-    compare_grep(&world, &folder).await;
-    compare_find(&world, &folder).await;
+    make_repository(&directory);
+    compare_grep(&world, &directory).await;
+    compare_find(&world, &directory).await;
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_contract::{Reply, Scope};
-use toolgate_runtime::{Answer, Session};
-use toolgate_testkit::{ScriptedApprover, World};
+use toolgate_contract::{ApprovalScope, Reply};
+use toolgate_runtime::{ApprovalAnswer, Session};
+use toolgate_testkit::{ScriptedApprover, TestWorkspace};
 
-fn world() -> World {
-    World::new(toolgate_tools::all(), "")
+fn world() -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), "")
 }
 
 /// A session in which every ask is answered yes.
-fn trusting(world: &World) -> Session {
-    let yes = (0..100).map(|_| Answer::Granted { scope: Scope::Call, by: "ada".into() });
+fn trusting(world: &TestWorkspace) -> Session {
+    let yes = (0..100).map(|_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() });
     world.session().approved_by(Arc::new(ScriptedApprover::with(yes)))
 }
 
@@ -114,7 +114,7 @@ async fn a_patch_of_many_files_is_taken_back_whole_and_what_moved_on_is_left_alo
 }
 
 #[tokio::test]
-async fn read_only_files_and_folders() {
+async fn read_only_files_and_directories() {
     let world = world();
     world.file("file.txt", "old\n");
     std::fs::set_permissions(world.path().join("file.txt"), std::fs::Permissions::from_mode(0o444)).unwrap();

@@ -8,13 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use image::{DynamicImage, ImageFormat, RgbImage};
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Reply, sha256};
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
-fn world() -> World {
-    World::new(toolgate_tools::all(), "")
+fn world() -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), "")
 }
 
-async fn read(world: &World, args: Value) -> Value {
+async fn read(world: &TestWorkspace, args: Value) -> Value {
     let reply = world.perform("read", args).await;
     assert!(reply.ok, "{:?}", reply.error);
     assert_eq!(reply.truncated, None, "a page needs no further cutting");
@@ -105,7 +105,7 @@ async fn encodings_are_told() {
 #[tokio::test]
 async fn what_can_and_what_cannot_be_read() {
     let world = world();
-    world.file("empty", "").file("folder/a.txt", "").file("locked", "open\n").file("program", b"\x7FELF\x02\0\0\0");
+    world.file("empty", "").file("directory/a.txt", "").file("locked", "open\n").file("program", b"\x7FELF\x02\0\0\0");
     world.file("picture.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>\n").file("broken.png", &png(64, 64)[..60]);
     std::fs::set_permissions(world.path().join("locked"), Permissions::from_mode(0o444)).unwrap();
     for (path, expected, hint) in [

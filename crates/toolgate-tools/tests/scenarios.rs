@@ -1,4 +1,4 @@
-//! Every folder under `scenarios/<tool>/<case>/` is a test: the workspace `before`, the calls, the workspace `after`, and
+//! Every directory under `scenarios/<tool>/<case>/` is a test: the workspace `before`, the calls, the workspace `after`, and
 //! the replies. `TOOLGATE_UPDATE=1` writes `after` and the replies anew; look at the diff before you commit it.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_contract::Scope;
-use toolgate_runtime::Answer;
-use toolgate_testkit::{FirstChoice, ScriptedApprover, World};
+use toolgate_contract::ApprovalScope;
+use toolgate_runtime::ApprovalAnswer;
+use toolgate_testkit::{FirstChoiceAnswerer, ScriptedApprover, TestWorkspace};
 
 /// Files by path; text as it is, links as `-> target`, everything else visibly.
 type Tree = BTreeMap<String, String>;
@@ -18,7 +18,7 @@ type Tree = BTreeMap<String, String>;
 #[tokio::test]
 async fn every_scenario_ends_as_written() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let cases: Vec<PathBuf> = folders(&home).iter().flat_map(|tool| folders(tool)).collect();
+    let cases: Vec<PathBuf> = directories(&home).iter().flat_map(|tool| directories(tool)).collect();
     assert!(cases.len() >= 20, "only {} scenarios were found", cases.len());
     let mut faults = Vec::new();
     for case in &cases {
@@ -31,15 +31,15 @@ async fn every_scenario_ends_as_written() {
 
 /// The calls of a scenario, one after the other, in one session where every ask is answered yes.
 async fn play(case: &Path) -> Result<(), String> {
-    let world = World::new(toolgate_tools::all(), "");
+    let world = TestWorkspace::new(toolgate_tools::all(), "");
     copy(&case.join("before"), world.path());
     let calls: Vec<Value> =
         serde_json::from_slice(&fs::read(case.join("call.json")).unwrap()).expect("a list of calls");
-    let yes = |_| Answer::Granted { scope: Scope::Call, by: "ada".into() };
+    let yes = |_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() };
     let session = world
         .session()
         .approved_by(Arc::new(ScriptedApprover::with((0..calls.len()).map(yes))))
-        .answered_by(Arc::new(FirstChoice("in my own words")));
+        .answered_by(Arc::new(FirstChoiceAnswerer("in my own words")));
     let mut replies = Vec::new();
     for call in &calls {
         let reply = world.perform_in(&session, call["tool"].as_str().unwrap(), call["args"].clone()).await;
@@ -52,7 +52,7 @@ async fn play(case: &Path) -> Result<(), String> {
         if after != tree(&case.join("before")) {
             copy(world.path(), &case.join("after"));
             if after.is_empty() {
-                // Git keeps no empty folders.
+                // Git keeps no empty directories.
                 fs::write(case.join("after/.gitkeep"), "").unwrap();
             }
         }
@@ -60,8 +60,8 @@ async fn play(case: &Path) -> Result<(), String> {
     }
     let expected: Value = serde_json::from_slice(&fs::read(case.join("reply.json")).unwrap()).expect("replies");
     // A scenario that changes nothing needs no `after`.
-    let folder = if case.join("after").exists() { "after" } else { "before" };
-    let wanted = tree(&case.join(folder));
+    let directory = if case.join("after").exists() { "after" } else { "before" };
+    let wanted = tree(&case.join(directory));
     match (replies == expected, after == wanted) {
         (true, true) => Ok(()),
         (false, _) => Err(format!("the replies are\n{}", serde_json::to_string_pretty(&replies).unwrap())),
@@ -77,7 +77,7 @@ fn steady(mut reply: Value) -> Value {
     reply
 }
 
-fn folders(path: &Path) -> Vec<PathBuf> {
+fn directories(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     found.sort();
@@ -90,8 +90,8 @@ fn tree(root: &Path) -> Tree {
     tree
 }
 
-fn walk(root: &Path, folder: &Path, tree: &mut Tree) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+fn walk(root: &Path, directory: &Path, tree: &mut Tree) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for path in entries.map(|entry| entry.unwrap().path()) {
         if path.file_name().is_some_and(|name| name == ".toolgate" || name == ".gitkeep") {
             continue;

@@ -7,29 +7,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{Reply, Scope};
-use toolgate_runtime::Answer;
-use toolgate_testkit::{ScriptedApprover, World};
+use toolgate_contract::{ApprovalScope, Reply};
+use toolgate_runtime::ApprovalAnswer;
+use toolgate_testkit::{ScriptedApprover, TestWorkspace};
 
 const SKILL: &str = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
 const SCRIPTS: &str = ".agents/skills/shopping/scripts";
 
 /// A world with a skill that has this script.
-fn world(config: &str, name: &str, content: &str) -> World {
-    let world = World::new(toolgate_tools::all(), config).confined();
+fn world(config: &str, name: &str, content: &str) -> TestWorkspace {
+    let world = TestWorkspace::new(toolgate_tools::all(), config).confined();
     world.file(".agents/skills/shopping/SKILL.md", SKILL).file(&format!("{SCRIPTS}/{name}"), content);
     world.file("notes.md", "milk\n");
     world
 }
 
-async fn script(world: &World, args: Value) -> Reply {
+async fn script(world: &TestWorkspace, args: Value) -> Reply {
     let mut whole = json!({ "skill": "shopping" });
     whole.as_object_mut().unwrap().extend(args.as_object().unwrap().clone());
     world.perform("script", whole).await
 }
 
 /// A script that has to run.
-async fn ran(world: &World, args: Value) -> Value {
+async fn ran(world: &TestWorkspace, args: Value) -> Value {
     let reply = script(world, args).await;
     assert!(reply.ok, "{:?}", reply.error);
     reply.payload.unwrap()
@@ -50,7 +50,7 @@ async fn arguments_reach_a_script_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_script_has_a_folder_of_its_own_and_sees_nothing_else_of_the_record() {
+async fn a_script_has_a_directory_of_its_own_and_sees_nothing_else_of_the_record() {
     let look = "pwd; ls -A; ls workspace/.toolgate; cat workspace/.toolgate/runs/run_test/events.jsonl; echo more >> kept; \
                 touch workspace/.toolgate/new; cat kept\n";
     let world = world("", "look.sh", look);
@@ -71,7 +71,7 @@ async fn a_script_has_a_folder_of_its_own_and_sees_nothing_else_of_the_record() 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_script_changes_in_the_workspace_can_be_taken_back() {
     let world = world("", "sum.py", "import sys\nopen('workspace/sum.txt', 'w').write(open(sys.argv[1]).read() * 2)\n");
-    let yes = Answer::Granted { scope: Scope::Call, by: "ada".into() };
+    let yes = ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() };
     let session = world.session().approved_by(Arc::new(ScriptedApprover::with([yes])));
     let args = json!({ "skill": "shopping", "path": "scripts/sum.py", "args": ["workspace/notes.md"] });
     let reply = world.perform_in(&session, "script", args).await;
@@ -89,7 +89,7 @@ async fn a_path_that_leaves_the_scripts_starts_nothing() {
     world.file("evil.sh", "echo evil\n").file(".agents/skills/shopping/evil.sh", "echo evil\n");
     world.file(".agents/skills/other/scripts/evil.sh", "echo evil\n");
     symlink("../evil.sh", skill.join("scripts/link.sh")).unwrap();
-    symlink(world.path(), skill.join("scripts/folder")).unwrap();
+    symlink(world.path(), skill.join("scripts/directory")).unwrap();
     let absolute = world.path().join("evil.sh").display().to_string();
     for path in [
         "scripts/../evil.sh",
@@ -97,7 +97,7 @@ async fn a_path_that_leaves_the_scripts_starts_nothing() {
         "../other/scripts/evil.sh",
         "evil.sh",
         "scripts/link.sh",
-        "scripts/folder/evil.sh",
+        "scripts/directory/evil.sh",
         absolute.as_str(),
     ] {
         let naively = std::process::Command::new("sh").arg(skill.join(path)).output().unwrap();

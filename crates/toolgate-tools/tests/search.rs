@@ -11,26 +11,26 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, Reply};
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 use tree::Tree;
 
-fn world() -> World {
-    World::new(toolgate_tools::all(), "")
+fn world() -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), "")
 }
 
-async fn perform(world: &World, tool: &str, args: Value) -> Reply {
+async fn perform(world: &TestWorkspace, tool: &str, args: Value) -> Reply {
     let reply = world.perform(tool, args.clone()).await;
     assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
     reply
 }
 
-async fn payload(world: &World, tool: &str, args: Value) -> Value {
+async fn payload(world: &TestWorkspace, tool: &str, args: Value) -> Value {
     perform(world, tool, args).await.payload.unwrap()
 }
 
 /// All pages of an answer, joined.
-async fn joined(world: &World, tool: &str, list: &str, mut args: Value) -> Vec<Value> {
+async fn joined(world: &TestWorkspace, tool: &str, list: &str, mut args: Value) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
         let reply = perform(world, tool, args.clone()).await;
@@ -50,7 +50,7 @@ fn paths(values: &Value) -> Vec<&str> {
     values.as_array().unwrap().iter().map(|value| value["path"].as_str().unwrap()).collect()
 }
 
-async fn error(world: &World, tool: &str, args: Value) -> (ErrorCode, String, String) {
+async fn error(world: &TestWorkspace, tool: &str, args: Value) -> (ErrorCode, String, String) {
     let error = world.perform(tool, args.clone()).await.error.unwrap_or_else(|| panic!("{tool} {args} is refused"));
     (error.code, error.message, error.hint.unwrap_or_default())
 }
@@ -74,7 +74,7 @@ async fn pages_joined_are_one_big_answer() {
     }
 }
 
-async fn assert_pages(world: &World, tool: &str, list: &str, args: Value) {
+async fn assert_pages(world: &TestWorkspace, tool: &str, list: &str, args: Value) {
     let with_limit = |limit: u32| {
         let mut args = args.clone();
         args["limit"] = json!(limit);
@@ -262,7 +262,7 @@ async fn find_by_name_path_kind_and_depth() {
 
 #[tokio::test]
 async fn what_policy_hides_is_not_there() {
-    let world = World::new(toolgate_tools::all(), "[[rules]]\ndecision = \"deny\"\npath = \"private/**\"\n");
+    let world = TestWorkspace::new(toolgate_tools::all(), "[[rules]]\ndecision = \"deny\"\npath = \"private/**\"\n");
     world.file(".env", "needle=1\n").file("private/a.txt", "needle\n").file("open.txt", "needle\n");
     let all = |tool: &str| match tool {
         "grep" => json!({"pattern": "needle", "hidden": true, "gitignore": false, "mode": "files"}),
@@ -285,9 +285,9 @@ async fn names_that_no_path_can_say() {
     for name in strange {
         fs::write(world.path().join(name), "hit\n").unwrap();
     }
-    let folder = world.path().join(OsStr::from_bytes(b"f\xfe"));
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("inner.txt"), "hit\n").unwrap();
+    let directory = world.path().join(OsStr::from_bytes(b"f\xfe"));
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("inner.txt"), "hit\n").unwrap();
     let expected = json!([r"f\xfe/inner.txt", r"inva\xfflid.txt", "new\nline.txt"]);
     assert_eq!(payload(&world, "find", json!({"pattern": "*.txt"})).await["paths"], expected);
     let found = payload(&world, "grep", json!({"pattern": "hit", "mode": "files"})).await;
@@ -299,7 +299,7 @@ async fn names_that_no_path_can_say() {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_files_in_one_folder() {
+async fn a_hundred_thousand_files_in_one_directory() {
     let world = world();
     fs::create_dir(world.path().join("many")).unwrap();
     for number in 0..100_000 {

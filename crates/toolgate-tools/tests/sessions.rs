@@ -8,27 +8,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, Happening, Reply, Stream};
+use toolgate_contract::{CancellationToken, EventPayload, Reply, Stream};
 use toolgate_runtime::Session;
-use toolgate_testkit::{Watched, World};
+use toolgate_testkit::{CollectingSink, TestWorkspace};
 
-fn world(config: &str) -> World {
-    World::new(toolgate_tools::all(), config).confined()
+fn world(config: &str) -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), config).confined()
 }
 
 /// Makes a call that has to work.
-async fn call(world: &World, session: &Session, tool: &str, args: Value) -> Value {
+async fn call(world: &TestWorkspace, session: &Session, tool: &str, args: Value) -> Value {
     let reply = world.perform_in(session, tool, args.clone()).await;
     assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
     reply.payload.unwrap()
 }
 
-async fn shell(world: &World, session: &Session, args: Value) -> Value {
+async fn shell(world: &TestWorkspace, session: &Session, args: Value) -> Value {
     call(world, session, "shell", args).await
 }
 
 /// Does something with a process.
-async fn process(world: &World, session: &Session, started: &Value, action: &str, more: Value) -> Value {
+async fn process(world: &TestWorkspace, session: &Session, started: &Value, action: &str, more: Value) -> Value {
     let mut args = json!({ "action": action, "process": started["process"] });
     args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     call(world, session, "process", args).await
@@ -125,8 +125,8 @@ async fn a_command_that_outlives_its_call_goes_on() {
     assert_eq!((&ended["heard"], &ended["exit_code"], &ended["running"]), (&json!("exit"), &json!(7), &json!(false)));
     let read = process(&world, &session, &started, "read", json!({ "offset": 0, "stderr_offset": 0 })).await;
     assert_eq!((&read["stdout"], &read["stderr"]), (&json!("first\nsecond\n"), &json!("oops\n")));
-    let is_end = |happening: &Happening| matches!(happening, Happening::ProcessEnded { exit_code: 7, .. });
-    assert!(world.events().iter().any(|event| is_end(&event.happening)), "its end is on record");
+    let is_end = |payload: &EventPayload| matches!(payload, EventPayload::ProcessEnded { exit_code: 7, .. });
+    assert!(world.events().iter().any(|event| is_end(&event.payload)), "its end is on record");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,7 +269,7 @@ async fn the_end_of_a_session_waits_until_all_is_gone_and_on_record() {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     let world = world("");
-    let sink = Arc::new(Watched::default());
+    let sink = Arc::new(CollectingSink::default());
     let session = world.session().watched_by(sink.clone());
     world.file("notes.txt", "a correct-horse-battery b\n");
     let command = "head -c 12 notes.txt; sleep 0.3; tail -c +13 notes.txt; cat > /dev/null";
@@ -293,7 +293,7 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_writes_passes_by_while_it_runs_and_is_not_on_record() {
     let world = world("");
-    let sink = Arc::new(Watched::default());
+    let sink = Arc::new(CollectingSink::default());
     let session = world.session().watched_by(sink.clone());
     let args = json!({ "command": "echo out; echo err >&2; read go; echo late", "stdin": true, "yield_ms": 300 });
     let started = shell(&world, &session, args).await;
@@ -302,8 +302,8 @@ async fn what_a_command_writes_passes_by_while_it_runs_and_is_not_on_record() {
     process(&world, &session, &started, "stop", json!({})).await;
     let passed = |stream: Stream| -> String {
         let events = sink.0.lock().unwrap();
-        let texts = events.iter().filter_map(|event| match &event.happening {
-            Happening::ProcessOutput(output) if output.stream == stream => Some(output.text.clone()),
+        let texts = events.iter().filter_map(|event| match &event.payload {
+            EventPayload::ProcessOutput(output) if output.stream == stream => Some(output.text.clone()),
             _ => None,
         });
         texts.collect()
@@ -365,7 +365,7 @@ async fn what_is_written_is_judged_as_a_command() {
         let args = json!({ "action": "write", "process": started["process"], "text": text, "timeout_ms": 100 });
         assert_eq!(code(&world.perform_in(&session, "process", args).await), expected, "{text}");
     }
-    let read_only = World::new(toolgate_tools::all(), "preset = 'read-only'").confined();
+    let read_only = TestWorkspace::new(toolgate_tools::all(), "preset = 'read-only'").confined();
     let session = read_only.session();
     let started = shell(&read_only, &session, json!({ "command": "cat", "stdin": true, "background": true })).await;
     process(&read_only, &session, &started, "read", json!({})).await;

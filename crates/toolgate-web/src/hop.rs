@@ -7,7 +7,7 @@ use reqwest::{Client, Method, Response};
 use toolgate_contract::{ErrorCode, ToolError, WebRequest, WebResponse};
 use url::Url;
 
-use crate::limits::Limits;
+use crate::limits::FetchLimits;
 
 /// Who we say that we are.
 const NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
@@ -26,7 +26,7 @@ pub(crate) struct Hop {
 
 /// What came of it.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum HopOutcome {
     /// It is to be had elsewhere.
     Elsewhere { status: u16, to: String },
     /// Here it is.
@@ -69,8 +69,8 @@ impl Hop {
         &self,
         addresses: &[SocketAddr],
         tls: rustls::ClientConfig,
-        limits: &Limits,
-    ) -> Result<Answer, ToolError> {
+        limits: &FetchLimits,
+    ) -> Result<HopOutcome, ToolError> {
         let host = self.url.host_str().unwrap_or_default();
         let client = Client::builder()
             .no_proxy()
@@ -86,12 +86,12 @@ impl Hop {
         let response = request.send().await.map_err(|fault| self.failed(&fault))?;
         let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
         match (response.status().is_redirection(), to) {
-            (true, Some(to)) => Ok(Answer::Elsewhere { status: response.status().as_u16(), to: to.to_owned() }),
-            _ => self.read(response, limits).await.map(Answer::Here),
+            (true, Some(to)) => Ok(HopOutcome::Elsewhere { status: response.status().as_u16(), to: to.to_owned() }),
+            _ => self.read(response, limits).await.map(HopOutcome::Here),
         }
     }
 
-    async fn read(&self, mut response: Response, limits: &Limits) -> Result<WebResponse, ToolError> {
+    async fn read(&self, mut response: Response, limits: &FetchLimits) -> Result<WebResponse, ToolError> {
         let (status, headers) = (response.status().as_u16(), told(response.headers(), limits));
         let (mut body, mut complete) = (Vec::new(), true);
         let most = usize::try_from(limits.body_bytes).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl Hop {
 }
 
 /// The headers that are told: not too many, none too long, and no cookies, which would be secrets.
-fn told(headers: &HeaderMap, limits: &Limits) -> Vec<(String, String)> {
+fn told(headers: &HeaderMap, limits: &FetchLimits) -> Vec<(String, String)> {
     let shown = headers.iter().filter(|(name, _)| *name != SET_COOKIE).take(limits.headers);
     let text = |value: &HeaderValue| {
         let text = String::from_utf8_lossy(value.as_bytes()).into_owned();

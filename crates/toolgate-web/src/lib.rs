@@ -8,64 +8,64 @@
 mod hop;
 mod limits;
 mod redirect;
-mod trust;
+mod trusted_roots;
 
 use std::sync::Arc;
 
-use toolgate_contract::{Border, BoxFuture, Denial, ErrorCode, ToolError, Web, WebRequest, WebResponse};
+use toolgate_contract::{BoxFuture, Denial, EgressPolicy, ErrorCode, ToolError, Web, WebRequest, WebResponse};
 use toolgate_sandbox::{Resolver, SystemResolver};
 use url::Url;
 
-use crate::hop::{Answer, Hop};
-pub use crate::limits::Limits;
+use crate::hop::{Hop, HopOutcome};
+pub use crate::limits::FetchLimits;
 use crate::redirect::next_hop;
-use crate::trust::Trust;
+use crate::trusted_roots::TrustedRoots;
 
 /// Fetches over HTTP.
 #[derive(Debug, Clone)]
 pub struct WebClient {
     resolver: Arc<dyn Resolver>,
-    trust: Arc<Trust>,
-    limits: Limits,
+    trust: Arc<TrustedRoots>,
+    limits: FetchLimits,
 }
 
 impl WebClient {
     /// A client that looks names up, and trusts certificates, as this machine does.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: FetchLimits) -> Self {
         Self::with(limits, Arc::new(SystemResolver), Vec::new())
     }
 
     /// A client that looks names up elsewhere, and trusts these certificates (DER) as well.
-    pub fn with(limits: Limits, resolver: Arc<dyn Resolver>, trusted: Vec<Vec<u8>>) -> Self {
-        Self { resolver, trust: Arc::new(Trust::new(trusted)), limits }
+    pub fn with(limits: FetchLimits, resolver: Arc<dyn Resolver>, trusted: Vec<Vec<u8>>) -> Self {
+        Self { resolver, trust: Arc::new(TrustedRoots::new(trusted)), limits }
     }
 
-    async fn go(&self, request: WebRequest, border: &dyn Border) -> Result<WebResponse, ToolError> {
+    async fn follow_redirects(&self, request: WebRequest, egress: &dyn EgressPolicy) -> Result<WebResponse, ToolError> {
         let mut hop = Hop::first(request)?;
         let mut redirects = Vec::new();
         loop {
-            match self.take(&hop, border).await? {
-                Answer::Elsewhere { status, to } if redirects.len() < self.limits.redirects => {
+            match self.take(&hop, egress).await? {
+                HopOutcome::Elsewhere { status, to } if redirects.len() < self.limits.redirects => {
                     let next = next_hop(&hop, status, &to)?;
                     redirects.push(std::mem::replace(&mut hop, next).url.to_string());
                 }
-                Answer::Elsewhere { .. } => {
+                HopOutcome::Elsewhere { .. } => {
                     let message = format!("More than {} redirects came one after the other.", self.limits.redirects);
                     return Err(ToolError::new(ErrorCode::LimitReached, message));
                 }
-                Answer::Here(response) => return Ok(WebResponse { redirects, ..response }),
+                HopOutcome::Here(response) => return Ok(WebResponse { redirects, ..response }),
             }
         }
     }
 
     /// One request: shown to the border, looked up, made.
-    async fn take(&self, hop: &Hop, border: &dyn Border) -> Result<Answer, ToolError> {
+    async fn take(&self, hop: &Hop, egress: &dyn EgressPolicy) -> Result<HopOutcome, ToolError> {
         let (host, port) = hop.target()?;
-        border.pass(&host, port)?;
+        egress.pass(&host, port)?;
         let found = self.resolver.resolve(&host, port).await.map_err(|fault| not_found(&host, &fault))?;
         let (mut usable, mut refused) = (Vec::new(), None::<Denial>);
         for address in found {
-            match border.arrive(&host, port, address.ip()) {
+            match egress.arrive(&host, port, address.ip()) {
                 Ok(()) => usable.push(address),
                 Err(denial) => refused = refused.or(Some(denial)),
             }
@@ -82,7 +82,7 @@ impl Web for WebClient {
     fn fetch<'a>(
         &'a self,
         request: WebRequest,
-        border: &'a dyn Border,
+        egress: &'a dyn EgressPolicy,
     ) -> BoxFuture<'a, Result<WebResponse, ToolError>> {
         Box::pin(async move {
             let (timeout, url) = (request.timeout, request.url.clone());
@@ -90,7 +90,7 @@ impl Web for WebClient {
                 let message = format!("{} took longer than {} seconds.", shown(&url), timeout.as_secs());
                 Err(ToolError::new(ErrorCode::Timeout, message))
             };
-            tokio::time::timeout(timeout, self.go(request, border)).await.unwrap_or_else(late)
+            tokio::time::timeout(timeout, self.follow_redirects(request, egress)).await.unwrap_or_else(late)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 /// How much is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Bytes of a body, unpacked. The rest of a longer one is left where it is.
     pub body_bytes: u64,
     /// Redirects that are followed.
@@ -13,7 +13,7 @@ pub struct Limits {
     pub header_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self { body_bytes: 10 << 20, redirects: 10, headers: 40, header_bytes: 1000 }
     }

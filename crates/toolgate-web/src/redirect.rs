@@ -30,12 +30,12 @@ pub(crate) fn next_hop(from: &Hop, status: u16, to: &str) -> Result<Hop, ToolErr
         false => (from.method.clone(), from.body.clone()),
     };
     let is_same_place = from.url.origin() == url.origin();
-    let headers = if is_same_place { from.headers.clone() } else { harmless(&from.headers) };
+    let headers = if is_same_place { from.headers.clone() } else { cross_origin_headers(&from.headers) };
     Ok(Hop { url, method, headers, body })
 }
 
 /// The headers that tell nothing.
-fn harmless(headers: &HeaderMap) -> HeaderMap {
+fn cross_origin_headers(headers: &HeaderMap) -> HeaderMap {
     let kept = [ACCEPT, ACCEPT_LANGUAGE, USER_AGENT];
     kept.into_iter().filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect()
 }

@@ -13,13 +13,13 @@ use crate::command_line::CommandLine;
 /// Revisions whose required scenarios have to pass.
 const REVISIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
-pub(super) fn run(folder: &Path, program: &Path, workspace: &Path) -> Result<()> {
-    let (server, url) = Server::start(program, workspace)?;
-    let suite = folder.join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+pub(super) fn run(directory: &Path, program: &Path, workspace: &Path) -> Result<()> {
+    let (server, url) = ConformanceServer::start(program, workspace)?;
+    let suite = directory.join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
     let results = workspace.join("../results");
     for revision in REVISIONS {
         CommandLine::new("")
-            .words([shown(&folder.join(install::NODE)), shown(&suite)])
+            .words([shown(&directory.join(install::NODE)), shown(&suite)])
             .words(["server", "--url", &url, "--requirements", revision, "--output-dir", &shown(&results)])
             .run()?;
     }
@@ -28,9 +28,9 @@ pub(super) fn run(folder: &Path, program: &Path, workspace: &Path) -> Result<()>
 }
 
 /// A server that goes when this does.
-struct Server(Child);
+struct ConformanceServer(Child);
 
-impl Server {
+impl ConformanceServer {
     /// Starts one and reads where it listens.
     fn start(program: &Path, workspace: &Path) -> Result<(Self, String)> {
         let mut command = Command::new(program);
@@ -47,7 +47,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ConformanceServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();

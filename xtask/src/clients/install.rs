@@ -21,17 +21,17 @@ const SCRIPTS: &str = "crates/toolgate-mcp/tests/clients";
 
 /// Installs what is missing, and tells where everything is.
 pub(super) fn install() -> Result<PathBuf> {
-    let folder = repository_root().join("target/clients");
-    copy_scripts(&folder)?;
-    let wanted = format!("{}{PYTHON:?}", read(&folder.join("package.json"))?);
-    let stamp = folder.join("installed");
+    let directory = repository_root().join("target/clients");
+    copy_scripts(&directory)?;
+    let wanted = format!("{}{PYTHON:?}", read(&directory.join("package.json"))?);
+    let stamp = directory.join("installed");
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(folder);
+        return Ok(directory);
     }
-    let place = folder.display().to_string();
+    let place = directory.display().to_string();
     CommandLine::new("npm install --no-audit --no-fund --loglevel error --prefix").words([&place]).run()?;
     for (environment, package) in PYTHON {
-        let environment = folder.join(environment).display().to_string();
+        let environment = directory.join(environment).display().to_string();
         CommandLine::new("python3 -m venv").words([&environment]).run()?;
         let pip = format!("{environment}/bin/pip");
         CommandLine::new("")
@@ -39,22 +39,22 @@ pub(super) fn install() -> Result<PathBuf> {
             .run()?;
     }
     std::fs::write(&stamp, wanted).context("the installation can't be noted")?;
-    Ok(folder)
+    Ok(directory)
 }
 
-/// The peer in Rust, in a folder of its own. It is built once.
-pub(super) fn install_rust_peer(folder: &Path) -> Result<()> {
-    let root = folder.display().to_string();
+/// The peer in Rust, in a directory of its own. It is built once.
+pub(super) fn install_rust_peer(directory: &Path) -> Result<()> {
+    let root = directory.display().to_string();
     let version = format!("rust-mcp-filesystem@{RUST_PEER}");
     CommandLine::new("cargo install --locked --quiet --root").words([&root, &version]).run()
 }
 
 /// Scripts find their packages beside themselves.
-fn copy_scripts(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder)?;
+fn copy_scripts(directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)?;
     for entry in std::fs::read_dir(repository_root().join(SCRIPTS))? {
         let entry = entry?;
-        std::fs::copy(entry.path(), folder.join(entry.file_name()))?;
+        std::fs::copy(entry.path(), directory.join(entry.file_name()))?;
     }
     Ok(())
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolgate_contract::{BoxFuture, Tokens};
-use toolgate_dialects::{Asked, Format, definition};
+use toolgate_contract::{BoxFuture, TokenUsage};
+use toolgate_dialects::{Dialect, ToolCall, definition};
 
-use super::collecting::Collecting;
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Hear, Image, Model, ModelError, Observation, Request, Wire};
+use super::partial_call::PartialCall;
+use super::{
+    ConversationEntry, InlineImage, Model, ModelAnswer, ModelEndpoint, ModelError, ModelRequest, Observation, OnText,
+};
 
 /// What the model may write in one answer; this API wants it said.
 const MOST_OUTPUT: u32 = 16_384;
@@ -17,7 +19,7 @@ const MOST_OUTPUT: u32 = 16_384;
 #[derive(Debug)]
 pub struct Anthropic {
     name: String,
-    wire: Wire,
+    wire: ModelEndpoint,
 }
 
 impl Anthropic {
@@ -25,13 +27,13 @@ impl Anthropic {
     pub const VERSION: &'static str = "2023-06-01";
 
     /// The model of this name.
-    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+    pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
         Self { name: name.into(), wire: wire.with_header("anthropic-version", Self::VERSION) }
     }
 
-    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("v1/messages", &body(&self.name, request)).await?;
-        let mut answer = Assembly::default();
+        let mut answer = MessageBuilder::default();
         while let Some(event) = events.next().await? {
             for event in understood(&event, as_stream)? {
                 answer.take(&event, hear);
@@ -49,13 +51,17 @@ impl Model for Anthropic {
         &self.name
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(self.ask(request, hear))
     }
 }
 
 /// The request as the API takes it.
-pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for (role, blocks) in request.entries.iter().map(blocks).filter(|(_, blocks)| !blocks.is_empty()) {
         match messages.last_mut() {
@@ -77,26 +83,26 @@ pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
         "stream": true,
     });
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(|tool| definition(tool, Format::Anthropic)).collect();
+        body["tools"] = request.tools.iter().map(|tool| definition(tool, Dialect::Anthropic)).collect();
     }
     body
 }
 
-fn blocks(entry: &Entry) -> (&'static str, Vec<Value>) {
+fn blocks(entry: &ConversationEntry) -> (&'static str, Vec<Value>) {
     let text = |text: &str| json!({ "type": "text", "text": text });
     match entry {
-        Entry::Told(words) => ("user", vec![text(words)]),
-        Entry::Answered(answer) => {
+        ConversationEntry::Told(words) => ("user", vec![text(words)]),
+        ConversationEntry::Answered(answer) => {
             // An empty text block is refused.
             let words = (!answer.text.trim().is_empty()).then(|| text(&answer.text));
             ("assistant", words.into_iter().chain(answer.calls.iter().map(tool_use)).collect())
         }
-        Entry::Observed(observations) => ("user", observations.iter().map(tool_result).collect()),
+        ConversationEntry::Observed(observations) => ("user", observations.iter().map(tool_result).collect()),
     }
 }
 
-fn tool_use(asked: &Asked) -> Value {
-    let input = match asked.shown_arguments() {
+fn tool_use(asked: &ToolCall) -> Value {
+    let input = match asked.arguments_or_empty() {
         object @ Value::Object(_) => object,
         other => json!({ "input": other }),
     };
@@ -112,7 +118,7 @@ fn tool_result(observation: &Observation) -> Value {
     json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": !observation.ok })
 }
 
-fn image(image: &Image) -> Value {
+fn image(image: &InlineImage) -> Value {
     let source = json!({ "type": "base64", "media_type": image.mime, "data": image.data });
     json!({ "type": "image", "source": source })
 }
@@ -138,23 +144,23 @@ fn as_stream(message: Value) -> Vec<Value> {
 
 /// An answer in the making: its blocks come by index.
 #[derive(Default)]
-struct Assembly {
+struct MessageBuilder {
     text: String,
-    calls: BTreeMap<u64, Collecting>,
-    tokens: Tokens,
+    calls: BTreeMap<u64, PartialCall>,
+    tokens: TokenUsage,
     stop: String,
     is_done: bool,
 }
 
-impl Assembly {
-    fn take(&mut self, event: &Value, hear: Hear<'_>) {
+impl MessageBuilder {
+    fn take(&mut self, event: &Value, hear: OnText<'_>) {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         match text("/type") {
             "message_start" => self.tokens = tokens(event.pointer("/message/usage"), self.tokens),
             "content_block_start" if text("/content_block/type") == "tool_use" => {
                 let (id, name) = (text("/content_block/id").to_owned(), text("/content_block/name").to_owned());
-                self.calls.insert(index, Collecting::of(id, name));
+                self.calls.insert(index, PartialCall::of(id, name));
             }
             "content_block_delta" => match text("/delta/type") {
                 "text_delta" => {
@@ -177,20 +183,20 @@ impl Assembly {
         }
     }
 
-    fn finish(self) -> Answer {
-        Answer {
+    fn finish(self) -> ModelAnswer {
+        ModelAnswer {
             text: self.text,
-            calls: self.calls.into_values().map(Collecting::finish).collect(),
+            calls: self.calls.into_values().map(PartialCall::finish).collect(),
             tokens: self.tokens,
             cut: self.stop == "max_tokens",
-            ..Answer::default()
+            ..ModelAnswer::default()
         }
     }
 }
 
 /// The counts only grow; what was read from or written to the cache was input too.
-fn tokens(usage: Option<&Value>, known: Tokens) -> Tokens {
+fn tokens(usage: Option<&Value>, known: TokenUsage) -> TokenUsage {
     let count = |field: &str| usage.and_then(|usage| usage.get(field)?.as_u64()).unwrap_or_default();
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count).iter().sum();
-    Tokens { input: known.input.max(input), output: known.output.max(count("output_tokens")) }
+    TokenUsage { input: known.input.max(input), output: known.output.max(count("output_tokens")) }
 }

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolgate_contract::{BoxFuture, Tokens};
-use toolgate_dialects::{Asked, Format, Shape, definition};
+use toolgate_contract::{BoxFuture, TokenUsage};
+use toolgate_dialects::{Dialect, ToolCall, ToolCallKind, definition};
 
-use super::collecting::Collecting;
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request, Wire};
+use super::partial_call::PartialCall;
+use super::{ConversationEntry, Model, ModelAnswer, ModelEndpoint, ModelError, ModelRequest, Observation, OnText};
 
 /// A model behind `POST /chat/completions`.
 #[derive(Debug)]
 pub struct ChatCompletions {
     name: String,
-    wire: Wire,
+    wire: ModelEndpoint,
 }
 
 impl ChatCompletions {
     /// The model of this name.
-    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+    pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
         Self { name: name.into(), wire }
     }
 
-    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("chat/completions", &body(&self.name, request)).await?;
-        let mut answer = Assembly::default();
+        let mut answer = CompletionBuilder::default();
         while let Some(event) = events.next().await? {
             if event.data == "[DONE]" {
                 answer.is_done = true;
@@ -44,13 +44,17 @@ impl Model for ChatCompletions {
         &self.name
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(self.ask(request, hear))
     }
 }
 
 /// The request as the API takes it.
-pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut messages = vec![json!({ "role": "system", "content": request.system })];
     request.entries.iter().for_each(|entry| add(entry, &mut messages));
     let mut body = json!({
@@ -60,23 +64,23 @@ pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
         "stream_options": { "include_usage": true },
     });
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| definition(tool, Format::OpenAi));
+        let tools = request.tools.iter().map(|tool| definition(tool, Dialect::OpenAi));
         body["tools"] = tools.collect();
     }
     body
 }
 
-fn add(entry: &Entry, messages: &mut Vec<Value>) {
+fn add(entry: &ConversationEntry, messages: &mut Vec<Value>) {
     match entry {
-        Entry::Told(text) => messages.push(json!({ "role": "user", "content": text })),
-        Entry::Answered(answer) => {
+        ConversationEntry::Told(text) => messages.push(json!({ "role": "user", "content": text })),
+        ConversationEntry::Answered(answer) => {
             let mut message = json!({ "role": "assistant", "content": answer.text });
             if !answer.calls.is_empty() {
                 message["tool_calls"] = answer.calls.iter().map(call).collect();
             }
             messages.push(message);
         }
-        Entry::Observed(observations) => {
+        ConversationEntry::Observed(observations) => {
             messages.extend(observations.iter().map(
                 |observation| json!({ "role": "tool", "tool_call_id": observation.id, "content": observation.text }),
             ));
@@ -107,14 +111,14 @@ fn as_stream(mut completion: Value) -> Vec<Value> {
     vec![completion]
 }
 
-fn call(asked: &Asked) -> Value {
-    let arguments = asked.shown_arguments();
+fn call(asked: &ToolCall) -> Value {
+    let arguments = asked.arguments_or_empty();
     match asked.shape {
-        Shape::Custom => {
+        ToolCallKind::Custom => {
             let input = arguments.as_str().unwrap_or_default();
             json!({ "id": asked.id, "type": "custom", "custom": { "name": asked.name, "input": input } })
         }
-        Shape::Function | Shape::LocalShell => {
+        ToolCallKind::Function | ToolCallKind::LocalShell => {
             let function = json!({ "name": asked.name, "arguments": arguments.to_string() });
             json!({ "id": asked.id, "type": "function", "function": function })
         }
@@ -123,19 +127,19 @@ fn call(asked: &Asked) -> Value {
 
 /// An answer in the making: its chunks come in order, its calls by index.
 #[derive(Default)]
-struct Assembly {
+struct CompletionBuilder {
     text: String,
-    calls: BTreeMap<u64, Collecting>,
-    tokens: Tokens,
+    calls: BTreeMap<u64, PartialCall>,
+    tokens: TokenUsage,
     finish: Option<String>,
     is_done: bool,
 }
 
-impl Assembly {
-    fn take(&mut self, chunk: &Value, hear: Hear<'_>) {
+impl CompletionBuilder {
+    fn take(&mut self, chunk: &Value, hear: OnText<'_>) {
         if let Some(usage) = chunk.get("usage").filter(|usage| !usage.is_null()) {
             let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or_default();
-            self.tokens = Tokens { input: count("prompt_tokens"), output: count("completion_tokens") };
+            self.tokens = TokenUsage { input: count("prompt_tokens"), output: count("completion_tokens") };
         }
         let Some(choice) = chunk.pointer("/choices/0") else { return };
         if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
@@ -170,7 +174,7 @@ impl Assembly {
         }
     }
 
-    fn finish(self) -> Result<Answer, ModelError> {
+    fn finish(self) -> Result<ModelAnswer, ModelError> {
         if !self.is_done && self.finish.is_none() {
             return Err(cut_off());
         }
@@ -180,12 +184,12 @@ impl Assembly {
             }
             call.finish()
         });
-        Ok(Answer {
+        Ok(ModelAnswer {
             text: self.text,
             calls: calls.collect(),
             tokens: self.tokens,
             cut: self.finish.as_deref() == Some("length"),
-            ..Answer::default()
+            ..ModelAnswer::default()
         })
     }
 }

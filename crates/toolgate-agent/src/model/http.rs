@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use toolgate_runtime::redact::REDACTED;
 
-use super::sse::{Parser, ServerEvent};
-use super::{Failure, Key, ModelError};
+use super::sse::{ServerEvent, SseParser};
+use super::{ApiKey, ModelError, ModelErrorKind};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -21,23 +21,23 @@ const MOST_ANSWER: u64 = 32 * 1024 * 1024;
 
 /// Where a model is, and how we show that we may ask.
 #[derive(Debug, Clone)]
-pub struct Wire {
+pub struct ModelEndpoint {
     client: Client,
     base: Url,
     headers: HeaderMap,
     /// Kept to take it out of what a server says about it.
-    key: Option<Key>,
+    key: Option<ApiKey>,
     /// How long nothing may come.
     patience: Duration,
 }
 
-impl Wire {
+impl ModelEndpoint {
     /// A way to the API beneath this address. The key goes into the header of this name, after the word before it.
-    pub fn new(base: &str, key: Option<(&'static str, &str, &Key)>) -> Result<Self, ModelError> {
-        let refused = |message: String| ModelError::new(Failure::Refused, message);
+    pub fn new(base: &str, key: Option<(&'static str, &str, &ApiKey)>) -> Result<Self, ModelError> {
+        let refused = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/')))
             .map_err(|fault| refused(format!("`{base}` is not an address: {fault}.")))?;
-        if key.is_some() && !travels_safely(&base) {
+        if key.is_some() && !is_encrypted_or_local(&base) {
             let host = base.host_str().unwrap_or_default();
             return Err(refused(format!("The key would travel to {host} unencrypted. Use an address with https.")));
         }
@@ -62,14 +62,14 @@ impl Wire {
 
     /// The same way, for those who wait so long for the next byte.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
+    pub fn with_idle_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// Sends a request, and gives the events of the answer.
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Events, ModelError> {
-        let url = self.base.join(path).map_err(|fault| ModelError::new(Failure::Refused, fault.to_string()))?;
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<EventStream, ModelError> {
+        let url = self.base.join(path).map_err(|fault| ModelError::new(ModelErrorKind::Refused, fault.to_string()))?;
         let request = self
             .client
             .post(url)
@@ -77,16 +77,16 @@ impl Wire {
             .header("content-type", "application/json")
             .header("accept", "text/event-stream")
             .body(body.to_string());
-        let response = self.within_patience(request.send()).await?;
+        let response = self.with_timeout(request.send()).await?;
         match response.status() {
-            status if status.is_success() => Ok(Events::of(response, self)),
+            status if status.is_success() => Ok(EventStream::of(response, self)),
             status => Err(self.failed(status, response).await),
         }
     }
 
-    async fn within_patience<T>(&self, sent: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
+    async fn with_timeout<T>(&self, sent: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.patience, sent).await {
-            Ok(outcome) => outcome.map_err(|fault| of_transport(&fault)),
+            Ok(outcome) => outcome.map_err(|fault| transport_error(&fault)),
             Err(_) => Err(too_slow(self.patience)),
         }
     }
@@ -94,15 +94,15 @@ impl Wire {
     /// What an error's status means, and what the provider says about it.
     async fn failed(&self, status: StatusCode, response: Response) -> ModelError {
         let retry_after = retry_after(response.headers());
-        let body = self.within_patience(response.text()).await.unwrap_or_default();
+        let body = self.with_timeout(response.text()).await.unwrap_or_default();
         let (code, said) = explanation(&without(self.key.as_ref(), body));
         // Money that is used up doesn't come back by waiting.
         let is_spent = code == "insufficient_quota";
         let kind = match status.as_u16() {
-            429 | 503 | 529 if !is_spent => Failure::Busy,
-            408 | 409 | 425 => Failure::Broken,
-            500.. => Failure::Broken,
-            _ => Failure::Refused,
+            429 | 503 | 529 if !is_spent => ModelErrorKind::Busy,
+            408 | 409 | 425 => ModelErrorKind::Broken,
+            500.. => ModelErrorKind::Broken,
+            _ => ModelErrorKind::Refused,
         };
         let advice = match status.as_u16() {
             401 | 403 => " Check the key.",
@@ -131,7 +131,7 @@ fn client() -> reqwest::Result<Client> {
 }
 
 /// Encrypted, or not leaving this machine.
-fn travels_safely(url: &Url) -> bool {
+fn is_encrypted_or_local(url: &Url) -> bool {
     let is_here = match url.host_str() {
         Some("localhost" | "[::1]") => true,
         Some(host) => host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback()),
@@ -164,41 +164,41 @@ fn explanation(body: &str) -> (String, String) {
     (text("code"), said.trim().chars().take(SHOWN_CHARS).collect())
 }
 
-fn of_transport(fault: &reqwest::Error) -> ModelError {
+fn transport_error(fault: &reqwest::Error) -> ModelError {
     // The address may hold a password, so it isn't repeated.
     let causes = std::iter::successors(std::error::Error::source(fault), |cause| cause.source());
     let why = causes.last().map_or_else(|| "the connection failed".to_owned(), ToString::to_string);
     let (kind, what) = match (fault.is_timeout(), fault.is_connect()) {
-        (true, _) => (Failure::Slow, "The model's server took too long"),
-        (false, true) => (Failure::Unreachable, "The model's server can't be reached"),
-        (false, false) => (Failure::Cut, "The connection to the model broke"),
+        (true, _) => (ModelErrorKind::Slow, "The model's server took too long"),
+        (false, true) => (ModelErrorKind::Unreachable, "The model's server can't be reached"),
+        (false, false) => (ModelErrorKind::Cut, "The connection to the model broke"),
     };
     ModelError::new(kind, format!("{what}: {why}."))
 }
 
 fn too_slow(patience: Duration) -> ModelError {
-    ModelError::new(Failure::Slow, format!("Nothing came from the model for {patience:?}."))
+    ModelError::new(ModelErrorKind::Slow, format!("Nothing came from the model for {patience:?}."))
 }
 
 /// The events of an answer, as they come.
-pub(super) struct Events {
+pub(super) struct EventStream {
     response: Response,
-    parser: Parser,
+    parser: SseParser,
     ready: std::collections::VecDeque<ServerEvent>,
     patience: Duration,
-    key: Option<Key>,
+    key: Option<ApiKey>,
     taken: u64,
     /// An answer that isn't streamed, as far as it has come.
     whole: Option<Vec<u8>>,
 }
 
-impl Events {
-    fn of(response: Response, wire: &Wire) -> Self {
+impl EventStream {
+    fn of(response: Response, wire: &ModelEndpoint) -> Self {
         let (patience, key) = (wire.patience, wire.key.clone());
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         // Not every server streams because it was asked to.
         let whole = kind.starts_with("application/json").then(Vec::new);
-        Self { response, parser: Parser::default(), ready: Default::default(), patience, key, taken: 0, whole }
+        Self { response, parser: SseParser::default(), ready: Default::default(), patience, key, taken: 0, whole }
     }
 
     /// The next event; none when the stream has ended.
@@ -209,10 +209,10 @@ impl Events {
                 return Ok(Some(event));
             }
             let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
-            let chunk = chunk.map_err(|_| too_slow(self.patience))?.map_err(|fault| of_transport(&fault))?;
+            let chunk = chunk.map_err(|_| too_slow(self.patience))?.map_err(|fault| transport_error(&fault))?;
             let Some(chunk) = chunk else { return Ok(self.whole()) };
             self.taken += chunk.len() as u64;
-            let endless = || ModelError::new(Failure::Refused, "The model's answer has no end.");
+            let endless = || ModelError::new(ModelErrorKind::Refused, "The model's answer has no end.");
             if self.taken > MOST_ANSWER {
                 return Err(endless());
             }
@@ -232,8 +232,8 @@ impl Events {
 }
 
 /// A server's words without our key, which some of them repeat.
-fn without(key: Option<&Key>, said: String) -> String {
-    match key.map(Key::reveal).filter(|key| said.contains(key)) {
+fn without(key: Option<&ApiKey>, said: String) -> String {
+    match key.map(ApiKey::reveal).filter(|key| said.contains(key)) {
         Some(key) => said.replace(key, REDACTED),
         None => said,
     }
@@ -241,7 +241,7 @@ fn without(key: Option<&Key>, said: String) -> String {
 
 /// The stream ended, and the answer hadn't.
 pub(super) fn cut_off() -> ModelError {
-    ModelError::new(Failure::Cut, "The model's answer broke off.")
+    ModelError::new(ModelErrorKind::Cut, "The model's answer broke off.")
 }
 
 /// An event's data as the JSON of a stream's events: one, or those that a whole answer comes to. An error inside the
@@ -249,15 +249,15 @@ pub(super) fn cut_off() -> ModelError {
 pub(super) fn understood(event: &ServerEvent, as_stream: fn(Value) -> Vec<Value>) -> Result<Vec<Value>, ModelError> {
     let json: Value = serde_json::from_str(&event.data).map_err(|fault| {
         let start: String = event.data.chars().take(80).collect();
-        ModelError::new(Failure::Garbled, format!("The model sent what isn't JSON ({fault}): {start}"))
+        ModelError::new(ModelErrorKind::Garbled, format!("The model sent what isn't JSON ({fault}): {start}"))
     })?;
     if let Some(error) = json.get("error").filter(|error| !error.is_null()) {
         let kind = match error.get("type").and_then(Value::as_str) {
             Some("invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error") => {
-                Failure::Refused
+                ModelErrorKind::Refused
             }
-            Some("rate_limit_error" | "overloaded_error") => Failure::Busy,
-            _ => Failure::Broken,
+            Some("rate_limit_error" | "overloaded_error") => ModelErrorKind::Busy,
+            _ => ModelErrorKind::Broken,
         };
         return Err(ModelError::new(kind, format!("The model's server says: {}", explanation(&event.data).1)));
     }
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn a_key_travels_encrypted_or_not_at_all() {
-        let key = Key::new("sk-very-secret").unwrap();
-        let wire = |base: &str| Wire::new(base, Some(("authorization", "Bearer ", &key)));
+        let key = ApiKey::new("sk-very-secret").unwrap();
+        let wire = |base: &str| ModelEndpoint::new(base, Some(("authorization", "Bearer ", &key)));
         for base in ["https://api.example.com/v1", "http://127.0.0.1:9", "http://localhost:9/v1", "http://[::1]:9"] {
             let wire = wire(base).unwrap();
             assert!(!format!("{wire:?}").contains("very-secret"), "a header that is marked isn't printed");
@@ -279,7 +279,7 @@ mod tests {
         for base in ["http://api.example.com/v1", "http://127.0.0.1.example.com", "http://10.0.0.1"] {
             assert!(wire(base).unwrap_err().message.contains("unencrypted"), "{base}");
         }
-        assert!(Wire::new("http://10.0.0.1", None).is_ok(), "without a key there is nothing to lose");
+        assert!(ModelEndpoint::new("http://10.0.0.1", None).is_ok(), "without a key there is nothing to lose");
     }
 
     #[test]
@@ -300,10 +300,10 @@ mod tests {
         let kind = |data: &str| understood(&event(data), |_| Vec::new()).unwrap_err().kind;
         assert_eq!(
             kind(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
-            Failure::Busy
+            ModelErrorKind::Busy
         );
-        assert_eq!(kind(r#"{"error":{"message":"boom"}}"#), Failure::Broken);
-        assert_eq!(kind(r#"{"error":{"type":"invalid_request_error","message":"no"}}"#), Failure::Refused);
-        assert_eq!(kind("<html>"), Failure::Garbled);
+        assert_eq!(kind(r#"{"error":{"message":"boom"}}"#), ModelErrorKind::Broken);
+        assert_eq!(kind(r#"{"error":{"type":"invalid_request_error","message":"no"}}"#), ModelErrorKind::Refused);
+        assert_eq!(kind("<html>"), ModelErrorKind::Garbled);
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_contract::BoxFuture;
-use toolgate_dialects::{Neutral, neutral_instructions, read_neutral};
+use toolgate_dialects::{NeutralAnswer, neutral_instructions, parse_neutral};
 
-use super::{Answer, Entry, Hear, Model, ModelError, Observation, Request};
+use super::{ConversationEntry, Model, ModelAnswer, ModelError, ModelRequest, Observation, OnText};
 
 /// A model without function calling, made to call tools.
 pub struct JsonProtocol {
@@ -23,10 +23,10 @@ impl JsonProtocol {
         Self { inner, name }
     }
 
-    async fn ask(&self, request: &Request<'_>) -> Result<Answer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>) -> Result<ModelAnswer, ModelError> {
         let system = format!("{}\n\n{}", request.system, neutral_instructions(request.tools));
-        let entries: Vec<Entry> = request.entries.iter().map(as_text).collect();
-        let plain = Request { system: &system, entries: &entries, tools: &[], ..*request };
+        let entries: Vec<ConversationEntry> = request.entries.iter().map(as_text).collect();
+        let plain = ModelRequest { system: &system, entries: &entries, tools: &[], ..*request };
         // The protocol's own form is of no interest to whoever listens.
         let answer = self.inner.answer(&plain, &mut |_| {}).await?;
         Ok(understood(answer))
@@ -38,7 +38,11 @@ impl Model for JsonProtocol {
         &self.name
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(async move {
             let answer = self.ask(request).await?;
             hear(&answer.text);
@@ -47,31 +51,34 @@ impl Model for JsonProtocol {
     }
 }
 
-fn understood(said: Answer) -> Answer {
+fn understood(said: ModelAnswer) -> ModelAnswer {
     let raw = vec![said.text.clone().into()];
-    let base = Answer { tokens: said.tokens, cut: said.cut, raw, ..Answer::default() };
-    match read_neutral(&said.text) {
-        Ok(Neutral::Final(text)) => Answer { text, ..base },
-        Ok(Neutral::Calls(calls)) => Answer { calls, ..base },
-        Err(fault) => Answer { fault: Some(fault), ..base },
+    let base = ModelAnswer { tokens: said.tokens, cut: said.cut, raw, ..ModelAnswer::default() };
+    match parse_neutral(&said.text) {
+        Ok(NeutralAnswer::Final(text)) => ModelAnswer { text, ..base },
+        Ok(NeutralAnswer::Calls(calls)) => ModelAnswer { calls, ..base },
+        Err(fault) => ModelAnswer { fault: Some(fault), ..base },
     }
 }
 
 /// The conversation in words alone: what the model wrote goes back as it wrote it.
-fn as_text(entry: &Entry) -> Entry {
+fn as_text(entry: &ConversationEntry) -> ConversationEntry {
     match entry {
-        Entry::Told(text) => Entry::Told(text.clone()),
-        Entry::Answered(answer) => {
+        ConversationEntry::Told(text) => ConversationEntry::Told(text.clone()),
+        ConversationEntry::Answered(answer) => {
             let written = answer.raw.first().and_then(|raw| raw.as_str()).map(str::to_owned);
-            Entry::Answered(Answer { text: written.unwrap_or_else(|| rewritten(answer)), ..Answer::default() })
+            ConversationEntry::Answered(ModelAnswer {
+                text: written.unwrap_or_else(|| rewritten(answer)),
+                ..ModelAnswer::default()
+            })
         }
-        Entry::Observed(observations) => Entry::Told(results(observations)),
+        ConversationEntry::Observed(observations) => ConversationEntry::Told(results(observations)),
     }
 }
 
 /// What the model wrote, from what was understood of it.
-fn rewritten(answer: &Answer) -> String {
-    let calls = answer.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.shown_arguments() }));
+fn rewritten(answer: &ModelAnswer) -> String {
+    let calls = answer.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments_or_empty() }));
     json!({ "tool_calls": calls.collect::<Vec<_>>(), "final_answer": answer.text }).to_string()
 }
 

@@ -2,28 +2,31 @@
 //! answer go back as they came, so that the model finds its own reasoning again.
 
 use serde_json::{Value, json};
-use toolgate_contract::{BoxFuture, Declaration, Tokens};
-use toolgate_dialects::{Asked, Format, Shape, definition};
+use toolgate_contract::{BoxFuture, Declaration, TokenUsage};
+use toolgate_dialects::{Dialect, ToolCall, ToolCallKind, definition};
 
 use super::http::{cut_off, understood};
-use super::{Answer, Entry, Failure, Hear, Image, Model, ModelError, Observation, Request, Wire};
+use super::{
+    ConversationEntry, InlineImage, Model, ModelAnswer, ModelEndpoint, ModelError, ModelErrorKind, ModelRequest,
+    Observation, OnText,
+};
 
 /// A model behind `POST /responses`.
 #[derive(Debug)]
 pub struct Responses {
     name: String,
-    wire: Wire,
+    wire: ModelEndpoint,
 }
 
 impl Responses {
     /// The model of this name.
-    pub fn new(name: impl Into<String>, wire: Wire) -> Self {
+    pub fn new(name: impl Into<String>, wire: ModelEndpoint) -> Self {
         Self { name: name.into(), wire }
     }
 
-    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("responses", &body(&self.name, request)).await?;
-        let mut answer = Answer::default();
+        let mut answer = ModelAnswer::default();
         while let Some(event) = events.next().await? {
             if event.data == "[DONE]" {
                 break;
@@ -43,13 +46,17 @@ impl Model for Responses {
         &self.name
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(self.ask(request, hear))
     }
 }
 
 /// The request as the API takes it.
-pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
+pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut input = Vec::new();
     request.entries.iter().for_each(|entry| add(entry, &mut input));
     let mut body = json!({
@@ -71,21 +78,21 @@ pub(super) fn body(model: &str, request: &Request<'_>) -> Value {
 fn declared(model: &str, tool: &Declaration) -> Value {
     match model.starts_with("codex-mini") && tool.name == "shell" {
         true => json!({ "type": "local_shell" }),
-        false => definition(tool, Format::OpenAiResponses),
+        false => definition(tool, Dialect::OpenAiResponses),
     }
 }
 
-fn add(entry: &Entry, input: &mut Vec<Value>) {
+fn add(entry: &ConversationEntry, input: &mut Vec<Value>) {
     match entry {
-        Entry::Told(text) => input.push(message("user", "input_text", text)),
-        Entry::Answered(answer) if !answer.raw.is_empty() => input.extend(answer.raw.iter().cloned()),
-        Entry::Answered(answer) => {
+        ConversationEntry::Told(text) => input.push(message("user", "input_text", text)),
+        ConversationEntry::Answered(answer) if !answer.raw.is_empty() => input.extend(answer.raw.iter().cloned()),
+        ConversationEntry::Answered(answer) => {
             if !answer.text.is_empty() {
                 input.push(message("assistant", "output_text", &answer.text));
             }
             input.extend(answer.calls.iter().map(call));
         }
-        Entry::Observed(observations) => input.extend(observations.iter().map(output)),
+        ConversationEntry::Observed(observations) => input.extend(observations.iter().map(output)),
     }
 }
 
@@ -94,18 +101,18 @@ fn message(role: &str, kind: &str, text: &str) -> Value {
 }
 
 /// A call as we tell it again, where the model's own form of it is gone.
-fn call(asked: &Asked) -> Value {
-    let arguments = asked.shown_arguments();
+fn call(asked: &ToolCall) -> Value {
+    let arguments = asked.arguments_or_empty();
     match asked.shape {
-        Shape::Custom => {
+        ToolCallKind::Custom => {
             let input = arguments.as_str().unwrap_or_default();
             json!({ "type": "custom_tool_call", "call_id": asked.id, "name": asked.name, "input": input })
         }
-        Shape::Function => {
+        ToolCallKind::Function => {
             let arguments = arguments.to_string();
             json!({ "type": "function_call", "call_id": asked.id, "name": asked.name, "arguments": arguments })
         }
-        Shape::LocalShell => {
+        ToolCallKind::LocalShell => {
             let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
             let action = json!({ "type": "exec", "command": ["bash", "-c", command], "env": {} });
             let (id, status) = (&asked.id, "completed");
@@ -117,15 +124,15 @@ fn call(asked: &Asked) -> Value {
 fn output(observation: &Observation) -> Value {
     let (id, text) = (&observation.id, shown(observation));
     match observation.shape {
-        Shape::Function => json!({ "type": "function_call_output", "call_id": id, "output": text }),
-        Shape::Custom => json!({ "type": "custom_tool_call_output", "call_id": id, "output": text }),
-        Shape::LocalShell => json!({ "type": "local_shell_call_output", "id": id, "output": observation.text }),
+        ToolCallKind::Function => json!({ "type": "function_call_output", "call_id": id, "output": text }),
+        ToolCallKind::Custom => json!({ "type": "custom_tool_call_output", "call_id": id, "output": text }),
+        ToolCallKind::LocalShell => json!({ "type": "local_shell_call_output", "id": id, "output": observation.text }),
     }
 }
 
 /// A result in words, with what there is to see.
 fn shown(observation: &Observation) -> Value {
-    let image = |image: &Image| json!({ "type": "input_image", "image_url": image.url() });
+    let image = |image: &InlineImage| json!({ "type": "input_image", "image_url": image.url() });
     match observation.images.as_slice() {
         [] => json!(observation.text),
         images => {
@@ -153,7 +160,7 @@ fn as_stream(response: Value) -> Vec<Value> {
 }
 
 /// Takes one event; says whether it was the last.
-fn take(answer: &mut Answer, event: &Value, hear: Hear<'_>) -> Result<bool, ModelError> {
+fn take(answer: &mut ModelAnswer, event: &Value, hear: OnText<'_>) -> Result<bool, ModelError> {
     match event.get("type").and_then(Value::as_str).unwrap_or_default() {
         "response.output_text.delta" | "response.refusal.delta" => {
             let piece = event.get("delta").and_then(Value::as_str).unwrap_or_default();
@@ -170,7 +177,7 @@ fn take(answer: &mut Answer, event: &Value, hear: Hear<'_>) -> Result<bool, Mode
             answer.cut = kind == "response.incomplete";
             let usage = event.pointer("/response/usage");
             let count = |field: &str| usage.and_then(|usage| usage.get(field)?.as_u64()).unwrap_or_default();
-            answer.tokens = Tokens { input: count("input_tokens"), output: count("output_tokens") };
+            answer.tokens = TokenUsage { input: count("input_tokens"), output: count("output_tokens") };
             return Ok(true);
         }
         "response.failed" => return Err(failed(event.pointer("/response/error"))),
@@ -181,12 +188,12 @@ fn take(answer: &mut Answer, event: &Value, hear: Hear<'_>) -> Result<bool, Mode
 }
 
 /// The call in an item, if it is one.
-fn asked(item: &Value) -> Option<Asked> {
+fn asked(item: &Value) -> Option<ToolCall> {
     let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
-        "function_call" => Some(Asked::function(text("call_id"), text("name"), text("arguments"))),
-        "custom_tool_call" => Some(Asked::custom(text("call_id"), text("name"), text("input"))),
-        "local_shell_call" => Some(Asked::local_shell(text("call_id"), item.get("action").unwrap_or(&Value::Null))),
+        "function_call" => Some(ToolCall::function(text("call_id"), text("name"), text("arguments"))),
+        "custom_tool_call" => Some(ToolCall::custom(text("call_id"), text("name"), text("input"))),
+        "local_shell_call" => Some(ToolCall::local_shell(text("call_id"), item.get("action").unwrap_or(&Value::Null))),
         _ => None,
     }
 }
@@ -194,9 +201,9 @@ fn asked(item: &Value) -> Option<Asked> {
 fn failed(error: Option<&Value>) -> ModelError {
     let text = |field: &str| error.and_then(|error| error.get(field)?.as_str()).unwrap_or_default();
     let kind = match text("code") {
-        "rate_limit_exceeded" => Failure::Busy,
-        "invalid_prompt" | "insufficient_quota" | "invalid_api_key" => Failure::Refused,
-        _ => Failure::Broken,
+        "rate_limit_exceeded" => ModelErrorKind::Busy,
+        "invalid_prompt" | "insufficient_quota" | "invalid_api_key" => ModelErrorKind::Refused,
+        _ => ModelErrorKind::Broken,
     };
     ModelError::new(kind, format!("The model's server says: {} {}", text("code"), text("message")))
 }

@@ -17,15 +17,15 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_contract::{BoxFuture, Tokens};
-use toolgate_dialects::{Asked, Shape};
+use toolgate_contract::{BoxFuture, TokenUsage};
+use toolgate_dialects::{ToolCall, ToolCallKind};
 
-use super::{Answer, Entry, Failure, Hear, Model, ModelError, Request};
+use super::{ConversationEntry, Model, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, OnText};
 
 /// What a scripted model will say.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct ModelScript {
     /// Its turns, in order; those of each kind of agent for itself.
     pub turns: Vec<ScriptedTurn>,
 }
@@ -45,7 +45,7 @@ pub struct ScriptedTurn {
     /// How long it thinks first.
     pub pause_ms: u64,
     /// What it claims to have used.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// One call.
@@ -63,25 +63,25 @@ fn no_arguments() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-impl Script {
+impl ModelScript {
     /// Reads a script.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         toml::from_str(text)
-            .map_err(|fault| ModelError::new(Failure::Refused, format!("The script can't be read: {fault}")))
+            .map_err(|fault| ModelError::new(ModelErrorKind::Refused, format!("The script can't be read: {fault}")))
     }
 }
 
 /// Follows a script.
 #[derive(Debug)]
-pub struct Scripted {
-    script: Script,
+pub struct ScriptedModel {
+    script: ModelScript,
     /// How many turns each kind of agent has taken.
     taken: Mutex<HashMap<String, usize>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// A model that follows this script.
-    pub fn new(script: Script) -> Self {
+    pub fn new(script: ModelScript) -> Self {
         Self { script, taken: Mutex::default() }
     }
 
@@ -94,8 +94,8 @@ impl Scripted {
         turn
     }
 
-    async fn ask(&self, request: &Request<'_>, hear: Hear<'_>) -> Result<Answer, ModelError> {
-        let fails = |message: String| ModelError::new(Failure::Refused, message);
+    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
+        let fails = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let turn = self
             .next(request.agent)
             .ok_or_else(|| fails(format!("The script has no more turns for the agent `{}`.", request.agent)))?;
@@ -107,37 +107,41 @@ impl Scripted {
             tokio::time::sleep(Duration::from_millis(turn.pause_ms)).await;
         }
         hear(&turn.text);
-        let calls = turn.calls.iter().enumerate().map(|(index, call)| Asked {
+        let calls = turn.calls.iter().enumerate().map(|(index, call)| ToolCall {
             id: format!("scripted_{}", index + 1),
             name: call.tool.clone(),
             args: Ok(call.args.clone()),
-            shape: Shape::Function,
+            shape: ToolCallKind::Function,
         });
         let tokens = turn.tokens.unwrap_or_default();
-        Ok(Answer { text: turn.text.clone(), calls: calls.collect(), tokens, ..Answer::default() })
+        Ok(ModelAnswer { text: turn.text.clone(), calls: calls.collect(), tokens, ..ModelAnswer::default() })
     }
 }
 
 /// The agent that a person sets to work.
 pub(crate) const FIRST: &str = "main";
 
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         "scripted"
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(self.ask(request, hear))
     }
 }
 
 /// What the model was told last, calls' results and messages alike.
-fn last_results(entries: &[Entry]) -> String {
-    let heard = entries.iter().rev().take_while(|entry| !matches!(entry, Entry::Answered(_)));
+fn last_results(entries: &[ConversationEntry]) -> String {
+    let heard = entries.iter().rev().take_while(|entry| !matches!(entry, ConversationEntry::Answered(_)));
     let texts = heard.flat_map(|entry| match entry {
-        Entry::Told(text) => vec![text.as_str()],
-        Entry::Observed(observations) => observations.iter().map(|seen| seen.text.as_str()).collect(),
-        Entry::Answered(_) => Vec::new(),
+        ConversationEntry::Told(text) => vec![text.as_str()],
+        ConversationEntry::Observed(observations) => observations.iter().map(|seen| seen.text.as_str()).collect(),
+        ConversationEntry::Answered(_) => Vec::new(),
     });
     texts.collect::<Vec<_>>().join("\n")
 }

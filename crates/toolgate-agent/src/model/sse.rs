@@ -16,7 +16,7 @@ const MOST_LINE: usize = 16 * 1024 * 1024;
 
 /// Takes bytes, gives events.
 #[derive(Debug, Default)]
-pub(super) struct Parser {
+pub(super) struct SseParser {
     line: Vec<u8>,
     next: ServerEvent,
     has_data: bool,
@@ -24,15 +24,15 @@ pub(super) struct Parser {
 
 /// A line went on and on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Endless;
+pub(super) struct LineTooLong;
 
-impl Parser {
+impl SseParser {
     /// Takes the next bytes and gives the events that they complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, Endless> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, LineTooLong> {
         let mut events = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + piece.len() > MOST_LINE {
-                return Err(Endless);
+                return Err(LineTooLong);
             }
             self.line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
@@ -78,7 +78,7 @@ mod tests {
         let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into(), is_whole: false };
         let expected = [event("ping", "{}"), event("", "one\né two"), event("", "[DONE]")];
         for size in 1..STREAM.len() {
-            let mut parser = Parser::default();
+            let mut parser = SseParser::default();
             let events: Vec<_> = STREAM.as_bytes().chunks(size).flat_map(|chunk| parser.push(chunk).unwrap()).collect();
             assert_eq!(events, expected, "in pieces of {size}");
         }
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_a_fault() {
-        let mut parser = Parser::default();
+        let mut parser = SseParser::default();
         assert_eq!(parser.push(&vec![b'x'; MOST_LINE]), Ok(vec![]));
-        assert_eq!(parser.push(b"x"), Err(Endless));
+        assert_eq!(parser.push(b"x"), Err(LineTooLong));
     }
 }

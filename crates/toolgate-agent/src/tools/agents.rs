@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars::{self, JsonSchema};
-use toolgate_contract::{Effect, Errand, Hands, Permission, Risk, Sent, Spec, Tool, ToolError};
+use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, SubagentStatus, SubagentTask, Tool, ToolError};
 
 use super::USUAL;
 
@@ -16,7 +16,7 @@ pub struct AgentsTool;
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// What to do.
-    action: Action,
+    action: AgentsAction,
     /// For `spawn`: which agent, `general` unless told.
     #[serde(default)]
     agent: Option<String>,
@@ -38,7 +38,7 @@ pub struct Args {
 /// What can be done.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum AgentsAction {
     /// Sends an agent and goes on at once.
     Spawn,
     /// Tells one something more.
@@ -55,16 +55,16 @@ enum Action {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The agents in question.
-    agents: Vec<Sent>,
+    agents: Vec<SubagentStatus>,
 }
 
 impl Args {
     /// The agent that this is about, as it is declared.
     fn whom(&self) -> String {
         match self.action {
-            Action::Spawn => self.agent.clone().unwrap_or_else(|| USUAL.into()),
-            Action::List => "all".into(),
-            Action::Message | Action::Wait | Action::Stop => self.id.clone().unwrap_or_default(),
+            AgentsAction::Spawn => self.agent.clone().unwrap_or_else(|| USUAL.into()),
+            AgentsAction::List => "all".into(),
+            AgentsAction::Message | AgentsAction::Wait | AgentsAction::Stop => self.id.clone().unwrap_or_default(),
         }
     }
 }
@@ -102,22 +102,27 @@ impl Tool for AgentsTool {
         let (agents, call) = hands.agents(&whom)?;
         let now = |id: &str| agents.list().into_iter().filter(|sent| sent.id == id).collect();
         let agents = match args.action {
-            Action::Spawn => {
+            AgentsAction::Spawn => {
                 let objective = needed(args.objective, "objective")?;
-                let id = agents.send(Errand { agent: whom, objective, tool_call_id: call.to_owned(), cancel: None })?;
+                let id = agents.send(SubagentTask {
+                    agent: whom,
+                    objective,
+                    tool_call_id: call.to_owned(),
+                    cancel: None,
+                })?;
                 now(&id)
             }
-            Action::Message => {
+            AgentsAction::Message => {
                 let id = needed(args.id, "id")?;
                 agents.message(&id, &needed(args.text, "text")?)?;
                 now(&id)
             }
-            Action::Wait => {
+            AgentsAction::Wait => {
                 let most = args.seconds.map(Duration::from_secs);
                 vec![agents.wait(&needed(args.id, "id")?, most).await?]
             }
-            Action::List => agents.list(),
-            Action::Stop => {
+            AgentsAction::List => agents.list(),
+            AgentsAction::Stop => {
                 let id = needed(args.id, "id")?;
                 agents.stop(&id)?;
                 vec![agents.wait(&id, None).await?]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars::{self, JsonSchema};
-use toolgate_contract::{Effect, Errand, Finish, Hands, Permission, Risk, Spec, Tool, ToolError};
+use toolgate_contract::{Effect, FinishReason, Hands, Permission, Risk, Spec, SubagentTask, Tool, ToolError};
 
 use super::USUAL;
 
 /// Gives a piece of work to another agent.
-pub struct Task;
+pub struct TaskTool;
 
 /// What to do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,10 +36,10 @@ pub struct Output {
     /// Its answer, or why there is none.
     summary: String,
     /// How its work ended.
-    finish: Finish,
+    finish: FinishReason,
 }
 
-impl Tool for Task {
+impl Tool for TaskTool {
     type Args = Args;
     type Output = Output;
 
@@ -64,7 +64,7 @@ impl Tool for Task {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let (agents, call) = hands.agents(&args.agent)?;
-        let id = agents.send(Errand {
+        let id = agents.send(SubagentTask {
             agent: args.agent,
             objective: args.objective,
             tool_call_id: call.to_owned(),
@@ -73,6 +73,6 @@ impl Tool for Task {
         let sent = agents.wait(&id, None).await?;
         let finish = sent.finish.ok_or_else(|| ToolError::internal("An agent was lost on its way."))?;
         let summary = sent.summary.unwrap_or_default();
-        Ok(Output { ok: finish == Finish::Answered, agent: sent.agent, summary, finish })
+        Ok(Output { ok: finish == FinishReason::Answered, agent: sent.agent, summary, finish })
     }
 }

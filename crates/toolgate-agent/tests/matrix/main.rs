@@ -10,10 +10,10 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_agent::{Agent, Controls};
-use toolgate_contract::{CancellationToken, Finish, Happening, Scope};
-use toolgate_runtime::Answer;
-use toolgate_testkit::{FirstChoice, ScriptedApprover, World};
+use toolgate_agent::{Agent, AgentLimits};
+use toolgate_contract::{ApprovalScope, CancellationToken, EventPayload, FinishReason};
+use toolgate_runtime::ApprovalAnswer;
+use toolgate_testkit::{FirstChoiceAnswerer, ScriptedApprover, TestWorkspace};
 
 use crate::improvising::Improvising;
 
@@ -58,11 +58,13 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-fn prepared() -> World {
-    let world =
-        World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "network.allow = ['127.0.0.1']")
-            .confined()
-            .on_the_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::Limits::default())));
+fn prepared() -> TestWorkspace {
+    let world = TestWorkspace::new(
+        toolgate_tools::all().into_iter().chain(toolgate_agent::tools()),
+        "network.allow = ['127.0.0.1']",
+    )
+    .confined()
+    .with_web(Arc::new(toolgate_web::WebClient::new(toolgate_web::FetchLimits::default())));
     world.file("notes.md", "milk\n").file("old.txt", "old\n").file("dot.png", ONE_DOT);
     let skill = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
     world.file(".agents/skills/shopping/SKILL.md", skill);
@@ -130,30 +132,30 @@ async fn every_tool_once() {
     let mut turns: Vec<_> = turns.collect();
     turns.insert(at, Improvising::says("Yes."));
     turns.push(Improvising::says("Done."));
-    let yes = || Answer::Granted { scope: Scope::Call, by: "ada".into() };
+    let yes = || ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() };
     let session = world
         .session()
         .approved_by(Arc::new(ScriptedApprover::with([yes(), yes(), yes()])))
-        .answered_by(Arc::new(FirstChoice("the usual")));
-    let agent = Agent::new(Arc::new(Improvising::new(turns)), Arc::clone(&world.gate), session, Controls::default());
+        .answered_by(Arc::new(FirstChoiceAnswerer("the usual")));
+    let agent = Agent::new(Arc::new(Improvising::new(turns)), Arc::clone(&world.gate), session, AgentLimits::default());
     let outcome = agent.work("Use everything.", CancellationToken::new()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     check_record(&world, &rows);
     check_workspace(&world);
 }
 
 /// Each call has its pair of events, worked, and brought what it should.
-fn check_record(world: &World, rows: &[Row]) {
+fn check_record(world: &TestWorkspace, rows: &[Row]) {
     let events = world.events();
     for (tool, _, words) in rows {
         let started = events
             .iter()
-            .find(|event| matches!(&event.happening, Happening::CallStarted { tool: name, .. } if name == tool))
+            .find(|event| matches!(&event.payload, EventPayload::CallStarted { tool: name, .. } if name == tool))
             .unwrap_or_else(|| panic!("{tool} is not on record"));
         let ended = events.iter().filter(|event| event.tool_call_id == started.tool_call_id).find_map(|event| {
-            match &event.happening {
-                Happening::CallCompleted(ending) => Some(Ok(ending.payload.clone().unwrap())),
-                Happening::CallFailed { error, .. } => Some(Err(error.clone())),
+            match &event.payload {
+                EventPayload::CallCompleted(ending) => Some(Ok(ending.payload.clone().unwrap())),
+                EventPayload::CallFailed { error, .. } => Some(Err(error.clone())),
                 _ => None,
             }
         });
@@ -168,7 +170,7 @@ fn check_record(world: &World, rows: &[Row]) {
 }
 
 /// The undo at the end took back what the tools had changed; what the command made as well.
-fn check_workspace(world: &World) {
+fn check_workspace(world: &TestWorkspace) {
     let read = |path: &str| std::fs::read_to_string(world.path().join(path)).ok();
     assert_eq!(read("old.txt").as_deref(), Some("old\n"), "the deleted file is back");
     assert_eq!((read("new.txt"), read("moved.txt")), (None, None), "what was written is gone again");

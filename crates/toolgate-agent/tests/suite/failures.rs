@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_agent::Controls;
+use toolgate_agent::AgentLimits;
 use toolgate_agent::model::JsonProtocol;
-use toolgate_contract::{Finish, Happening};
+use toolgate_contract::{EventPayload, FinishReason};
 
 use crate::server::{ModelServer, Play, chat};
 use crate::world::{KEY, chat_model, controls, failed_calls, told, trail, work, world};
 
 /// Why the model failed, and when it was tried again.
-fn model_failures(world: &toolgate_testkit::World) -> Vec<(String, Option<u64>)> {
-    let failure = |event: toolgate_contract::Event| match event.happening {
-        Happening::ModelFailed { reason, retry_in_ms, .. } => Some((reason, retry_in_ms)),
+fn model_failures(world: &toolgate_testkit::TestWorkspace) -> Vec<(String, Option<u64>)> {
+    let failure = |event: toolgate_contract::Event| match event.payload {
+        EventPayload::ModelFailed { reason, retry_in_ms, .. } => Some((reason, retry_in_ms)),
         _ => None,
     };
     world.events().into_iter().filter_map(failure).collect()
@@ -25,7 +25,7 @@ async fn a_call_and_an_answer() {
     let world = world();
     let server = ModelServer::start([Play::calls("read", r#"{"path":"notes.md"}"#), Play::says("Milk.")]).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
-    assert_eq!((outcome.finish, outcome.answer(), outcome.turns), (Finish::Answered, Some("Milk."), 2));
+    assert_eq!((outcome.finish, outcome.answer(), outcome.turns), (FinishReason::Answered, Some("Milk."), 2));
     assert_eq!((outcome.tokens.input, outcome.tokens.output), (20, 10));
     let kinds = ["agent.started", "tool_call.started", "tool_call.completed", "model.said", "agent.ended"];
     assert_eq!(trail(&world), kinds);
@@ -53,7 +53,7 @@ async fn wrong_calls_are_told_to_the_model_and_recorded() {
         let world = world();
         let server = ModelServer::start([Play::calls(tool, arguments), Play::says("I see.")]).await;
         let outcome = work(&world, chat_model(&server), controls()).await;
-        assert_eq!(outcome.finish, Finish::Answered, "{tool}: {}", outcome.summary);
+        assert_eq!(outcome.finish, FinishReason::Answered, "{tool}: {}", outcome.summary);
         assert_eq!(failed_calls(&world), [code], "{tool}");
         let told = told(&server.seen()[1].body);
         assert!(told.contains(&format!("error[{code}]")) && told.contains(words), "{tool}: {told}");
@@ -65,13 +65,13 @@ async fn wrong_calls_are_told_to_the_model_and_recorded() {
 async fn an_answer_that_is_empty_is_a_fault_and_three_in_a_row_end_the_work() {
     let once = world();
     let server = ModelServer::start([Play::says(""), Play::says("Milk.")]).await;
-    assert_eq!(work(&once, chat_model(&server), controls()).await.finish, Finish::Answered);
+    assert_eq!(work(&once, chat_model(&server), controls()).await.finish, FinishReason::Answered);
     assert_eq!(trail(&once)[1], "model.misunderstood");
     assert!(told(&server.seen()[1].body).contains("no words and no calls"));
 
     let always = world();
     let server = ModelServer::start([Play::says("  ")]).await;
-    assert_eq!(work(&always, chat_model(&server), controls()).await.finish, Finish::InvalidAnswers);
+    assert_eq!(work(&always, chat_model(&server), controls()).await.finish, FinishReason::InvalidAnswers);
     assert_eq!(
         trail(&always)[1..],
         ["model.misunderstood", "model.misunderstood", "model.misunderstood", "agent.ended"]
@@ -129,7 +129,7 @@ async fn a_provider_that_asks_for_time_gets_it() {
     let busy = Play::status("429 Too Many Requests", json!({ "error": { "message": "slow down" } }));
     let plays = [busy.clone().header("retry-after", "1"), busy.header("retry-after-ms", "40"), Play::says("Milk.")];
     let server = ModelServer::start(plays).await;
-    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, Finish::Answered);
+    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, FinishReason::Answered);
     let waits: Vec<Option<u64>> = model_failures(&world).into_iter().map(|(_, wait)| wait).collect();
     assert_eq!(waits, [Some(1_000), Some(40)]);
 }
@@ -140,7 +140,7 @@ async fn more_time_than_is_left_ends_the_work_at_once() {
     let busy = Play::status("429 Too Many Requests", json!({})).header("retry-after", "7200");
     let server = ModelServer::start([busy]).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
-    assert_eq!(outcome.finish, Finish::TimeLimit);
+    assert_eq!(outcome.finish, FinishReason::TimeLimit);
     assert!(outcome.summary.contains("7200s"), "{}", outcome.summary);
 }
 
@@ -153,7 +153,7 @@ async fn what_does_not_pass_is_not_tried_again_and_no_key_is_told() {
         let body = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } });
         let server = ModelServer::start([Play::status(status, body)]).await;
         let outcome = work(&world, chat_model(&server), controls()).await;
-        assert_eq!((outcome.finish, server.seen().len()), (Finish::ModelFailed, 1), "{status}");
+        assert_eq!((outcome.finish, server.seen().len()), (FinishReason::ModelFailed, 1), "{status}");
         assert!(outcome.summary.contains(words), "{}", outcome.summary);
         let record = serde_json::to_string(&world.events()).unwrap();
         assert!(!record.contains(KEY) && !outcome.summary.contains(KEY), "{record}");
@@ -161,7 +161,7 @@ async fn what_does_not_pass_is_not_tried_again_and_no_key_is_told() {
     }
     let spent = json!({ "error": { "code": "insufficient_quota", "message": "You exceeded your quota." } });
     let server = ModelServer::start([Play::status("429 Too Many Requests", spent)]).await;
-    assert_eq!(work(&world(), chat_model(&server), controls()).await.finish, Finish::ModelFailed);
+    assert_eq!(work(&world(), chat_model(&server), controls()).await.finish, FinishReason::ModelFailed);
     assert_eq!(server.seen().len(), 1, "money doesn't come back by waiting");
 }
 
@@ -171,14 +171,14 @@ async fn failures_without_end_use_up_the_tries_or_open_the_circuit() {
     let tries = world();
     let server = ModelServer::start([broken()]).await;
     let outcome = work(&tries, chat_model(&server), controls()).await;
-    assert_eq!((outcome.finish, server.seen().len()), (Finish::ModelFailed, 4), "one try and three more");
+    assert_eq!((outcome.finish, server.seen().len()), (FinishReason::ModelFailed, 4), "one try and three more");
     let last = model_failures(&tries).pop().unwrap();
     assert_eq!(last.1, None, "the last one says that it was the last");
 
     let circuit = world();
     let server = ModelServer::start([broken()]).await;
-    let outcome = work(&circuit, chat_model(&server), Controls { failures: 2, ..controls() }).await;
-    assert_eq!((outcome.finish, server.seen().len()), (Finish::CircuitOpen, 2));
+    let outcome = work(&circuit, chat_model(&server), AgentLimits { failures: 2, ..controls() }).await;
+    assert_eq!((outcome.finish, server.seen().len()), (FinishReason::CircuitOpen, 2));
 }
 
 #[tokio::test]
@@ -186,10 +186,10 @@ async fn nobody_there_is_said_so() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let wire = toolgate_agent::model::Wire::new(&url, None).unwrap();
+    let wire = toolgate_agent::model::ModelEndpoint::new(&url, None).unwrap();
     let model = Arc::new(toolgate_agent::model::ChatCompletions::new("m", wire));
     let outcome = work(&world(), model, controls()).await;
-    assert_eq!(outcome.finish, Finish::ModelFailed);
+    assert_eq!(outcome.finish, FinishReason::ModelFailed);
     assert!(outcome.summary.contains("can't be reached"), "{}", outcome.summary);
 }
 
@@ -199,7 +199,7 @@ async fn an_answer_without_end_is_given_up() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"".to_owned() + &"la ".repeat(200_000) + "\"}}]}\n\n";
     let server = ModelServer::start([Play::endless(&piece, Duration::ZERO)]).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
-    assert_eq!(outcome.finish, Finish::ModelFailed);
+    assert_eq!(outcome.finish, FinishReason::ModelFailed);
     assert!(outcome.summary.contains("has no end"), "{}", outcome.summary);
 }
 
@@ -212,7 +212,7 @@ async fn more_calls_than_a_turn_may_hold_are_not_carried_out() {
     };
     let many: Vec<_> = (0..65).map(call).collect();
     let server = ModelServer::start([Play::events(chat(&many, "tool_calls")), Play::says("Fewer, then.")]).await;
-    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, Finish::Answered);
+    assert_eq!(work(&world, chat_model(&server), controls()).await.finish, FinishReason::Answered);
     assert_eq!(trail(&world), ["agent.started", "model.misunderstood", "model.said", "agent.ended"]);
     assert!(told(&server.seen()[1].body).contains("65 calls at once"));
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use serde_json::Value;
-use toolgate_agent::model::{Answer, Entry, Failure, Hear, Model, ModelError, Request};
+use toolgate_agent::model::{ConversationEntry, Model, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, OnText};
 use toolgate_contract::BoxFuture;
-use toolgate_dialects::{Asked, Shape};
+use toolgate_dialects::{ToolCall, ToolCallKind};
 
-type Turn = Box<dyn Fn(&str) -> Answer + Send>;
+type Turn = Box<dyn Fn(&str) -> ModelAnswer + Send>;
 
 /// Takes its turns in order.
 pub(crate) struct Improvising(Mutex<VecDeque<Turn>>);
@@ -22,13 +22,13 @@ impl Improvising {
     pub(crate) fn call(tool: &'static str, args: impl Fn(&str) -> Value + Send + 'static) -> Turn {
         Box::new(move |told| {
             let args = Ok(args(told));
-            let call = Asked { id: "1".into(), name: tool.into(), args, shape: Shape::Function };
-            Answer { calls: vec![call], ..Answer::default() }
+            let call = ToolCall { id: "1".into(), name: tool.into(), args, shape: ToolCallKind::Function };
+            ModelAnswer { calls: vec![call], ..ModelAnswer::default() }
         })
     }
 
     pub(crate) fn says(text: &'static str) -> Turn {
-        Box::new(move |_| Answer { text: text.into(), ..Answer::default() })
+        Box::new(move |_| ModelAnswer { text: text.into(), ..ModelAnswer::default() })
     }
 }
 
@@ -37,15 +37,20 @@ impl Model for Improvising {
         "improvising"
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, _hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        _hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         let texts = request.entries.iter().flat_map(|entry| match entry {
-            Entry::Told(text) => vec![text.clone()],
-            Entry::Observed(observations) => observations.iter().map(|seen| seen.text.clone()).collect(),
-            Entry::Answered(_) => Vec::new(),
+            ConversationEntry::Told(text) => vec![text.clone()],
+            ConversationEntry::Observed(observations) => observations.iter().map(|seen| seen.text.clone()).collect(),
+            ConversationEntry::Answered(_) => Vec::new(),
         });
         let told = texts.collect::<Vec<_>>().join("\n");
         let turn = self.0.lock().unwrap().pop_front();
-        let answer = turn.map(|turn| turn(&told)).ok_or_else(|| ModelError::new(Failure::Refused, "no more turns"));
+        let answer =
+            turn.map(|turn| turn(&told)).ok_or_else(|| ModelError::new(ModelErrorKind::Refused, "no more turns"));
         Box::pin(std::future::ready(answer))
     }
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_agent::{Agent, Controls};
-use toolgate_contract::{CancellationToken, Finish, Happening};
-use toolgate_testkit::World;
+use toolgate_agent::{Agent, AgentLimits};
+use toolgate_contract::{CancellationToken, EventPayload, FinishReason};
+use toolgate_testkit::TestWorkspace;
 
 use crate::server::{ModelServer, Play};
 use crate::world::{chat_model, controls, trail, work, world};
 
 /// How the record says that the work ended.
-fn recorded_end(world: &World) -> Finish {
-    match world.events().pop().unwrap().happening {
-        Happening::AgentEnded { finish, .. } => finish,
+fn recorded_end(world: &TestWorkspace) -> FinishReason {
+    match world.events().pop().unwrap().payload {
+        EventPayload::AgentEnded { finish, .. } => finish,
         other => panic!("not an end: {other:?}"),
     }
 }
@@ -26,8 +26,11 @@ fn reads_on(tool: &str) -> Vec<Play> {
 async fn turns() {
     let world = world();
     let server = ModelServer::start(reads_on("read")).await;
-    let outcome = work(&world, chat_model(&server), Controls { turns: 3, ..controls() }).await;
-    assert_eq!((outcome.finish, outcome.turns, recorded_end(&world)), (Finish::TurnLimit, 3, Finish::TurnLimit));
+    let outcome = work(&world, chat_model(&server), AgentLimits { turns: 3, ..controls() }).await;
+    assert_eq!(
+        (outcome.finish, outcome.turns, recorded_end(&world)),
+        (FinishReason::TurnLimit, 3, FinishReason::TurnLimit)
+    );
     assert!(outcome.summary.contains("--max-turns"), "{}", outcome.summary);
     let last = server.seen().pop().unwrap().body.to_string();
     assert!(last.contains("This is your last turn"), "the model was told: {last}");
@@ -37,9 +40,9 @@ async fn turns() {
 async fn tokens() {
     let world = world();
     let server = ModelServer::start(reads_on("read")).await;
-    let outcome = work(&world, chat_model(&server), Controls { tokens: 30, ..controls() }).await;
-    assert_eq!((outcome.finish, outcome.turns), (Finish::TokenLimit, 2), "15 tokens a turn");
-    assert_eq!(recorded_end(&world), Finish::TokenLimit);
+    let outcome = work(&world, chat_model(&server), AgentLimits { tokens: 30, ..controls() }).await;
+    assert_eq!((outcome.finish, outcome.turns), (FinishReason::TokenLimit, 2), "15 tokens a turn");
+    assert_eq!(recorded_end(&world), FinishReason::TokenLimit);
 }
 
 #[tokio::test]
@@ -47,18 +50,18 @@ async fn time_ends_a_model_that_drips() {
     let world = world();
     let drip = "data: {\"choices\":[{\"delta\":{\"content\":\"la\"}}]}\n\n";
     let server = ModelServer::start([Play::endless(drip, Duration::from_millis(20))]).await;
-    let limits = Controls { time: Duration::from_millis(300), ..controls() };
+    let limits = AgentLimits { time: Duration::from_millis(300), ..controls() };
     let outcome = work(&world, chat_model(&server), limits).await;
-    assert_eq!((outcome.finish, recorded_end(&world)), (Finish::TimeLimit, Finish::TimeLimit));
+    assert_eq!((outcome.finish, recorded_end(&world)), (FinishReason::TimeLimit, FinishReason::TimeLimit));
 }
 
 #[tokio::test]
 async fn time_ends_a_call_that_goes_on() {
-    let world = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
+    let world = TestWorkspace::new([toolgate_contract::erase(toolgate_testkit::SleepingTool)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
-    let limits = Controls { time: Duration::from_secs(3), ..controls() };
+    let limits = AgentLimits { time: Duration::from_secs(3), ..controls() };
     let outcome = work(&world, chat_model(&server), limits).await;
-    assert_eq!(outcome.finish, Finish::TimeLimit);
+    assert_eq!(outcome.finish, FinishReason::TimeLimit);
     assert!(trail(&world).contains(&"tool_call.failed".to_owned()), "the call has its end on record");
 }
 
@@ -67,7 +70,7 @@ async fn the_same_call_again_and_again() {
     let world = world();
     let server = ModelServer::start([Play::calls("read", r#"{"path":"notes.md"}"#)]).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
-    assert_eq!((outcome.finish, outcome.turns), (Finish::NoProgress, 5));
+    assert_eq!((outcome.finish, outcome.turns), (FinishReason::NoProgress, 5));
     assert!(outcome.summary.contains("read"), "{}", outcome.summary);
     let told = server.seen()[3].body.to_string();
     assert!(told.contains("Try another way, or finish"), "the model had its chance: {told}");
@@ -80,7 +83,7 @@ async fn two_calls_that_take_turns() {
     let list = || Play::calls("list", "{}");
     let server = ModelServer::start((0..20).map(|turn| if turn % 2 == 0 { read() } else { list() })).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
-    assert_eq!((outcome.finish, outcome.turns), (Finish::NoProgress, 9));
+    assert_eq!((outcome.finish, outcome.turns), (FinishReason::NoProgress, 9));
 }
 
 #[tokio::test]
@@ -88,16 +91,16 @@ async fn somebody_stops_it_while_the_model_thinks_or_a_tool_works() {
     let thinking = world();
     let server = ModelServer::start([Play::stalls("data: {}\n\n")]).await;
     let model = chat_model(&server);
-    assert_eq!(stopped(&thinking, model, "turn.started").await, Finish::Cancelled);
+    assert_eq!(stopped(&thinking, model, "turn.started").await, FinishReason::Cancelled);
 
-    let working = World::new([toolgate_contract::erase(toolgate_testkit::Sleeps)], "");
+    let working = TestWorkspace::new([toolgate_contract::erase(toolgate_testkit::SleepingTool)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
-    assert_eq!(stopped(&working, chat_model(&server), "tool_call.started").await, Finish::Cancelled);
+    assert_eq!(stopped(&working, chat_model(&server), "tool_call.started").await, FinishReason::Cancelled);
     assert_eq!(trail(&working)[1..], ["tool_call.started", "tool_call.failed", "agent.ended"]);
 }
 
 /// Stops the work once this is on record.
-async fn stopped(world: &World, model: Arc<dyn toolgate_agent::model::Model>, begun: &str) -> Finish {
+async fn stopped(world: &TestWorkspace, model: Arc<dyn toolgate_agent::model::Model>, begun: &str) -> FinishReason {
     let cancel = CancellationToken::new();
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls());
     let stop = async {
@@ -119,6 +122,6 @@ async fn a_record_that_fails_ends_the_work_before_anything_runs() {
     session.recorder = Arc::new(toolgate_testkit::FailingRecorder::after(2, Arc::new(world.recorder())));
     let agent = Agent::new(chat_model(&server), Arc::clone(&world.gate), session, controls());
     let outcome = agent.work("read", CancellationToken::new()).await;
-    assert_eq!(outcome.finish, Finish::Unrecorded);
+    assert_eq!(outcome.finish, FinishReason::Unrecorded);
     assert_eq!(world.trail(), ["agent.started", "turn.started"]);
 }

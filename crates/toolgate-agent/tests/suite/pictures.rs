@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use toolgate_testkit::World;
+use toolgate_testkit::TestWorkspace;
 
 use crate::server::{ModelServer, Play};
 use crate::world::{chat_model, controls, trail, work, world};
@@ -12,7 +12,7 @@ use crate::world::{chat_model, controls, trail, work, world};
 const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC";
 
 /// The usual world, with an image in it.
-fn gallery() -> World {
+fn gallery() -> TestWorkspace {
     let world = world();
     world.file("red.png", STANDARD.decode(RED).unwrap());
     world

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate_agent::Controls;
-use toolgate_contract::{Finish, Happening};
+use toolgate_agent::AgentLimits;
+use toolgate_contract::{EventPayload, FinishReason};
 
 use crate::improvising::Improvising;
 use crate::server::{ModelServer, Play};
@@ -29,17 +29,17 @@ async fn old_results_make_room_and_can_be_read_back() {
         |told| json!({ "id": named_artifact(told).expect("a mask names its artifact") }),
     ));
     turns.push(Improvising::says("Done."));
-    let outcome = work(&world, Arc::new(Improvising::new(turns)), Controls { context: 20_000, ..controls() }).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
-    let masked = |event: &toolgate_contract::Event| match event.happening {
-        Happening::ContextMasked { results, bytes } => Some((results, bytes)),
+    let outcome = work(&world, Arc::new(Improvising::new(turns)), AgentLimits { context: 20_000, ..controls() }).await;
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
+    let masked = |event: &toolgate_contract::Event| match event.payload {
+        EventPayload::ContextMasked { results, bytes } => Some((results, bytes)),
         _ => None,
     };
     let events = world.events();
     let (results, bytes) = events.iter().filter_map(masked).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     assert!(results >= 3 && bytes > results * 10_000, "{results} results, {bytes} bytes");
-    let recalled = events.iter().rev().find_map(|event| match &event.happening {
-        Happening::CallCompleted(ending) => ending.payload.clone(),
+    let recalled = events.iter().rev().find_map(|event| match &event.payload {
+        EventPayload::CallCompleted(ending) => ending.payload.clone(),
         _ => None,
     });
     assert!(recalled.unwrap().to_string().contains("a line of some length"), "the artifact holds the result");
@@ -49,7 +49,7 @@ async fn old_results_make_room_and_can_be_read_back() {
 async fn what_never_fits_ends_the_work() {
     let world = world();
     let server = ModelServer::start([Play::says("never asked")]).await;
-    let outcome = work(&world, chat_model(&server), Controls { context: 10, ..controls() }).await;
-    assert_eq!((outcome.finish, server.seen().len()), (Finish::ContextLimit, 0));
+    let outcome = work(&world, chat_model(&server), AgentLimits { context: 10, ..controls() }).await;
+    assert_eq!((outcome.finish, server.seen().len()), (FinishReason::ContextLimit, 0));
     assert!(outcome.summary.contains("--context-tokens"), "{}", outcome.summary);
 }

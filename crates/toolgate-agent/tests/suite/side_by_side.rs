@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::{Barrier, Mutex};
-use toolgate_agent::Controls;
-use toolgate_agent::model::{Script, Scripted};
+use toolgate_agent::AgentLimits;
+use toolgate_agent::model::{ModelScript, ScriptedModel};
 use toolgate_contract::schemars::{self, JsonSchema};
-use toolgate_contract::{Effect, Finish, Hands, Risk, Spec, Tool, ToolError, erase};
-use toolgate_testkit::World;
+use toolgate_contract::{Effect, FinishReason, Hands, Risk, Spec, Tool, ToolError, erase};
+use toolgate_testkit::TestWorkspace;
 
 use crate::world::{controls, work};
 
@@ -59,27 +59,31 @@ impl Tool for Alone {
     }
 }
 
-async fn twice(tool: &str) -> (Finish, World) {
+async fn twice(tool: &str) -> (FinishReason, TestWorkspace) {
     let tools = [erase(Meets(Arc::new(Barrier::new(2)))), erase(Alone(Arc::default()))];
-    let world = World::new(tools, "");
+    let world = TestWorkspace::new(tools, "");
     let calls = json!([{ "tool": tool }, { "tool": tool }]);
     let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
-    let script: Script = serde_json::from_value(script).unwrap();
-    let limits = Controls { time: Duration::from_secs(20), ..controls() };
-    let outcome = work(&world, Arc::new(Scripted::new(script)), limits).await;
+    let script: ModelScript = serde_json::from_value(script).unwrap();
+    let limits = AgentLimits { time: Duration::from_secs(20), ..controls() };
+    let outcome = work(&world, Arc::new(ScriptedModel::new(script)), limits).await;
     (outcome.finish, world)
 }
 
 #[tokio::test]
 async fn calls_that_only_read_run_side_by_side() {
     let (finish, _) = twice("meets").await;
-    assert_eq!(finish, Finish::Answered, "one after the other they would wait for each other until the time is up");
+    assert_eq!(
+        finish,
+        FinishReason::Answered,
+        "one after the other they would wait for each other until the time is up"
+    );
 }
 
 #[tokio::test]
 async fn other_calls_run_in_order() {
     let (finish, world) = twice("alone").await;
-    assert_eq!(finish, Finish::Answered);
+    assert_eq!(finish, FinishReason::Answered);
     let ends = world.trail().into_iter().filter(|kind| kind.starts_with("tool_call."));
     let in_order = ["tool_call.started", "tool_call.completed", "tool_call.started", "tool_call.completed"];
     assert_eq!(ends.collect::<Vec<_>>(), in_order);

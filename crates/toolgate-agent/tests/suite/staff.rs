@@ -4,30 +4,32 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_agent::model::{Answer, Entry, Hear, Model, ModelError, Request, Script, Scripted};
-use toolgate_agent::{Agent, Controls, Outcome};
-use toolgate_contract::{BoxFuture, CancellationToken, Event, Finish, Happening};
-use toolgate_dialects::Asked;
-use toolgate_journal::{Status, tree};
-use toolgate_testkit::World;
+use toolgate_agent::model::{
+    ConversationEntry, Model, ModelAnswer, ModelError, ModelRequest, ModelScript, OnText, ScriptedModel,
+};
+use toolgate_agent::{Agent, AgentLimits, AgentOutcome};
+use toolgate_contract::{BoxFuture, CancellationToken, Event, EventPayload, FinishReason};
+use toolgate_dialects::ToolCall;
+use toolgate_journal::{CallStatus, tree};
+use toolgate_testkit::TestWorkspace;
 
 use crate::improvising::Improvising;
 use crate::world::{controls, failed_calls, work, world};
 
-async fn follow(world: &World, script: &str, limits: Controls) -> Outcome {
-    let model = Arc::new(Scripted::new(Script::parse(script).unwrap()));
+async fn follow(world: &TestWorkspace, script: &str, limits: AgentLimits) -> AgentOutcome {
+    let model = Arc::new(ScriptedModel::new(ModelScript::parse(script).unwrap()));
     work(world, model, limits).await
 }
 
-fn payloads(world: &World, tool: &str) -> Vec<Value> {
+fn payloads(world: &TestWorkspace, tool: &str) -> Vec<Value> {
     let events = world.events();
     let is_of_tool =
-        |event: &&Event| matches!(&event.happening, Happening::CallStarted { tool: name, .. } if name == tool);
+        |event: &&Event| matches!(&event.payload, EventPayload::CallStarted { tool: name, .. } if name == tool);
     let ids: Vec<_> = events.iter().filter(is_of_tool).map(|event| event.tool_call_id.clone()).collect();
     let ended = events.iter().filter(|event| ids.contains(&event.tool_call_id));
     ended
-        .filter_map(|event| match &event.happening {
-            Happening::CallCompleted(ending) => ending.payload.clone(),
+        .filter_map(|event| match &event.payload {
+            EventPayload::CallCompleted(ending) => ending.payload.clone(),
             _ => None,
         })
         .collect()
@@ -59,7 +61,7 @@ async fn a_task_is_done_by_another_agent_beneath_the_call() {
     let task = &tree.agents[0].turns[0].calls[0];
     let sent = &task.agents[0];
     assert_eq!((sent.agent.as_str(), sent.turns[0].calls[0].tool.as_str()), ("explore", "read"));
-    assert_eq!((sent.turns[0].calls[0].status, sent.finish), (Status::Ok, Some(Finish::Answered)));
+    assert_eq!((sent.turns[0].calls[0].status, sent.finish), (CallStatus::Ok, Some(FinishReason::Answered)));
 }
 
 #[tokio::test]
@@ -82,7 +84,7 @@ async fn an_agent_has_no_more_rights_than_its_kind_and_its_sender() {
         text = "It can't."
     "#;
     let outcome = follow(&world, script, controls()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     assert_eq!(failed_calls(&world), ["tool_not_allowed", "tool_not_allowed"]);
     assert!(!world.path().join("new.txt").exists());
 }
@@ -106,10 +108,10 @@ async fn a_sender_that_is_held_to_few_tools_holds_those_it_sends() {
     let mut session = world.session();
     let tools = vec!["read".into(), "task".into()];
     session.ceilings.push(toolgate_runtime::Ceiling { source: "skill narrow".into(), tools });
-    let model = Arc::new(Scripted::new(Script::parse(script).unwrap()));
+    let model = Arc::new(ScriptedModel::new(ModelScript::parse(script).unwrap()));
     let agent = Agent::new(model, Arc::clone(&world.gate), session, controls());
     let outcome = agent.work("write", CancellationToken::new()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     assert!(!world.path().join("new.txt").exists());
 }
 
@@ -129,8 +131,8 @@ async fn depth_and_number_are_limited() {
         [[turns]]
         text = "Done."
     "#;
-    let outcome = follow(&deep, script, Controls { depth: 1, ..controls() }).await;
-    assert_eq!((outcome.finish, failed_calls(&deep)), (Finish::Answered, vec!["limit_reached".to_owned()]));
+    let outcome = follow(&deep, script, AgentLimits { depth: 1, ..controls() }).await;
+    assert_eq!((outcome.finish, failed_calls(&deep)), (FinishReason::Answered, vec!["limit_reached".to_owned()]));
 
     let many = world();
     let script = r#"
@@ -145,8 +147,8 @@ async fn depth_and_number_are_limited() {
         expect = ["may send 1 agents, and has"]
         text = "Done."
     "#;
-    let outcome = follow(&many, script, Controls { agents: 1, ..controls() }).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    let outcome = follow(&many, script, AgentLimits { agents: 1, ..controls() }).await;
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
 }
 
 /// The id of the agent that was sent last.
@@ -166,7 +168,7 @@ async fn an_agent_that_works_beside_its_sender_can_be_stopped() {
     assert_eq!(outcome.answer(), Some("Stopped."), "{}", outcome.summary);
     let stopped = payloads(&world, "agents").pop().unwrap();
     assert_eq!(stopped["agents"][0]["finish"], "cancelled", "{stopped}");
-    let ends = world.events().iter().filter(|event| matches!(event.happening, Happening::AgentEnded { .. })).count();
+    let ends = world.events().iter().filter(|event| matches!(event.payload, EventPayload::AgentEnded { .. })).count();
     assert_eq!(ends, 2, "both have their end on record");
 }
 
@@ -204,7 +206,7 @@ async fn waiting_ends_when_its_time_is_up_and_the_agent_goes_on() {
         Improvising::call("agents", |told| json!({ "action": "wait", "id": sent_id(told), "seconds": 1 })),
     ];
     let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     assert_eq!(payloads(&world, "agents").pop().unwrap()["agents"][0]["finish"], Value::Null);
 }
 
@@ -226,7 +228,7 @@ async fn nobody_deals_with_agents_of_others_or_without_saying_which() {
         text = "Done."
     "#;
     let outcome = follow(&world, script, controls()).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     let missing = ["not_found"; 3].into_iter().chain(["invalid_args"; 3]);
     assert_eq!(failed_calls(&world), missing.collect::<Vec<_>>());
 }
@@ -236,9 +238,9 @@ async fn only_so_many_work_at_a_time() {
     let world = world();
     let spawn = || Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." }));
     let stop = Improvising::call("agents", |told| json!({ "action": "stop", "id": sent_id(told) }));
-    let limits = Controls { agents_at_once: 1, ..controls() };
+    let limits = AgentLimits { agents_at_once: 1, ..controls() };
     let outcome = work(&world, Arc::new(Sleeper::new([spawn(), spawn(), stop, spawn()])), limits).await;
-    assert_eq!(outcome.finish, Finish::Answered, "{}", outcome.summary);
+    assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
     assert_eq!(failed_calls(&world), ["limit_reached"], "the third comes when the first has gone");
 }
 
@@ -247,16 +249,16 @@ async fn nobody_outlives_its_sender() {
     let world = world();
     let turns = [Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." }))];
     let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
-    assert_eq!(outcome.finish, Finish::Answered);
-    let ends: Vec<Finish> = world
+    assert_eq!(outcome.finish, FinishReason::Answered);
+    let ends: Vec<FinishReason> = world
         .events()
         .iter()
-        .filter_map(|event| match event.happening {
-            Happening::AgentEnded { finish, .. } => Some(finish),
+        .filter_map(|event| match event.payload {
+            EventPayload::AgentEnded { finish, .. } => Some(finish),
             _ => None,
         })
         .collect();
-    assert_eq!(ends, [Finish::Cancelled, Finish::Answered], "the sender's end is the last");
+    assert_eq!(ends, [FinishReason::Cancelled, FinishReason::Answered], "the sender's end is the last");
 }
 
 /// For the first agent it improvises. Any other waits for a sign, looks around, and says what it was told meanwhile.
@@ -270,21 +272,25 @@ impl Model for Attentive {
         "attentive"
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         if request.agent == "main" {
             return self.first.answer(request, hear);
         }
         Box::pin(async move {
             let told = request.entries.iter().rev().find_map(|entry| match entry {
-                Entry::Told(text) => Some(text.as_str()),
+                ConversationEntry::Told(text) => Some(text.as_str()),
                 _ => None,
             });
             if request.entries.len() > 1 {
-                return Ok(Answer { text: format!("I heard: {}", told.unwrap()), ..Answer::default() });
+                return Ok(ModelAnswer { text: format!("I heard: {}", told.unwrap()), ..ModelAnswer::default() });
             }
             self.sign.notified().await;
-            let look = Asked::function("1", "read", r#"{"path":"notes.md"}"#);
-            Ok(Answer { calls: vec![look], ..Answer::default() })
+            let look = ToolCall::function("1", "read", r#"{"path":"notes.md"}"#);
+            Ok(ModelAnswer { calls: vec![look], ..ModelAnswer::default() })
         })
     }
 }
@@ -293,7 +299,7 @@ impl Model for Attentive {
 struct Sleeper(Improvising);
 
 impl Sleeper {
-    fn new(turns: impl IntoIterator<Item = Box<dyn Fn(&str) -> Answer + Send>>) -> Self {
+    fn new(turns: impl IntoIterator<Item = Box<dyn Fn(&str) -> ModelAnswer + Send>>) -> Self {
         Self(Improvising::new(turns.into_iter().chain([Improvising::says("Stopped.")])))
     }
 }
@@ -303,7 +309,11 @@ impl Model for Sleeper {
         "sleeper"
     }
 
-    fn answer<'a>(&'a self, request: &'a Request<'a>, hear: Hear<'a>) -> BoxFuture<'a, Result<Answer, ModelError>> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a ModelRequest<'a>,
+        hear: OnText<'a>,
+    ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         match request.agent {
             "main" => self.0.answer(request, hear),
             _ => Box::pin(std::future::pending()),

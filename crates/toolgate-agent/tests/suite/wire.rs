@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use toolgate_agent::model::{
-    Answer, Anthropic, ChatCompletions, Entry, Image, Key, Model, Observation, Request, Responses, Wire,
+    Anthropic, ApiKey, ChatCompletions, ConversationEntry, InlineImage, Model, ModelAnswer, ModelEndpoint,
+    ModelRequest, Observation, Responses,
 };
-use toolgate_contract::{Declaration, Form, Tokens, ToolError};
-use toolgate_dialects::{Asked, Shape};
+use toolgate_contract::{ArgumentFormat, Declaration, TokenUsage, ToolError};
+use toolgate_dialects::{ToolCall, ToolCallKind};
 
 use crate::server::{ModelServer, Play, Seen};
 
@@ -16,16 +17,17 @@ fn tools() -> Vec<Declaration> {
         all.iter().map(|tool| tool.declaration()).find(|tool| tool.name == name).expect("it is built in").clone()
     };
     let mut patch = declared("patch");
-    patch.form = Form::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "patch".into() };
+    patch.form =
+        ArgumentFormat::Freeform { syntax: "lark".into(), grammar: "start: /.+/".into(), argument: "patch".into() };
     vec![declared("read"), patch, declared("shell")]
 }
 
 /// A conversation with everything in it: words, calls of each shape, results, a failure, and a call that couldn't be read.
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<ConversationEntry> {
     let calls = vec![
-        Asked::function("call_1", "read", r#"{"path":"a.txt"}"#),
-        Asked::custom("call_2", "patch", "*** Begin Patch"),
-        Asked::function("call_3", "read", "{broken"),
+        ToolCall::function("call_1", "read", r#"{"path":"a.txt"}"#),
+        ToolCall::custom("call_2", "patch", "*** Begin Patch"),
+        ToolCall::function("call_3", "read", "{broken"),
     ];
     let observed = |id: &str, shape, text: &str, ok| Observation {
         id: id.into(),
@@ -37,30 +39,30 @@ fn entries() -> Vec<Entry> {
         images: Vec::new(),
     };
     vec![
-        Entry::Told("Look at a.txt.".into()),
-        Entry::Answered(Answer { text: "Looking.".into(), calls, ..Answer::default() }),
-        Entry::Observed(vec![
-            observed("call_1", Shape::Function, "content: a", true),
-            observed("call_2", Shape::Custom, "done", true),
-            observed("call_3", Shape::Function, "error[invalid_args]", false),
+        ConversationEntry::Told("Look at a.txt.".into()),
+        ConversationEntry::Answered(ModelAnswer { text: "Looking.".into(), calls, ..ModelAnswer::default() }),
+        ConversationEntry::Observed(vec![
+            observed("call_1", ToolCallKind::Function, "content: a", true),
+            observed("call_2", ToolCallKind::Custom, "done", true),
+            observed("call_3", ToolCallKind::Function, "error[invalid_args]", false),
         ]),
-        Entry::Told("And now?".into()),
+        ConversationEntry::Told("And now?".into()),
     ]
 }
 
 /// Asks a model once; gives its answer, the words as they came, and the request.
-async fn exchange(make: impl Fn(&str) -> Box<dyn Model>, stream: &str) -> (Answer, Vec<String>, Seen) {
+async fn exchange(make: impl Fn(&str) -> Box<dyn Model>, stream: &str) -> (ModelAnswer, Vec<String>, Seen) {
     let server = ModelServer::start([Play::events(stream)]).await;
     let model = make(&server.url);
     let (tools, entries) = (tools(), entries());
-    let request = Request { agent: "main", system: "Be brief.", entries: &entries, tools: &tools };
+    let request = ModelRequest { agent: "main", system: "Be brief.", entries: &entries, tools: &tools };
     let mut heard = Vec::new();
     let answer = model.answer(&request, &mut |words: &str| heard.push(words.to_owned())).await.unwrap();
     (answer, heard, server.seen().remove(0))
 }
 
-fn key() -> Key {
-    Key::new("sk-1").unwrap()
+fn key() -> ApiKey {
+    ApiKey::new("sk-1").unwrap()
 }
 
 const CHAT: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
@@ -88,15 +90,17 @@ data: [DONE]
 #[tokio::test]
 async fn chat_completions() {
     let make = |url: &str| -> Box<dyn Model> {
-        let wire = Wire::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
+        let wire = ModelEndpoint::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
         Box::new(ChatCompletions::new("gpt-test", wire))
     };
     let (answer, heard, seen) = exchange(make, CHAT).await;
     assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
-    let expected =
-        [Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#), Asked::custom("call_def", "patch", "*** Begin")];
+    let expected = [
+        ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#),
+        ToolCall::custom("call_def", "patch", "*** Begin"),
+    ];
     assert_eq!(answer.calls, expected);
-    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 });
+    assert_eq!(answer.tokens, TokenUsage { input: 82, output: 17 });
     assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/v1/chat/completions", Some("Bearer sk-1")));
     let function = |id: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": "read", "arguments": arguments } });
     assert_eq!(
@@ -158,20 +162,20 @@ data: {"type":"response.completed","response":{"id":"resp_1","status":"completed
 #[tokio::test]
 async fn responses() {
     let make = |url: &str| -> Box<dyn Model> {
-        let wire = Wire::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
+        let wire = ModelEndpoint::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
         Box::new(Responses::new("codex-mini-latest", wire))
     };
     let (answer, heard, seen) = exchange(make, RESPONSES).await;
     assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
     let shell = json!({ "type": "exec", "command": ["ls", "-l"], "timeout_ms": 1000, "working_directory": "src" });
     let expected = [
-        Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#),
-        Asked::custom("call_def", "patch", "*** Begin"),
-        Asked::local_shell("call_ghi", &shell),
+        ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#),
+        ToolCall::custom("call_def", "patch", "*** Begin"),
+        ToolCall::local_shell("call_ghi", &shell),
     ];
     assert_eq!(answer.calls, expected);
     assert_eq!(answer.calls[2].args, Ok(json!({ "command": "ls -l", "workdir": "src", "timeout_seconds": 1 })));
-    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 });
+    assert_eq!(answer.tokens, TokenUsage { input: 82, output: 17 });
     assert_eq!(answer.raw.len(), 5, "the model's own reasoning goes back as it came");
     let function = |id: &str, arguments: &str| json!({ "type": "function_call", "call_id": id, "name": "read", "arguments": arguments });
     let output = |kind: &str, id: &str, text: &str| json!({ "type": kind, "call_id": id, "output": text });
@@ -197,18 +201,18 @@ async fn responses() {
 #[tokio::test]
 async fn what_a_model_wrote_goes_back_to_responses_as_it_came() {
     let server = ModelServer::start([Play::events(RESPONSES)]).await;
-    let model = Responses::new("gpt-test", Wire::new(&server.url, None).unwrap());
-    let first = [Entry::Told("Look.".into())];
-    let ask = |entries: Vec<Entry>| {
+    let model = Responses::new("gpt-test", ModelEndpoint::new(&server.url, None).unwrap());
+    let first = [ConversationEntry::Told("Look.".into())];
+    let ask = |entries: Vec<ConversationEntry>| {
         let model = &model;
         async move {
-            let request = Request { agent: "main", system: "", entries: &entries, tools: &[] };
+            let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[] };
             model.answer(&request, &mut |_| {}).await.unwrap()
         }
     };
     let answer = ask(first.to_vec()).await;
     let raw = answer.raw.clone();
-    ask(vec![first[0].clone(), Entry::Answered(answer)]).await;
+    ask(vec![first[0].clone(), ConversationEntry::Answered(answer)]).await;
     let input = server.seen()[1].body["input"].as_array().unwrap().clone();
     assert_eq!(input[1..], raw[..]);
 }
@@ -257,12 +261,12 @@ data: {"type":"message_stop"}
 #[tokio::test]
 async fn anthropic() {
     let make = |url: &str| -> Box<dyn Model> {
-        Box::new(Anthropic::new("claude-test", Wire::new(url, Some(("x-api-key", "", &key()))).unwrap()))
+        Box::new(Anthropic::new("claude-test", ModelEndpoint::new(url, Some(("x-api-key", "", &key()))).unwrap()))
     };
     let (answer, heard, seen) = exchange(make, ANTHROPIC).await;
     assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
-    assert_eq!(answer.calls, [Asked::function("toolu_01", "read", r#"{"path": "b.txt"}"#)]);
-    assert_eq!(answer.tokens, Tokens { input: 82, output: 17 }, "what came from the cache counts too");
+    assert_eq!(answer.calls, [ToolCall::function("toolu_01", "read", r#"{"path": "b.txt"}"#)]);
+    assert_eq!(answer.tokens, TokenUsage { input: 82, output: 17 }, "what came from the cache counts too");
     assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some("sk-1")));
     assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
     let text = |text: &str| json!({ "type": "text", "text": text });
@@ -303,8 +307,8 @@ async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
         let half = &stream[..stream.len() / 2];
         for (text, is_cut) in [(whole.as_str(), true), (half, false)] {
             let server = ModelServer::start([Play::events(text)]).await;
-            let model = make(Wire::new(&server.url, None).unwrap());
-            let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+            let model = make(ModelEndpoint::new(&server.url, None).unwrap());
+            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
             let answer = model.answer(&request, &mut |_| {}).await;
             match is_cut {
                 true => assert!(answer.unwrap().cut, "{too_long}"),
@@ -314,7 +318,7 @@ async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
     }
 }
 
-type Make = fn(Wire) -> Box<dyn Model>;
+type Make = fn(ModelEndpoint) -> Box<dyn Model>;
 const AS_CHAT: Make = |wire| Box::new(ChatCompletions::new("m", wire));
 const AS_RESPONSES: Make = |wire| Box::new(Responses::new("m", wire));
 const AS_ANTHROPIC: Make = |wire| Box::new(Anthropic::new("m", wire));
@@ -322,24 +326,27 @@ const AS_ANTHROPIC: Make = |wire| Box::new(Anthropic::new("m", wire));
 /// What a model is sent after its two calls brought a text and an image.
 async fn sent_with_an_image(make: Make, stream: &str) -> Value {
     let server = ModelServer::start([Play::events(stream)]).await;
-    let model = make(Wire::new(&server.url, None).unwrap());
-    let calls = vec![Asked::function("call_1", "read", "{}"), Asked::function("call_2", "image", "{}")];
-    let seen = |id: &str, name: &str, text: &str, images: Vec<Image>| Observation {
+    let model = make(ModelEndpoint::new(&server.url, None).unwrap());
+    let calls = vec![ToolCall::function("call_1", "read", "{}"), ToolCall::function("call_2", "image", "{}")];
+    let seen = |id: &str, name: &str, text: &str, images: Vec<InlineImage>| Observation {
         id: id.into(),
-        shape: Shape::Function,
+        shape: ToolCallKind::Function,
         name: name.into(),
         text: text.into(),
         ok: true,
         artifact: None,
         images,
     };
-    let png = Image { mime: "image/png".into(), data: "iVBORw0=".into() };
+    let png = InlineImage { mime: "image/png".into(), data: "iVBORw0=".into() };
     let entries = [
-        Entry::Told("Look.".into()),
-        Entry::Answered(Answer { calls, ..Answer::default() }),
-        Entry::Observed(vec![seen("call_1", "read", "a", vec![]), seen("call_2", "image", "width: 1", vec![png])]),
+        ConversationEntry::Told("Look.".into()),
+        ConversationEntry::Answered(ModelAnswer { calls, ..ModelAnswer::default() }),
+        ConversationEntry::Observed(vec![
+            seen("call_1", "read", "a", vec![]),
+            seen("call_2", "image", "width: 1", vec![png]),
+        ]),
     ];
-    let request = Request { agent: "main", system: "", entries: &entries, tools: &[] };
+    let request = ModelRequest { agent: "main", system: "", entries: &entries, tools: &[] };
     model.answer(&request, &mut |_| {}).await.unwrap();
     server.seen().remove(0).body
 }
@@ -411,13 +418,13 @@ fn whole_answers() -> [(Make, Value); 3] {
 async fn a_server_that_does_not_stream_is_understood_too() {
     for (make, whole) in whole_answers() {
         let server = ModelServer::start([Play::json(&whole.to_string())]).await;
-        let model = make(Wire::new(&server.url, None).unwrap());
-        let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+        let model = make(ModelEndpoint::new(&server.url, None).unwrap());
+        let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
         let mut heard = String::new();
         let answer = model.answer(&request, &mut |words: &str| heard.push_str(words)).await.unwrap();
         assert_eq!((answer.text.as_str(), heard.as_str()), ("Let me look.", "Let me look."), "{whole}");
-        assert_eq!(answer.calls, [Asked::function("call_abc", "read", r#"{"path":"b.txt"}"#)], "{whole}");
-        assert_eq!((answer.tokens, answer.cut), (Tokens { input: 82, output: 17 }, false), "{whole}");
+        assert_eq!(answer.calls, [ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#)], "{whole}");
+        assert_eq!((answer.tokens, answer.cut), (TokenUsage { input: 82, output: 17 }, false), "{whole}");
     }
 }
 
@@ -426,8 +433,8 @@ async fn a_whole_answer_that_is_none_is_noticed() {
     for (make, _) in whole_answers() {
         for (body, expected) in [("{}", "broke off"), ("{\"half\":", "isn't JSON"), (r#"{"error":"no"}"#, "says: no")] {
             let server = ModelServer::start([Play::json(body)]).await;
-            let model = make(Wire::new(&server.url, None).unwrap());
-            let request = Request { agent: "main", system: "", entries: &[], tools: &[] };
+            let model = make(ModelEndpoint::new(&server.url, None).unwrap());
+            let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
             let failure = model.answer(&request, &mut |_| {}).await.unwrap_err();
             assert!(failure.message.contains(expected), "{body}: {failure}");
         }
@@ -437,6 +444,6 @@ async fn a_whole_answer_that_is_none_is_noticed() {
 /// What can't be read is still a call, with its reason.
 #[test]
 fn a_call_that_cannot_be_read_keeps_its_name() {
-    let asked = Asked::function("call_1", "read", "{broken");
+    let asked = ToolCall::function("call_1", "read", "{broken");
     assert!(matches!(asked.args, Err(ToolError { .. })) && asked.name == "read");
 }

@@ -4,37 +4,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use toolgate_agent::model::{ChatCompletions, Key, Model, Wire};
-use toolgate_agent::{Agent, Controls, Outcome, Retries};
-use toolgate_contract::{CancellationToken, Event, Happening};
-use toolgate_testkit::World;
+use toolgate_agent::model::{ApiKey, ChatCompletions, Model, ModelEndpoint};
+use toolgate_agent::{Agent, AgentLimits, AgentOutcome, RetryPolicy};
+use toolgate_contract::{CancellationToken, Event, EventPayload};
+use toolgate_testkit::TestWorkspace;
 
 use crate::server::ModelServer;
 
 pub(crate) const KEY: &str = "sk-tests-0123456789abcdef";
 
 /// All tools, and a file to read.
-pub(crate) fn world() -> World {
-    let world = World::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "");
+pub(crate) fn world() -> TestWorkspace {
+    let world = TestWorkspace::new(toolgate_tools::all().into_iter().chain(toolgate_agent::tools()), "");
     world.file("notes.md", "milk\n");
     world
 }
 
 /// Limits that don't keep a test waiting.
-pub(crate) fn controls() -> Controls {
-    let retries = Retries { most: 3, first: Duration::from_millis(1), longest: Duration::from_millis(2) };
-    Controls { retries, ..Controls::default() }
+pub(crate) fn controls() -> AgentLimits {
+    let retries = RetryPolicy { most: 3, first: Duration::from_millis(1), longest: Duration::from_millis(2) };
+    AgentLimits { retries, ..AgentLimits::default() }
 }
 
 /// A model behind this server, by chat completions.
 pub(crate) fn chat_model(server: &ModelServer) -> Arc<dyn Model> {
-    let key = Key::new(KEY).unwrap();
-    let wire = Wire::new(&server.url, Some(("authorization", "Bearer ", &key))).unwrap();
-    Arc::new(ChatCompletions::new("test-model", wire.with_patience(Duration::from_secs(4))))
+    let key = ApiKey::new(KEY).unwrap();
+    let wire = ModelEndpoint::new(&server.url, Some(("authorization", "Bearer ", &key))).unwrap();
+    Arc::new(ChatCompletions::new("test-model", wire.with_idle_timeout(Duration::from_secs(4))))
 }
 
 /// Lets an agent work on a task.
-pub(crate) async fn work(world: &World, model: Arc<dyn Model>, controls: Controls) -> Outcome {
+pub(crate) async fn work(world: &TestWorkspace, model: Arc<dyn Model>, controls: AgentLimits) -> AgentOutcome {
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls);
     agent.work("What is on the list?", CancellationToken::new()).await
 }
@@ -47,14 +47,14 @@ pub(crate) fn told(request: &Value) -> String {
 }
 
 /// The kinds of the events that aren't about turns, in order.
-pub(crate) fn trail(world: &World) -> Vec<String> {
+pub(crate) fn trail(world: &TestWorkspace) -> Vec<String> {
     world.trail().into_iter().filter(|kind| !kind.starts_with("turn.")).collect()
 }
 
 /// How the calls failed.
-pub(crate) fn failed_calls(world: &World) -> Vec<String> {
-    let code = |event: &Event| match &event.happening {
-        Happening::CallFailed { error, .. } => Some(error.code.to_string()),
+pub(crate) fn failed_calls(world: &TestWorkspace) -> Vec<String> {
+    let code = |event: &Event| match &event.payload {
+        EventPayload::CallFailed { error, .. } => Some(error.code.to_string()),
         _ => None,
     };
     world.events().iter().filter_map(code).collect()

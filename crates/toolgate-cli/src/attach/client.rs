@@ -8,15 +8,15 @@ use anyhow::{Context, Result, bail};
 use tokio::io::AsyncWriteExt;
 
 use super::frames::{Frame, read, write};
-use super::{Found, Request, connect};
-use crate::terminal::{Keyboard, Raw, Typed, own_size};
+use super::{AttachRequest, AttachTarget, connect};
+use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
 /// Ctrl-]: lets go.
 const LET_GO: u8 = 0x1d;
 
 /// How it came to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum AttachEnd {
     /// The person let go; the process goes on.
     Detached,
     /// The process ended, with this code.
@@ -24,13 +24,13 @@ pub(crate) enum Left {
 }
 
 /// Attaches this terminal to a process.
-pub(crate) async fn attach(found: &Found, by: &str) -> Result<Left> {
+pub(crate) async fn attach(found: &AttachTarget, by: &str) -> Result<AttachEnd> {
     let stream = connect(&found.socket).await.context("the program that runs it is gone")?;
     let (mut from, mut to) = stream.into_split();
     let process = found.running.process.clone();
-    let request = Request::Attach { process, size: own_size(), by: by.to_owned() };
+    let request = AttachRequest::Attach { process, size: stdout_size(), by: by.to_owned() };
     write(&mut to, &Frame::Request(serde_json::to_vec(&request)?)).await?;
-    let raw = if found.running.tty { Raw::begin()? } else { None };
+    let raw = if found.running.tty { RawMode::begin()? } else { None };
     let has_let_go = Arc::new(AtomicBool::new(false));
     let typing = tokio::spawn(typing(to, Keyboard::new()?, Arc::clone(&has_let_go)));
     let left = watching(&mut from, typing, &has_let_go).await;
@@ -43,14 +43,14 @@ async fn watching(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     mut typing: tokio::task::JoinHandle<()>,
     let_go: &AtomicBool,
-) -> Result<Left> {
+) -> Result<AttachEnd> {
     let mut is_typing = true;
     loop {
         let frame = tokio::select! {
             // Whoever has nothing more to type may still want to see.
             _ = &mut typing, if is_typing => {
                 is_typing = false;
-                if std::io::stdin().is_terminal() { return Ok(Left::Detached) } else { continue }
+                if std::io::stdin().is_terminal() { return Ok(AttachEnd::Detached) } else { continue }
             }
             frame = read(from) => frame?,
         };
@@ -60,12 +60,12 @@ async fn watching(
                 out.write_all(&bytes).and_then(|()| out.flush()).context("the terminal can't be written to")?;
             }
             Some(Frame::Ended(code)) => {
-                return Ok(Left::Ended(String::from_utf8_lossy(&code).parse().unwrap_or(-1)));
+                return Ok(AttachEnd::Ended(String::from_utf8_lossy(&code).parse().unwrap_or(-1)));
             }
             Some(Frame::Refused(why)) => bail!("{}", String::from_utf8_lossy(&why)),
             Some(_) => {}
             // The other side hangs up at once when the person lets go, perhaps before we have heard of that ourselves.
-            None if let_go.load(Ordering::Acquire) => return Ok(Left::Detached),
+            None if let_go.load(Ordering::Acquire) => return Ok(AttachEnd::Detached),
             None => bail!("the program that runs it has ended, and the process with it"),
         }
     }
@@ -75,8 +75,8 @@ async fn watching(
 async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, mut keyboard: Keyboard, has_let_go: Arc<AtomicBool>) {
     while let Some(typed) = keyboard.next().await {
         let (frame, let_go) = match typed {
-            Typed::Keys(keys) => until_let_go(keys),
-            Typed::Size(size) => match serde_json::to_vec(&size) {
+            TerminalInput::Keys(keys) => until_detach(keys),
+            TerminalInput::Size(size) => match serde_json::to_vec(&size) {
                 Ok(json) => (Frame::Size(json), false),
                 Err(_) => continue,
             },
@@ -94,7 +94,7 @@ async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, mut keyboard: Keyboa
 }
 
 /// What was typed before the person let go, and whether they did.
-fn until_let_go(mut typed: Vec<u8>) -> (Frame, bool) {
+fn until_detach(mut typed: Vec<u8>) -> (Frame, bool) {
     let end = typed.iter().position(|byte| *byte == LET_GO);
     typed.truncate(end.unwrap_or(typed.len()));
     (Frame::Input(typed), end.is_some())

@@ -27,9 +27,9 @@ pub(super) enum Frame {
 }
 
 /// Makes a kind's frame out of its content.
-type Make = fn(Vec<u8>) -> Frame;
+type FrameConstructor = fn(Vec<u8>) -> Frame;
 
-const KINDS: [(u8, Make); 7] = [
+const KINDS: [(u8, FrameConstructor); 7] = [
     (b'?', Frame::Request),
     (b'i', Frame::Input),
     (b's', Frame::Size),

@@ -6,13 +6,15 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate_contract::{Answered, Effect, Scope};
-use toolgate_journal::{ApprovalDesk, Ask, DeskAnswer};
-use toolgate_runtime::{Answer, ApprovalRequest, OnDesk};
+use toolgate_contract::{ApprovalScope, Effect, QuestionAnswer};
+use toolgate_journal::{ApprovalQueue, QueueEntry, QueuedAnswer};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, QueueItem};
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, Table, ask_here, inquire_here, paint, plain, show_inquiry, show_request};
+use crate::terminal::{
+    BOLD, DIM, TextTable, paint, plain, prompt_for_answer, prompt_for_approval, show_question, show_request,
+};
 use crate::wiring::person_name;
 
 /// Answer calls that wait for approval, wherever they were made.
@@ -31,7 +33,7 @@ use crate::wiring::person_name;
 ///   toolgate approvals answer last "the one in Berlin"
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     verb: Option<ApprovalsVerb>,
 }
@@ -83,7 +85,7 @@ enum ScopeName {
     Always,
 }
 
-impl From<ScopeName> for Scope {
+impl From<ScopeName> for ApprovalScope {
     fn from(name: ScopeName) -> Self {
         match name {
             ScopeName::Call => Self::Call,
@@ -94,33 +96,33 @@ impl From<ScopeName> for Scope {
     }
 }
 
-impl Approvals {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let desk = setting.place.approvals()?;
+impl ApprovalsArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+        let workspace = setting.place.approvals()?;
         match self.verb {
-            None if !setting.json && std::io::stdin().is_terminal() => answer_all(&desk),
-            None | Some(ApprovalsVerb::List) => list(&desk, setting.json),
-            Some(ApprovalsVerb::Show { id }) => show(&find(&desk, &id)?, setting.json),
+            None if !setting.json && std::io::stdin().is_terminal() => answer_all(&workspace),
+            None | Some(ApprovalsVerb::List) => list(&workspace, setting.json),
+            Some(ApprovalsVerb::Show { id }) => show(&find(&workspace, &id)?, setting.json),
             Some(ApprovalsVerb::Approve { id, scope }) => {
-                let ask = find(&desk, &id)?;
+                let ask = find(&workspace, &id)?;
                 offered(&ask, scope.into())?;
-                give(&desk, &ask, DeskAnswer::Granted { scope: scope.into(), by: person_name() }, setting.json)
+                give(&workspace, &ask, QueuedAnswer::Granted { scope: scope.into(), by: person_name() }, setting.json)
             }
             Some(ApprovalsVerb::Deny { id, reason }) => {
-                let ask = find(&desk, &id)?;
+                let ask = find(&workspace, &id)?;
                 request_of(&ask)?;
-                give(&desk, &ask, DeskAnswer::Denied { by: person_name(), reason }, setting.json)
+                give(&workspace, &ask, QueuedAnswer::Denied { by: person_name(), reason }, setting.json)
             }
             Some(ApprovalsVerb::Answer { id, words }) => {
-                let ask = find(&desk, &id)?;
-                give(&desk, &ask, in_words(&ask, &words)?, setting.json)
+                let ask = find(&workspace, &id)?;
+                give(&workspace, &ask, in_words(&ask, &words)?, setting.json)
             }
         }
     }
 }
 
-fn find(desk: &ApprovalDesk, wanted: &str) -> Result<Ask> {
-    let asks = desk.asks(Timestamp::now())?;
+fn find(workspace: &ApprovalQueue, wanted: &str) -> Result<QueueEntry> {
+    let asks = workspace.asks(Timestamp::now())?;
     let mut found = match wanted {
         "last" => asks.into_iter().last().into_iter().collect(),
         start => asks.into_iter().filter(|ask| ask.id.starts_with(start)).collect::<Vec<_>>(),
@@ -133,7 +135,7 @@ fn find(desk: &ApprovalDesk, wanted: &str) -> Result<Ask> {
 }
 
 /// Only what was offered can be granted.
-fn offered(ask: &Ask, scope: Scope) -> Result<()> {
+fn offered(ask: &QueueEntry, scope: ApprovalScope) -> Result<()> {
     let request = request_of(ask)?;
     if request.scopes.iter().any(|offer| offer.scope == scope) {
         return Ok(());
@@ -142,35 +144,35 @@ fn offered(ask: &Ask, scope: Scope) -> Result<()> {
     bail!("That scope wasn't offered for this call. Offered: {}.", offers.join(", "))
 }
 
-fn on_desk(ask: &Ask) -> Result<OnDesk> {
+fn queued_request(ask: &QueueEntry) -> Result<QueueItem> {
     serde_json::from_value(ask.request.clone()).context("the request is of another version of toolgate")
 }
 
-fn request_of(ask: &Ask) -> Result<ApprovalRequest> {
-    match on_desk(ask)? {
-        OnDesk::Approval(request) => Ok(request),
-        OnDesk::Question(_) => {
+fn request_of(ask: &QueueEntry) -> Result<ApprovalRequest> {
+    match queued_request(ask)? {
+        QueueItem::Approval(request) => Ok(request),
+        QueueItem::Question(_) => {
             bail!("That is a question. Answer it with `toolgate approvals answer {} WORDS`.", ask.id)
         }
     }
 }
 
 /// Words as an answer to a question.
-fn in_words(ask: &Ask, words: &str) -> Result<DeskAnswer> {
-    let OnDesk::Question(question) = on_desk(ask)? else {
+fn in_words(ask: &QueueEntry, words: &str) -> Result<QueuedAnswer> {
+    let QueueItem::Question(question) = queued_request(ask)? else {
         bail!("That is a call to approve. Say `toolgate approvals approve {0}` or `deny {0}`.", ask.id);
     };
-    match question.inquiry.answer(words, &person_name()) {
-        Some(Answered { answer, choice, by }) => Ok(DeskAnswer::Said { words: answer, choice, by }),
+    match question.question.answer(words, &person_name()) {
+        Some(QuestionAnswer { answer, choice, by }) => Ok(QueuedAnswer::Said { words: answer, choice, by }),
         None => {
-            let labels: Vec<String> = question.inquiry.choices.iter().map(|choice| plain(&choice.label)).collect();
+            let labels: Vec<String> = question.question.choices.iter().map(|choice| plain(&choice.label)).collect();
             bail!("That isn't among the answers to choose from: {}.", labels.join(", "))
         }
     }
 }
 
-fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
-    let asks = desk.asks(Timestamp::now())?;
+fn list(workspace: &ApprovalQueue, as_json: bool) -> Result<Exit> {
+    let asks = workspace.asks(Timestamp::now())?;
     if as_json {
         anstream::println!("{}", serde_json::to_string(&asks)?);
         return Ok(Exit::Ok);
@@ -179,7 +181,7 @@ fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
         anstream::println!("Nothing waits for an answer.");
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(&["ASK", "SINCE", "SESSION", "TOOL", "WHAT IT WILL DO"]);
+    let mut table = TextTable::new(&["ASK", "SINCE", "SESSION", "TOOL", "WHAT IT WILL DO"]);
     for ask in &asks {
         table.row([
             (ask.id.clone(), BOLD),
@@ -194,22 +196,22 @@ fn list(desk: &ApprovalDesk, as_json: bool) -> Result<Exit> {
 }
 
 /// The tool whose call waits.
-fn tool_of(ask: &Ask) -> String {
-    match on_desk(ask) {
-        Ok(OnDesk::Approval(request)) => plain(&request.tool),
-        Ok(OnDesk::Question(_)) => "ask".into(),
+fn tool_of(ask: &QueueEntry) -> String {
+    match queued_request(ask) {
+        Ok(QueueItem::Approval(request)) => plain(&request.tool),
+        Ok(QueueItem::Question(_)) => "ask".into(),
         Err(_) => String::new(),
     }
 }
 
 /// What it will do or wants to know, in one line.
-fn summary(ask: &Ask) -> String {
-    let words = match on_desk(ask) {
-        Ok(OnDesk::Approval(request)) => {
+fn summary(ask: &QueueEntry) -> String {
+    let words = match queued_request(ask) {
+        Ok(QueueItem::Approval(request)) => {
             let is_change = |effect: &&Effect| !matches!(effect, Effect::Read { .. });
             request.effects.iter().filter(is_change).map(ToString::to_string).collect()
         }
-        Ok(OnDesk::Question(question)) => vec![question.inquiry.question],
+        Ok(QueueItem::Question(question)) => vec![question.question.question],
         Err(_) => Vec::new(),
     };
     let line = plain(&words.join(", ")).replace('\n', "\\n");
@@ -219,43 +221,43 @@ fn summary(ask: &Ask) -> String {
     }
 }
 
-fn show(ask: &Ask, as_json: bool) -> Result<Exit> {
+fn show(ask: &QueueEntry, as_json: bool) -> Result<Exit> {
     match as_json {
         true => anstream::println!("{}", serde_json::to_string(ask)?),
-        false => match on_desk(ask)? {
-            OnDesk::Approval(request) => show_request(&request),
-            OnDesk::Question(question) => show_inquiry(&question.inquiry),
+        false => match queued_request(ask)? {
+            QueueItem::Approval(request) => show_request(&request),
+            QueueItem::Question(question) => show_question(&question.question),
         },
     }
     Ok(Exit::Ok)
 }
 
-fn give(desk: &ApprovalDesk, ask: &Ask, answer: DeskAnswer, as_json: bool) -> Result<Exit> {
-    desk.answer(&ask.id, &answer, Timestamp::now())?;
+fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_json: bool) -> Result<Exit> {
+    workspace.answer(&ask.id, &answer, Timestamp::now())?;
     if as_json {
         let answer: Value = serde_json::to_value(&answer)?;
         anstream::println!("{}", json!({ "ask": ask.id, "answer": answer }));
         return Ok(Exit::Ok);
     }
     let word = match answer {
-        DeskAnswer::Granted { .. } => "Approved",
-        DeskAnswer::Denied { .. } => "Denied",
-        DeskAnswer::Said { .. } => "Answered",
+        QueuedAnswer::Granted { .. } => "Approved",
+        QueuedAnswer::Denied { .. } => "Denied",
+        QueuedAnswer::Said { .. } => "Answered",
     };
     anstream::println!("{word} {} ({}, session {}).", paint(BOLD, &ask.id), tool_of(ask), plain(&ask.session));
     Ok(Exit::Ok)
 }
 
 /// Goes through what waits, one question each.
-fn answer_all(desk: &ApprovalDesk) -> Result<Exit> {
-    let asks = desk.asks(Timestamp::now())?;
+fn answer_all(workspace: &ApprovalQueue) -> Result<Exit> {
+    let asks = workspace.asks(Timestamp::now())?;
     if asks.is_empty() {
         anstream::println!("Nothing waits for an answer.");
     }
     for ask in asks {
         anstream::eprintln!("\n{} {}", paint(BOLD, &ask.id), paint(DIM, format!("session {}", plain(&ask.session))));
         let Some(answer) = answer_here(&ask)? else { break };
-        match give(desk, &ask, answer, false) {
+        match give(workspace, &ask, answer, false) {
             Ok(_) => {}
             // Somebody else was quicker: that is an answer too, and the next one waits.
             Err(late) => anstream::println!("{late}"),
@@ -265,18 +267,15 @@ fn answer_all(desk: &ApprovalDesk) -> Result<Exit> {
 }
 
 /// What the person at this terminal answers; none when they leave.
-fn answer_here(ask: &Ask) -> Result<Option<DeskAnswer>> {
+fn answer_here(ask: &QueueEntry) -> Result<Option<QueuedAnswer>> {
     let by = person_name();
-    Ok(match on_desk(ask)? {
-        OnDesk::Question(question) => inquire_here(&question.inquiry, &by).map(|answered| DeskAnswer::Said {
-            words: answered.answer,
-            choice: answered.choice,
-            by: answered.by,
-        }),
-        OnDesk::Approval(request) => match ask_here(&request, by) {
-            Answer::Granted { scope, by } => Some(DeskAnswer::Granted { scope, by }),
-            Answer::Denied { by, reason } => Some(DeskAnswer::Denied { by, reason }),
-            Answer::Nobody => None,
+    Ok(match queued_request(ask)? {
+        QueueItem::Question(question) => prompt_for_answer(&question.question, &by)
+            .map(|answered| QueuedAnswer::Said { words: answered.answer, choice: answered.choice, by: answered.by }),
+        QueueItem::Approval(request) => match prompt_for_approval(&request, by) {
+            ApprovalAnswer::Granted { scope, by } => Some(QueuedAnswer::Granted { scope, by }),
+            ApprovalAnswer::Denied { by, reason } => Some(QueuedAnswer::Denied { by, reason }),
+            ApprovalAnswer::Nobody => None,
         },
     })
 }

@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::{Setting, block_on};
-use crate::attach::{self, Found, Left};
+use super::{Invocation, block_on};
+use crate::attach::{self, AttachEnd, AttachTarget};
 use crate::exit::Exit;
-use crate::terminal::{DIM, Table, own_size, paint, plain};
+use crate::terminal::{DIM, TextTable, paint, plain, stdout_size};
 use crate::wiring::person_name;
 
 /// Attach this terminal to a command that an agent has running: see its screen, type into it, and let go with Ctrl-].
@@ -24,7 +24,7 @@ use crate::wiring::person_name;
 ///   toolgate attach --list
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Attach {
+pub(crate) struct AttachArgs {
     /// The process, or the beginning of its name.
     process: Option<String>,
     /// Only show which processes run.
@@ -35,11 +35,11 @@ pub(crate) struct Attach {
 /// How long the person has to read how to let go.
 const TIME_TO_READ: Duration = Duration::from_millis(1500);
 
-impl Attach {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let folder = setting.place.sources.doors();
+impl AttachArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+        let directory = setting.place.sources.attach_sockets();
         block_on(async {
-            let found = attach::find_all(&folder).await?;
+            let found = attach::find_all(&directory).await?;
             if self.list || setting.json {
                 return show(&found, setting.json);
             }
@@ -55,8 +55,9 @@ impl Attach {
     }
 
     /// The process that is meant; none when there are several to choose from.
-    fn choose<'a>(&self, found: &'a [Found]) -> Result<Option<&'a Found>> {
-        let is_meant = |one: &&Found| self.process.as_ref().is_none_or(|name| one.running.process.starts_with(name));
+    fn choose<'a>(&self, found: &'a [AttachTarget]) -> Result<Option<&'a AttachTarget>> {
+        let is_meant =
+            |one: &&AttachTarget| self.process.as_ref().is_none_or(|name| one.running.process.starts_with(name));
         let mut meant = found.iter().filter(is_meant);
         match (meant.next(), meant.next(), &self.process) {
             (Some(one), None, _) => Ok(Some(one)),
@@ -67,7 +68,7 @@ impl Attach {
     }
 }
 
-async fn hold(chosen: &Found) -> Result<Exit> {
+async fn hold(chosen: &AttachTarget) -> Result<Exit> {
     let words = format!("attached to {}: {}", chosen.running.process, plain(&chosen.running.command));
     anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] lets go; the process goes on")));
     if chosen.running.tty {
@@ -75,18 +76,18 @@ async fn hold(chosen: &Found) -> Result<Exit> {
         tokio::time::sleep(TIME_TO_READ).await;
     }
     match attach::attach(chosen, &person_name()).await? {
-        Left::Detached => {
+        AttachEnd::Detached => {
             anstream::eprintln!("\n{}", paint(DIM, "let go; the process goes on"));
             Ok(Exit::Ok)
         }
-        Left::Ended(code) => {
+        AttachEnd::Ended(code) => {
             anstream::eprintln!("\n{}", paint(DIM, format!("the process ended with code {code}")));
             Ok(Exit::Code(u8::try_from(code).unwrap_or(1)))
         }
     }
 }
 
-fn show(found: &[Found], json: bool) -> Result<Exit> {
+fn show(found: &[AttachTarget], json: bool) -> Result<Exit> {
     let running: Vec<_> = found.iter().map(|found| &found.running).collect();
     if json {
         anstream::println!("{}", serde_json::to_string(&running)?);
@@ -96,13 +97,13 @@ fn show(found: &[Found], json: bool) -> Result<Exit> {
         anstream::eprintln!("No Toolgate of yours has a process running.");
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(&["PROCESS", "STARTED", "TTY", "SESSION", "COMMAND"]);
+    let mut table = TextTable::new(&["PROCESS", "STARTED", "TTY", "SESSION", "COMMAND"]);
     for one in running {
         let (tty, command) = (if one.tty { "yes" } else { "no" }, plain(&one.command).replace('\n', "\\n"));
         let cells = [one.process.clone(), time_of_day(&one.started), tty.into(), plain(&one.session), command];
         table.row(cells.map(|cell| (cell, Style::new())));
     }
-    table.print_within(own_size().map(|size| usize::from(size.columns)));
+    table.print_within(stdout_size().map(|size| usize::from(size.columns)));
     Ok(Exit::Ok)
 }
 

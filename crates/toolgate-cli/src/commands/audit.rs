@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_journal::{Verification, list_runs, verify};
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{GREEN, RED, paint};
 
 /// Check the record.
 #[derive(Debug, Args)]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     verb: AuditVerb,
 }
@@ -25,8 +25,8 @@ enum AuditVerb {
     },
 }
 
-impl Audit {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl AuditArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let AuditVerb::Verify { run } = self.verb;
         let state = setting.place.state()?;
         let runs = match run {

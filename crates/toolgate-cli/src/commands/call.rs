@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
 use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
-use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, Respondent};
+use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
 
-use super::{Setting, block_on, runs};
+use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
-use crate::terminal::{ApproveOnce, TerminalApprover, TerminalRespondent, TerminalSink, Whence, show_reply};
-use crate::wiring::{CLI, Desk, RunChoice, person_name, warn};
+use crate::terminal::{ApproveOnce, ReplyContext, TerminalAnswerer, TerminalApprover, TerminalSink, show_reply};
+use crate::wiring::{CLI, RunChoice, Workspace, person_name, warn};
 
 /// Call a tool, through the same path as any agent's call.
 ///
@@ -25,7 +25,7 @@ use crate::wiring::{CLI, Desk, RunChoice, person_name, warn};
 ///   toolgate call --json read --args-file args.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// The tool's name; `toolgate tools` lists them.
     tool: String,
     /// The arguments as a JSON object; `-` reads them from standard input.
@@ -55,25 +55,25 @@ pub(crate) struct Call {
 }
 
 /// A call that was made.
-pub(super) struct Performed {
+pub(super) struct PerformedCall {
     pub(super) reply: Reply,
     /// The run that it is recorded in.
     pub(super) run: String,
     sink: Arc<TerminalSink>,
 }
 
-impl Performed {
-    fn print(&self, setting: &Setting) -> Result<()> {
+impl PerformedCall {
+    fn print(&self, setting: &Invocation) -> Result<()> {
         let Self { reply, run, sink } = self;
         match setting.json {
             true => anstream::println!("{}", serde_json::to_string(reply)?),
-            false => show_reply(reply, &Whence { run, toolgate: setting.place.typed() }, sink.has_shown_output()),
+            false => show_reply(reply, &ReplyContext { run, toolgate: setting.place.typed() }, sink.has_shown_output()),
         }
         Ok(())
     }
 }
 
-impl Call {
+impl CallArgs {
     /// A call that the person has approved by asking for it.
     pub(super) fn approved(tool: &str, args: String) -> Self {
         Self {
@@ -94,33 +94,33 @@ impl Call {
         Self { run, ..self }
     }
 
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         self.run_with(setting, Vec::new())
     }
 
     /// The same, with tools that only this call needs.
-    pub(super) fn run_with(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
+    pub(super) fn run_with(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
         let performed = self.perform(setting, tools)?;
         performed.print(setting)?;
         Ok(Exit::of_reply(&performed.reply))
     }
 
     /// Makes the call, and leaves it to somebody else to show what came of it.
-    pub(super) fn perform(self, setting: &Setting, tools: Vec<Arc<dyn AnyTool>>) -> Result<Performed> {
+    pub(super) fn perform(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
         let args = strict_json::parse(&self.arguments()?)?;
-        let desk = Desk::open_with(&setting.place, tools, Vec::new())?;
-        let run = self.run.as_ref().map(|run| runs::find(&desk.state, run)).transpose()?;
+        let workspace = Workspace::open_with(&setting.place, tools, Vec::new())?;
+        let run = self.run.as_ref().map(|run| runs::find(&workspace.state, run)).transpose()?;
         let choice = RunChoice { run, session: self.session.clone(), front_end: CLI };
-        let stay = desk.begin(&choice)?;
+        let recorded = workspace.begin(&choice)?;
         let sink = Arc::new(TerminalSink::new(setting.json));
-        let session = stay
+        let session = recorded
             .session
             .approved_by(self.approver(setting))
-            .answered_by(respondent(setting))
+            .answered_by(answerer(setting))
             .watched_by(Arc::clone(&sink) as _)
             // This program ends with its call.
             .waiting();
-        let mut call = toolgate_contract::Call::new(&self.tool, args, desk.clock.as_ref());
+        let mut call = toolgate_contract::Call::new(&self.tool, args, workspace.clock.as_ref());
         call.version = self.version_req;
         call.requested_permissions = self.permit;
         call.justification = self.justification;
@@ -128,21 +128,21 @@ impl Call {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let work = async {
-                let reply = desk.gate.perform(call, &session, cancel).await;
+                let reply = workspace.gate.perform(call, &session, cancel).await;
                 session.end().await;
                 reply
             };
-            desk.with_door(work).await
+            workspace.with_door(work).await
         })?;
         // The reply is what was asked for, and says itself whether it is on record.
-        if let Err(error) = stay.run.end() {
+        if let Err(error) = recorded.run.end() {
             warn(&format!("The end of the run couldn't be recorded: {error}"));
         }
-        desk.finish();
-        Ok(Performed { reply, run: stay.run.id.clone(), sink })
+        workspace.finish();
+        Ok(PerformedCall { reply, run: recorded.run.id.clone(), sink })
     }
 
-    fn approver(&self, setting: &Setting) -> Arc<dyn Approver> {
+    fn approver(&self, setting: &Invocation) -> Arc<dyn Approver> {
         let by = person_name();
         match self.approve {
             true => Arc::new(ApproveOnce { by: format!("{by} (--approve)") }),
@@ -167,9 +167,9 @@ impl Call {
 }
 
 /// Whoever answers the agent's own questions: the person at the terminal, if there is one.
-pub(super) fn respondent(setting: &Setting) -> Arc<dyn Respondent> {
+pub(super) fn answerer(setting: &Invocation) -> Arc<dyn QuestionAnswerer> {
     match !setting.json && TerminalApprover::is_possible() {
-        true => Arc::new(TerminalRespondent { by: person_name() }),
+        true => Arc::new(TerminalAnswerer { by: person_name() }),
         false => Arc::new(NobodyAnswers),
     }
 }

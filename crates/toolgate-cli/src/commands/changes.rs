@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Blob, Change, FileState, Happening, LINK_MODE};
-use toolgate_journal::{Contents, Durability, State, list_runs, read_events};
-use toolgate_tools::text::{Side, between};
+use toolgate_contract::{Blob, Change, EventPayload, FileState, LINK_MODE};
+use toolgate_journal::{BlobStore, StateDirectory, SyncMode, list_runs, read_events};
+use toolgate_tools::text::{DiffSide, between};
 
-use super::{Setting, runs};
+use super::{Invocation, runs};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, diff_line, paint, plain};
 
@@ -15,7 +15,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, diff_line, paint, plain};
 ///
 /// Each call is named, so that `toolgate undo CALL` can take it back.
 #[derive(Debug, Args)]
-pub(crate) struct Changes {
+pub(crate) struct ChangesArgs {
     /// Only this run: its id, the beginning of it, or `last`.
     run: Option<String>,
     /// Only names and numbers, no diffs.
@@ -23,10 +23,10 @@ pub(crate) struct Changes {
     stat: bool,
 }
 
-impl Changes {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl ChangesArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
-        let contents = state.contents(Durability::Os)?;
+        let contents = state.contents(SyncMode::Os)?;
         let mut runs = match &self.run {
             Some(run) => vec![runs::find(&state, run)?],
             None => list_runs(state.path())?,
@@ -38,10 +38,10 @@ impl Changes {
         Ok(Exit::Ok)
     }
 
-    fn show_run(&self, state: &State, run: &str, contents: &Contents, as_json: bool) -> Result<()> {
+    fn show_run(&self, state: &StateDirectory, run: &str, contents: &BlobStore, as_json: bool) -> Result<()> {
         for recorded in read_events(&state.run_dir(run)?)? {
             let event = recorded?.event;
-            let Happening::FilesChanging { changes } = &event.happening else { continue };
+            let EventPayload::FilesChanging { changes } = &event.payload else { continue };
             let call = event.tool_call_id.as_deref().unwrap_or_default();
             if as_json {
                 anstream::println!("{}", json!({ "run": run, "call": call, "time": event.time, "changes": changes }));
@@ -56,12 +56,12 @@ impl Changes {
     }
 
     /// Names what one call changed, with numbers, up to so many files.
-    pub(super) fn name_those_of(call: &str, run: &str, state: &State, most: usize) -> Result<()> {
-        let (contents, show) = (state.contents(Durability::Os)?, Self { run: None, stat: true });
+    pub(super) fn print_call_changes(call: &str, run: &str, state: &StateDirectory, most: usize) -> Result<()> {
+        let (contents, show) = (state.contents(SyncMode::Os)?, Self { run: None, stat: true });
         let mut changes = Vec::new();
         for recorded in read_events(&state.run_dir(run)?)? {
             let event = recorded?.event;
-            if let (Happening::FilesChanging { changes: more }, Some(by)) = (event.happening, event.tool_call_id)
+            if let (EventPayload::FilesChanging { changes: more }, Some(by)) = (event.payload, event.tool_call_id)
                 && by == call
             {
                 changes.extend(more);
@@ -74,8 +74,8 @@ impl Changes {
         Ok(())
     }
 
-    fn show_change(&self, change: &Change, contents: &Contents) -> Result<()> {
-        let sides = (Version::of(&change.before, contents)?, Version::of(&change.after, contents)?);
+    fn show_change(&self, change: &Change, contents: &BlobStore) -> Result<()> {
+        let sides = (FileVersion::of(&change.before, contents)?, FileVersion::of(&change.after, contents)?);
         let note = match sides {
             (Some(before), Some(after)) => return self.show_diff(&change.path, &before, &after),
             (None, _) => "(its content was evicted; it can't be undone)",
@@ -85,7 +85,7 @@ impl Changes {
         Ok(())
     }
 
-    fn show_diff(&self, path: &str, before: &Version, after: &Version) -> Result<()> {
+    fn show_diff(&self, path: &str, before: &FileVersion, after: &FileVersion) -> Result<()> {
         let diff = between(before.side(path), after.side(path));
         let (more, less) = (format!("+{}", diff.additions), format!("-{}", diff.deletions));
         anstream::println!("  {} {} {}", plain(path), paint(GREEN, more), paint(RED, less));
@@ -96,12 +96,12 @@ impl Changes {
     }
 }
 
-/// A file at one end of a change: its bytes and mode, or nothing there. Folders and pipes have no bytes.
-struct Version(Option<(Blob, u32)>);
+/// A file at one end of a change: its bytes and mode, or nothing there. Directories and pipes have no bytes.
+struct FileVersion(Option<(Blob, u32)>);
 
-impl Version {
+impl FileVersion {
     /// None when the content was evicted.
-    fn of(state: &Option<FileState>, contents: &Contents) -> Result<Option<Self>> {
+    fn of(state: &Option<FileState>, contents: &BlobStore) -> Result<Option<Self>> {
         let Some(state) = state else { return Ok(Some(Self(None))) };
         if !state.is_file() && !state.is_link() {
             return Ok(Some(Self(Some((Blob::from(Vec::new()), state.mode)))));
@@ -110,7 +110,7 @@ impl Version {
         Ok(contents.get(&state.sha256)?.map(|bytes| Self(Some((bytes, mode)))))
     }
 
-    fn side<'a>(&'a self, path: &'a str) -> Option<Side<'a>> {
-        self.0.as_ref().map(|(content, mode)| Side { path, mode: *mode, content })
+    fn side<'a>(&'a self, path: &'a str) -> Option<DiffSide<'a>> {
+        self.0.as_ref().map(|(content, mode)| DiffSide { path, mode: *mode, content })
     }
 }

@@ -3,17 +3,17 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::Apart;
-use toolgate_sandbox::Layers;
+use toolgate_contract::StagedChanges;
+use toolgate_sandbox::OverlayChanges;
 
-use super::Setting;
-use super::call::Call;
-use super::placed::Wording;
-use super::sandbox::changes::Rehearsed;
+use super::Invocation;
+use super::applied_report::AppliedReport;
+use super::call::CallArgs;
+use super::sandbox::preview::RehearsalPreview;
 use crate::exit::Exit;
-use crate::wiring::folders;
+use crate::wiring::directories;
 
-const WORDING: Wording = Wording { done: "Put in place:", left: "Kept aside:", left_in: "kept_aside" };
+const WORDING: AppliedReport = AppliedReport { done: "Put in place:", left: "Kept aside:", left_in: "kept_aside" };
 
 /// Put the changes of a rehearsed command in place: exactly those that it showed, all or none, but for what it said would be
 /// kept aside.
@@ -28,7 +28,7 @@ const WORDING: Wording = Wording { done: "Put in place:", left: "Kept aside:", l
 ///   toolgate commit 18c3a7-5f2-0
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Commit {
+pub(crate) struct CommitArgs {
     /// The rehearsal, by the handle that it gave.
     rehearsal: String,
     /// Only show what it would change, all of it.
@@ -36,20 +36,20 @@ pub(crate) struct Commit {
     show: bool,
 }
 
-impl Commit {
+impl CommitArgs {
     pub(super) fn of(rehearsal: String) -> Self {
         Self { rehearsal, show: false }
     }
 
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let place = &setting.place;
         let settings = place.load()?.settings;
-        let roots = folders(place, &settings.roots);
+        let roots = directories(place, &settings.roots);
         // An agent's rehearsal belongs to its run, which is gone on with.
-        let layers = Layers::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
+        let layers = OverlayChanges::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
         if self.show {
             let files = crate::wiring::roots(place, &settings)?;
-            let rehearsed = Rehearsed::of(&layers, &files, &self.rehearsal, setting)?;
+            let rehearsed = RehearsalPreview::of(&layers, &files, &self.rehearsal, setting)?;
             match setting.json {
                 true => anstream::eprintln!("{}", rehearsed.json()?),
                 false => rehearsed.show(true)?,
@@ -59,7 +59,7 @@ impl Commit {
         let owner = layers.owner().map(str::to_owned);
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();
-        let call = Call::approved("commit", args).in_run(owner);
+        let call = CallArgs::approved("commit", args).in_run(owner);
         WORDING.tell(&call.perform(setting, Vec::new())?, setting)
     }
 }

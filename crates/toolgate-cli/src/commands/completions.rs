@@ -4,32 +4,32 @@ use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::Program;
+use super::CommandLine;
 use crate::exit::Exit;
 
 /// Print completions for a shell.
 ///
 /// For bash: toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell.
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsArgs {
     pub(crate) fn run(self) -> Result<Exit> {
-        clap_complete::generate(self.shell, &mut Program::command(), "toolgate", &mut std::io::stdout());
+        clap_complete::generate(self.shell, &mut CommandLine::command(), "toolgate", &mut std::io::stdout());
         Ok(Exit::Ok)
     }
 }
 
 /// Print the manual page.
 #[derive(Debug, Args)]
-pub(crate) struct Man;
+pub(crate) struct ManArgs;
 
-impl Man {
+impl ManArgs {
     pub(crate) fn run(self) -> Result<Exit> {
-        clap_mangen::Man::new(Program::command()).render(&mut std::io::stdout())?;
+        clap_mangen::Man::new(CommandLine::command()).render(&mut std::io::stdout())?;
         Ok(Exit::Ok)
     }
 }

@@ -7,29 +7,30 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_agent::model::{Script, Scripted};
-use toolgate_agent::{Agent, Controls};
-use toolgate_contract::{BoxFuture, Call, CancellationToken, Finish, Reply, Scope};
+use toolgate_agent::model::{ModelScript, ScriptedModel};
+use toolgate_agent::{Agent, AgentLimits};
+use toolgate_contract::{ApprovalScope, BoxFuture, Call, CancellationToken, FinishReason, Reply};
 use toolgate_journal::read_tree;
-use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Session};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, Session};
 
 use super::{block_on, undo};
-use crate::config::{PolicyFlags, Sources};
+use crate::config::{ConfigPaths, PolicyFlags};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
-    ApproveOnce, BOLD, DIM, Manner, Reporter, TerminalApprover, Waiting, Whence, YELLOW, paint, show_reply, show_tree,
+    ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, TerminalApprover, YELLOW, paint,
+    show_reply, show_tree,
 };
-use crate::wiring::{Desk, Place, RunChoice, person_name};
+use crate::wiring::{RunChoice, Workspace, WorkspaceLocation, person_name};
 
 /// Watch an agent at work, without any key.
 ///
-/// In a temporary folder, an agent finds a failing test in a small project, mends the code, runs the test in the
+/// In a temporary directory, an agent finds a failing test in a small project, mends the code, runs the test in the
 /// sandbox, is refused two dangerous things, and asks you before it deletes a file. Then the record is shown as a tree,
 /// and everything is undone. Only the model is scripted; the gate, the sandbox and the record are the real ones.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// Keep the folder, to look around in it.
+pub(crate) struct DemoArgs {
+    /// Keep the directory, to look around in it.
     #[arg(long)]
     keep: bool,
 }
@@ -49,97 +50,104 @@ const PROJECT: &[(&str, &str)] = &[
 
 const TASK: &str = "The slugs are wrong. Find out why, mend it, and tidy up.";
 
-impl Demo {
+impl DemoArgs {
     pub(crate) fn run(self) -> Result<Exit> {
-        let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir().context("no temporary folder")?;
-        let (place, workspace) = prepare(folder.path())?;
+        let directory =
+            tempfile::Builder::new().prefix("toolgate-demo-").tempdir().context("no temporary directory")?;
+        let (place, workspace) = prepare(directory.path())?;
         say(&format!("A small project in {}:", workspace.display()));
         let names: Vec<&str> = PROJECT.iter().map(|(name, _)| *name).collect();
         anstream::eprintln!("{}", paint(DIM, names.join("  ")));
         say(&format!("$ toolgate run \"{TASK}\""));
-        let desk = Desk::open_with(&place, toolgate_agent::tools(), Vec::new())?;
-        let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
-        let finish = work(&desk, stay.session, &stay.run.id)?;
-        stay.run.end()?;
+        let workspace = Workspace::open_with(&place, toolgate_agent::tools(), Vec::new())?;
+        let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
+        let finish = work(&workspace, recorded.session, &recorded.run.id)?;
+        recorded.run.end()?;
         say("$ toolgate runs tree");
-        show_tree(&read_tree(stay.run.path())?);
-        desk.finish();
-        take_back(&place, &stay.run.id)?;
-        self.leave(folder);
+        show_tree(&read_tree(recorded.run.path())?);
+        workspace.finish();
+        undo_and_retest(&place, &recorded.run.id)?;
+        self.leave(directory);
         Ok(Exit::of_finish(finish))
     }
 
-    fn leave(&self, folder: tempfile::TempDir) {
+    fn leave(&self, directory: tempfile::TempDir) {
         match self.keep {
-            true => say(&format!("Kept: {}", folder.keep().join("project").display())),
-            false => say("The folder is gone again. Next: toolgate run --help"),
+            true => say(&format!("Kept: {}", directory.keep().join("project").display())),
+            false => say("The directory is gone again. Next: toolgate run --help"),
         }
     }
 }
 
 /// Makes the project, with a configuration of its own, so that the demo is the same everywhere.
-fn prepare(folder: &Path) -> Result<(Place, PathBuf)> {
-    let workspace = folder.join("project");
+fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
+    let workspace = directory.join("project");
     std::fs::create_dir(&workspace)?;
     for (name, content) in PROJECT {
         std::fs::write(workspace.join(name), content)?;
     }
-    let sources = Sources { user: folder.join("config.toml"), state: folder.join("state"), ..Sources::usual()? };
-    let place = Place::find(Some(workspace), sources, PolicyFlags::default())?;
+    let sources =
+        ConfigPaths { user: directory.join("config.toml"), state: directory.join("state"), ..ConfigPaths::usual()? };
+    let place = WorkspaceLocation::find(Some(workspace), sources, PolicyFlags::default())?;
     let workspace = place.workspace.clone();
     Ok((place, workspace))
 }
 
 /// Lets the agent work.
-fn work(desk: &Desk, session: Session, run: &str) -> Result<Finish> {
-    let script = Script::parse(include_str!("demo/script.toml"))?;
-    let manner = if std::io::IsTerminal::is_terminal(&std::io::stderr()) { Manner::Streaming } else { Manner::Lines };
-    let reporter = Arc::new(Reporter::new(manner));
+fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReason> {
+    let script = ModelScript::parse(include_str!("demo/script.toml"))?;
+    let style =
+        if std::io::IsTerminal::is_terminal(&std::io::stderr()) { ReportStyle::Streaming } else { ReportStyle::Lines };
+    let reporter = Arc::new(Reporter::new(style));
     let approver: Arc<dyn Approver> = match TerminalApprover::is_possible() {
-        true => Arc::new(Waiting::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
-        false => Arc::new(AnswersItself),
+        true => Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
+        false => Arc::new(DemoApprover),
     };
     let session = session.approved_by(approver).watched_by(Arc::clone(&reporter) as Arc<dyn EventSink>);
-    let agent = Agent::new(Arc::new(Scripted::new(script)), Arc::clone(&desk.gate), session, Controls::default());
+    let agent =
+        Agent::new(Arc::new(ScriptedModel::new(script)), Arc::clone(&workspace.gate), session, AgentLimits::default());
     let outcome = block_on(async {
         let cancel = CancellationToken::new();
         cancel_on_signal(cancel.clone(), || {});
-        agent.heard_by(Arc::clone(&reporter) as _).work(TASK, cancel).await
+        agent.with_text_sink(Arc::clone(&reporter) as _).work(TASK, cancel).await
     })?;
     reporter.end(&outcome, run);
     Ok(outcome.finish)
 }
 
 /// Undoes the run and tries the test again, as another start of the program would.
-fn take_back(place: &Place, run: &str) -> Result<()> {
-    let desk = Desk::open(place)?;
-    let stay = desk.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
+fn undo_and_retest(place: &WorkspaceLocation, run: &str) -> Result<()> {
+    let workspace = Workspace::open(place)?;
+    let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
     say("$ toolgate undo --run last");
-    let undone = call(&desk, &stay.session, "undo", json!({ "run": run }))?;
-    undo::WORDING.show(&undone, &stay.run.id, &desk.state)?;
+    let undone = call(&workspace, &recorded.session, "undo", json!({ "run": run }))?;
+    undo::WORDING.show(&undone, &recorded.run.id, &workspace.state)?;
     say("$ sh test.sh, as it was before");
-    let tried = call(&desk, &stay.session, "shell", json!({ "command": "sh test.sh" }))?;
-    show_reply(&tried, &Whence { run: &stay.run.id, toolgate: place.typed() }, false);
-    stay.run.end()?;
-    desk.finish();
+    let tried = call(&workspace, &recorded.session, "shell", json!({ "command": "sh test.sh" }))?;
+    show_reply(&tried, &ReplyContext { run: &recorded.run.id, toolgate: place.typed() }, false);
+    recorded.run.end()?;
+    workspace.finish();
     Ok(())
 }
 
 /// Makes a call of its own. Whoever watches the demo has agreed to that.
-fn call(desk: &Desk, session: &Session, tool: &str, args: Value) -> Result<Reply> {
+fn call(workspace: &Workspace, session: &Session, tool: &str, args: Value) -> Result<Reply> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
-    let call = Call::new(tool, args, desk.clock.as_ref());
-    block_on(desk.gate.perform(call, &session, CancellationToken::new()))
+    let call = Call::new(tool, args, workspace.clock.as_ref());
+    block_on(workspace.gate.perform(call, &session, CancellationToken::new()))
 }
 
 /// Stands in for the person where there is none.
-struct AnswersItself;
+struct DemoApprover;
 
-impl Approver for AnswersItself {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl Approver for DemoApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         let words = format!("May `{}` run? {} Nobody is here, so the demo says yes.", request.tool, request.reason);
         anstream::eprintln!("{}", paint(YELLOW, words));
-        Box::pin(std::future::ready(Answer::Granted { scope: Scope::Call, by: "the demo itself".into() }))
+        Box::pin(std::future::ready(ApprovalAnswer::Granted {
+            scope: ApprovalScope::Call,
+            by: "the demo itself".into(),
+        }))
     }
 }
 

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use toolgate_contract::{Holding, Place};
+use toolgate_contract::{GuaranteeLevel, WorkspacePath};
 use toolgate_journal::RunFilter;
-use toolgate_policy::Compiled;
-use toolgate_runtime::PolicyBorder;
-use toolgate_sandbox::process::{Enforcement, Listed, Network, Options, Profile, Sandbox, Tier};
-use toolgate_sandbox::{OpenWay, Roots, enough, try_list};
+use toolgate_policy::CompiledConfig;
+use toolgate_runtime::CallEgress;
+use toolgate_sandbox::process::requirements;
+use toolgate_sandbox::process::{Enforcement, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier};
+use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 
 use super::sandbox::hide;
-use super::{Setting, block_on, policy::holds};
+use super::{Invocation, block_on, policy::holds};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::stores::shared;
@@ -23,22 +24,22 @@ use crate::wiring::{own_secrets, profile, weakest};
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
-pub(crate) struct Doctor;
+pub(crate) struct DoctorArgs;
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     /// Its name; what belongs to the one above is set in.
     name: String,
-    state: Holding,
+    state: GuaranteeLevel,
     found: String,
     /// What helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
-impl Doctor {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl DoctorArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let mut checks = vec![files(setting), record(setting), seal(setting)];
         match setting.place.load() {
             Ok(compiled) => {
@@ -49,34 +50,34 @@ impl Doctor {
             Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
         }
         print(&checks, setting.json)?;
-        let is_broken = checks.iter().any(|check| check.state == Holding::NotHeld);
+        let is_broken = checks.iter().any(|check| check.state == GuaranteeLevel::NotHeld);
         Ok(if is_broken { Exit::Failed } else { Exit::Ok })
     }
 }
 
-fn held(name: impl Into<String>, found: impl Into<String>) -> Check {
-    Check { name: name.into(), state: Holding::Held, found: found.into(), remedy: None }
+fn held(name: impl Into<String>, found: impl Into<String>) -> DoctorCheck {
+    DoctorCheck { name: name.into(), state: GuaranteeLevel::Held, found: found.into(), remedy: None }
 }
 
-fn partly(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name: name.into(), state: Holding::Partly, found: found.into(), remedy: Some(remedy.into()) }
+fn partly(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
+    DoctorCheck { name: name.into(), state: GuaranteeLevel::Partly, found: found.into(), remedy: Some(remedy.into()) }
 }
 
-fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Check {
-    Check { name: name.into(), state: Holding::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
+fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
+    DoctorCheck { name: name.into(), state: GuaranteeLevel::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
 }
 
-fn files(setting: &Setting) -> Check {
+fn files(setting: &Invocation) -> DoctorCheck {
     match Roots::open(&setting.place.workspace) {
-        Ok(roots) if roots.way() == OpenWay::Kernel => {
+        Ok(roots) if roots.way() == OpenMethod::Kernel => {
             held("files", "opened beneath the workspace in one step (openat2), no link followed")
         }
         Ok(_) => held("files", "opened beneath the workspace name by name, no link followed (no openat2 here)"),
-        Err(error) => broken("files", error.to_string(), "Name a folder that you may enter with --workspace."),
+        Err(error) => broken("files", error.to_string(), "Name a directory that you may enter with --workspace."),
     }
 }
 
-fn record(setting: &Setting) -> Check {
+fn record(setting: &Invocation) -> DoctorCheck {
     match setting.place.state() {
         Ok(state) => held("record", format!("{}", state.path().display())),
         Err(error) => {
@@ -85,7 +86,7 @@ fn record(setting: &Setting) -> Check {
     }
 }
 
-fn store(setting: &Setting, compiled: &Compiled) -> Check {
+fn store(setting: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
     let found = shared(&compiled.settings.store).and_then(|shared| {
         let found = match &shared {
             Some(shared) => format!("PostgreSQL, database {}, for many hosts", shared.place()),
@@ -101,7 +102,7 @@ fn store(setting: &Setting, compiled: &Compiled) -> Check {
     found.map_or_else(|error| partly("store", format!("{error:#}"), remedy), |found| held("store", found))
 }
 
-fn seal(setting: &Setting) -> Check {
+fn seal(setting: &Invocation) -> DoctorCheck {
     match setting.place.seal_key() {
         Some(_) => held("seal", "journals are sealed with this user's key"),
         None => partly(
@@ -112,7 +113,7 @@ fn seal(setting: &Setting) -> Check {
     }
 }
 
-fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
+fn policy(setting: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorCheck>> {
     let mut checks = vec![held("preset", compiled.policy.preset().to_string())];
     checks.push(workspace_file(setting, compiled)?);
     let failed = compiled.policy.examples().iter().filter(|example| !holds(example)).count();
@@ -126,16 +127,16 @@ fn policy(setting: &Setting, compiled: &Compiled) -> Result<Vec<Check>> {
 }
 
 /// How well commands are confined: found out by confining one.
-fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
+fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
     let mut profile = profile(&setting.place, &compiled.settings.roots);
     let hidden = hide(setting, &compiled.policy, &compiled.settings, &mut profile)?;
     let weakest = weakest(&compiled.settings);
-    let border = PolicyBorder::new(Arc::new(compiled.policy), Vec::new());
+    let egress = CallEgress::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
-        let sandbox = Sandbox::new(Options { warm: 0, ..Options::default() }).await?;
+        let sandbox = Sandbox::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;
         // As every command has it, where it can be had.
         if sandbox.tier() == Tier::Namespaces {
-            profile.network = Network::Listed(Listed(Arc::new(border)));
+            profile.network = NetworkAccess::Listed(ListedHosts(Arc::new(egress)));
         }
         sandbox.prepare(&profile).await
     })?;
@@ -143,26 +144,26 @@ fn commands(setting: &Setting, compiled: Compiled) -> Result<Vec<Check>> {
         Ok(enforcement) => enforcement,
         Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
     };
-    let mut checks = vec![whether_they_run(&enforcement, weakest, &hidden)];
+    let mut checks = vec![confinement_check(&enforcement, weakest, &hidden)];
     for report in enforcement.guarantees {
         let name = format!("  {}", guarantee(report.guarantee));
         checks.push(match report.holding {
-            Holding::Held => held(name, report.reason),
-            Holding::Partly => partly(name, report.reason, UNCONFINED),
-            Holding::NotHeld => broken(name, report.reason, UNCONFINED),
+            GuaranteeLevel::Held => held(name, report.reason),
+            GuaranteeLevel::Partly => partly(name, report.reason, UNCONFINED),
+            GuaranteeLevel::NotHeld => broken(name, report.reason, UNCONFINED),
         });
     }
-    checks.push(list_of_hosts(enforcement.tier, &profile)?);
+    checks.push(host_list_check(enforcement.tier, &profile)?);
     Ok(checks)
 }
 
 /// Whether commands run at all, by what confines them and what has to.
-fn whether_they_run(enforcement: &Enforcement, weakest: Tier, hidden: &[Place]) -> Check {
+fn confinement_check(enforcement: &Enforcement, weakest: Tier, hidden: &[WorkspacePath]) -> DoctorCheck {
     const NAME: &str = "commands";
     let by = format!("confined by {}", enforcement.tier.name());
-    if let Err(weak) = enough::check(enforcement, weakest) {
+    if let Err(weak) = requirements::check(enforcement, weakest) {
         let would_do =
-            [enforcement.tier, Tier::Landlock].into_iter().find(|tier| enough::check(enforcement, *tier).is_ok());
+            [enforcement.tier, Tier::Landlock].into_iter().find(|tier| requirements::check(enforcement, *tier).is_ok());
         let less = |tier: Tier| {
             let name = tier.name();
             format!(" Or accept less: `weakest_sandbox = \"{name}\"` under `[commands]` in your own configuration.")
@@ -170,12 +171,12 @@ fn whether_they_run(enforcement: &Enforcement, weakest: Tier, hidden: &[Place]) 
         let less = would_do.map(less).unwrap_or_default();
         return broken(NAME, format!("none runs. {}", weak.message), format!("{UNCONFINED}{less}"));
     }
-    match enough::can_hide(enforcement.tier, hidden) {
+    match requirements::can_hide(enforcement.tier, hidden) {
         Err(found) => {
             let remedy = "Move that out of the workspace, or let commands see it with `sensitive.except`.";
             broken(NAME, found.message, remedy)
         }
-        _ if enough::gaps(enforcement).is_some() => {
+        _ if requirements::gaps(enforcement).is_some() => {
             partly(NAME, format!("{by}, which `commands.weakest_sandbox` accepts"), UNCONFINED)
         }
         _ => held(NAME, by),
@@ -183,13 +184,13 @@ fn whether_they_run(enforcement: &Enforcement, weakest: Tier, hidden: &[Place]) 
 }
 
 /// Whether commands can be let through to single hosts: found out by letting one through to one.
-fn list_of_hosts(tier: Tier, profile: &Profile) -> Result<Check> {
+fn host_list_check(tier: Tier, profile: &Profile) -> Result<DoctorCheck> {
     const NAME: &str = "  list of hosts";
     if tier != Tier::Namespaces {
         let found = format!("{} can't hold one; commands reach no host at all", tier.name());
         return Ok(partly(NAME, found, UNCONFINED));
     }
-    Ok(match block_on(try_list(profile))? {
+    Ok(match block_on(test_host_list(profile))? {
         Ok(()) => held(NAME, "a host on it was reached, and one that isn't was refused by name"),
         Err(why) => broken(NAME, why, "Check that /etc/nsswitch.conf looks hosts up by `dns`."),
     })
@@ -198,7 +199,7 @@ fn list_of_hosts(tier: Tier, profile: &Profile) -> Result<Check> {
 /// What helps where a kernel or a container withholds the means.
 const UNCONFINED: &str = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or install bubblewrap.";
 
-fn workspace_file(setting: &Setting, compiled: &Compiled) -> Result<Check> {
+fn workspace_file(setting: &Invocation, compiled: &CompiledConfig) -> Result<DoctorCheck> {
     let place = &setting.place;
     Ok(match read_optional(&place.workspace.join(WORKSPACE_FILE))? {
         None => held("workspace file", "none; the preset and the user's rules decide"),
@@ -214,7 +215,7 @@ fn workspace_file(setting: &Setting, compiled: &Compiled) -> Result<Check> {
     })
 }
 
-fn print(checks: &[Check], as_json: bool) -> Result<()> {
+fn print(checks: &[DoctorCheck], as_json: bool) -> Result<()> {
     if as_json {
         anstream::println!("{}", serde_json::to_string(checks)?);
         return Ok(());
@@ -222,7 +223,7 @@ fn print(checks: &[Check], as_json: bool) -> Result<()> {
     let widest = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();
     // The mark, the name, and a space behind each.
     let indent = widest + 4;
-    for Check { name, state, found, .. } in checks {
+    for DoctorCheck { name, state, found, .. } in checks {
         let (mark, style) = holding_mark(*state);
         let space = " ".repeat(indent - 2 - name.chars().count());
         anstream::println!("{} {}{space}{}", paint(style, mark), paint(BOLD, name), wrapped(&plain(found), indent));
@@ -232,7 +233,7 @@ fn print(checks: &[Check], as_json: bool) -> Result<()> {
 }
 
 /// What helps, each once, with all that it helps.
-fn show_remedies(checks: &[Check]) {
+fn show_remedies(checks: &[DoctorCheck]) {
     let mut remedies: Vec<(&str, Vec<&str>)> = Vec::new();
     for check in checks {
         let Some(remedy) = check.remedy.as_deref() else { continue };

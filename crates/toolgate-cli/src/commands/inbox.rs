@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 use toolgate_contract::{Clock, SystemClock};
 use toolgate_journal::{NewTask, Task, TaskState};
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, Table, YELLOW, paint, plain};
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, plain};
 use crate::work::check_reply_to;
 
 /// Tasks that wait for a worker.
@@ -22,7 +22,7 @@ use crate::work::check_reply_to;
 ///   toolgate inbox cancel task_01a1
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Inbox {
+pub(crate) struct InboxArgs {
     #[command(subcommand)]
     verb: InboxVerb,
 }
@@ -58,8 +58,8 @@ enum InboxVerb {
     },
 }
 
-impl Inbox {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl InboxArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let inbox = setting.place.stores()?.inbox()?;
         let find = |id: &str| {
             inbox.task(id)?.with_context(|| format!("There is no task `{id}`. `toolgate inbox list --all` shows them."))
@@ -90,7 +90,7 @@ fn list(tasks: &[Task], as_json: bool) -> Result<()> {
         anstream::println!("{}", serde_json::to_string(tasks)?);
         return Ok(());
     }
-    let mut table = Table::new(&["TASK", "STATE", "TRIES", "ADDED", "WHAT"]);
+    let mut table = TextTable::new(&["TASK", "STATE", "TRIES", "ADDED", "WHAT"]);
     for task in tasks {
         let (state, style) = state_word(task);
         let what: String = plain(task.task.lines().next().unwrap_or_default()).chars().take(60).collect();

@@ -11,9 +11,9 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use self::client::{Client, Start};
-use self::merge::Merged;
-use super::Setting;
+use self::client::{ServerCommand, SupportedClient};
+use self::merge::MergeOutcome;
+use super::Invocation;
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint};
@@ -34,10 +34,10 @@ use crate::wiring::program_name;
 ///   toolgate init --for codex --write
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// Set up this client instead.
     #[arg(long = "for", value_name = "CLIENT")]
-    client: Option<Client>,
+    client: Option<SupportedClient>,
     /// Add the entry to the client's file.
     #[arg(long, requires = "client")]
     write: bool,
@@ -76,8 +76,8 @@ preset = "workspace"
 # quota_bytes = 1_073_741_824
 "#;
 
-impl Init {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl InitArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         match self.client {
             Some(client) => set_up(client, self.write, setting),
             None => write_policy(setting),
@@ -85,7 +85,7 @@ impl Init {
     }
 }
 
-fn write_policy(setting: &Setting) -> Result<Exit> {
+fn write_policy(setting: &Invocation) -> Result<Exit> {
     let file = setting.place.workspace.join(WORKSPACE_FILE);
     match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
         Ok(mut new) => new.write_all(TEMPLATE.as_bytes())?,
@@ -101,9 +101,9 @@ fn write_policy(setting: &Setting) -> Result<Exit> {
 }
 
 /// Prints what the client needs, or adds it.
-fn set_up(client: Client, write: bool, setting: &Setting) -> Result<Exit> {
+fn set_up(client: SupportedClient, write: bool, setting: &Invocation) -> Result<Exit> {
     let home = std::env::home_dir().context("HOME is not set, so the client's files can't be found")?;
-    let start = Start { program: program_name(), workspace: setting.place.workspace.clone() };
+    let start = ServerCommand { program: program_name(), workspace: setting.place.workspace.clone() };
     let setup = client.setup(&start, &home);
     let file = paint(BOLD, setup.file.display());
     if !write {
@@ -113,13 +113,15 @@ fn set_up(client: Client, write: bool, setting: &Setting) -> Result<Exit> {
     }
     let text = read_optional(&setup.file)?.unwrap_or_default();
     match setup.merged(&text) {
-        Merged::Changed(changed) => {
+        MergeOutcome::Changed(changed) => {
             replace(&setup.file, &changed)?;
             anstream::println!("Added toolgate to {file}.");
             anstream::println!("Next: {}", setup.next);
         }
-        Merged::There => anstream::println!("{file} has an entry `{}` already; it was left as it is.", client::NAME),
-        Merged::ByHand => {
+        MergeOutcome::There => {
+            anstream::println!("{file} has an entry `{}` already; it was left as it is.", client::NAME)
+        }
+        MergeOutcome::ByHand => {
             anstream::eprintln!("{file} isn't in a form that can be changed safely. Add this to it by hand:");
             anstream::print!("{}", setup.snippet());
             return Ok(Exit::Failed);
@@ -131,9 +133,9 @@ fn set_up(client: Client, write: bool, setting: &Setting) -> Result<Exit> {
 /// Writes the file whole or not at all, with the mode that it had.
 fn replace(file: &std::path::Path, text: &str) -> Result<()> {
     let written = || -> std::io::Result<()> {
-        let folder = file.parent().unwrap_or(std::path::Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        let directory = file.parent().unwrap_or(std::path::Path::new("."));
+        std::fs::create_dir_all(directory)?;
+        let mut new = tempfile::NamedTempFile::new_in(directory)?;
         new.write_all(text.as_bytes())?;
         new.as_file().sync_all()?;
         let mode = std::fs::metadata(file).map_or(0o644, |facts| facts.permissions().mode());

@@ -7,12 +7,12 @@ mod replay;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use toolgate_contract::{Call, Effect, Located, Verdict, strict_json};
+use toolgate_contract::{Call, Effect, LocatedEffect, Verdict, strict_json};
 use toolgate_runtime::Judgement;
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
-use crate::wiring::Desk;
+use crate::wiring::Workspace;
 
 pub(super) use self::examples::holds;
 
@@ -28,7 +28,7 @@ pub(super) use self::examples::holds;
 ///   toolgate policy replay --preset read-only
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     verb: PolicyVerb,
 }
@@ -36,57 +36,57 @@ pub(crate) struct Policy {
 #[derive(Debug, Subcommand)]
 enum PolicyVerb {
     /// Print the decision as the first word: allow, allow-confined, ask or deny. Exit code 0, 0, 4, 3.
-    Check(check::Check),
+    Check(check::PolicyCheckArgs),
     /// Draw every part: what it touches, the rule that decided, the rules that lost.
-    Explain(Subject),
+    Explain(JudgedInput),
     /// Check the examples of every rule in every layer.
-    Test(examples::Test),
+    Test(examples::PolicyTestArgs),
     /// Judge past runs by the policy as it is now, and list what would be decided otherwise.
-    Replay(replay::Replay),
+    Replay(replay::PolicyReplayArgs),
 }
 
 #[derive(Debug, Args)]
-struct Subject {
+struct JudgedInput {
     /// A command line; with --tool, the tool's arguments as JSON.
     input: String,
     /// Judge a call of this tool instead of a command.
     #[arg(long)]
     tool: Option<String>,
-    /// The folder that the command runs in.
+    /// The directory that the command runs in.
     #[arg(long, default_value = ".", value_name = "DIR")]
     workdir: String,
 }
 
-impl Policy {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let desk = Desk::open(&setting.place)?;
+impl PolicyArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+        let workspace = Workspace::open(&setting.place)?;
         match self.verb {
-            PolicyVerb::Check(check) => check.run(&desk, setting.json),
-            PolicyVerb::Explain(subject) => explain::run(&subject, &desk, setting.json),
-            PolicyVerb::Test(test) => test.run(&desk, setting.json),
-            PolicyVerb::Replay(replay) => replay.run(&desk, setting),
+            PolicyVerb::Check(check) => check.run(&workspace, setting.json),
+            PolicyVerb::Explain(subject) => explain::run(&subject, &workspace, setting.json),
+            PolicyVerb::Test(test) => test.run(&workspace, setting.json),
+            PolicyVerb::Replay(replay) => replay.run(&workspace, setting),
         }
     }
 }
 
-impl Subject {
-    fn judge(&self, desk: &Desk) -> Result<Judgement> {
+impl JudgedInput {
+    fn judge(&self, workspace: &Workspace) -> Result<Judgement> {
         match &self.tool {
             Some(tool) => {
                 let args = strict_json::parse(self.input.as_bytes())?;
-                Ok(desk.gate.judge(&Call::new(tool, args, desk.clock.as_ref()), &[])?)
+                Ok(workspace.gate.judge(&Call::new(tool, args, workspace.clock.as_ref()), &[])?)
             }
-            None => judge_command(desk, &self.input, &self.workdir),
+            None => judge_command(workspace, &self.input, &self.workdir),
         }
     }
 }
 
 /// A command is judged as the shell would be asked to run it.
-fn judge_command(desk: &Desk, command: &str, workdir: &str) -> Result<Judgement> {
+fn judge_command(workspace: &Workspace, command: &str, workdir: &str) -> Result<Judgement> {
     let effect = Effect::Run { command: command.to_owned(), workdir: workdir.to_owned() };
     let verdict =
-        desk.gate.judge_again("shell", vec![effect.clone()]).context("there is no tool that runs commands")??;
-    Ok(Judgement { effects: vec![Located::nowhere(effect)], verdict })
+        workspace.gate.judge_again("shell", vec![effect.clone()]).context("there is no tool that runs commands")??;
+    Ok(Judgement { effects: vec![LocatedEffect::nowhere(effect)], verdict })
 }
 
 fn exit(verdict: &Verdict) -> Exit {

@@ -6,16 +6,16 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_contract::LINK_MODE;
-use toolgate_journal::{Held, Quarantine as Store};
+use toolgate_journal::{Quarantine as Store, QuarantinedChange};
 use toolgate_runtime::Release;
 
-use super::Setting;
-use super::call::Call;
-use super::placed::Wording;
+use super::Invocation;
+use super::applied_report::AppliedReport;
+use super::call::CallArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint, plain};
 
-const WORDING: Wording = Wording { done: "Put in place:", left: "Left alone:", left_in: "refused" };
+const WORDING: AppliedReport = AppliedReport { done: "Put in place:", left: "Left alone:", left_in: "refused" };
 
 /// Look at what commands made and the workspace didn't get, and let it in.
 ///
@@ -28,13 +28,13 @@ const WORDING: Wording = Wording { done: "Put in place:", left: "Left alone:", l
 ///   toolgate quarantine release call_0195… .envrc
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Quarantine {
+pub(crate) struct QuarantineArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: QuarantineVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum QuarantineVerb {
     /// List what is kept aside, by call, with the reasons.
     List,
     /// Print one thing that is kept aside.
@@ -56,16 +56,16 @@ enum Verb {
     },
 }
 
-impl Quarantine {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl QuarantineArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let store = setting.place.state()?.quarantine()?;
         match self.verb {
-            Verb::List => list(&store, setting.json),
-            Verb::Show { call, path } => show(&store, &call, &path),
-            Verb::Release { call, path, force } => {
+            QuarantineVerb::List => list(&store, setting.json),
+            QuarantineVerb::Show { call, path } => show(&store, &call, &path),
+            QuarantineVerb::Release { call, path, force } => {
                 let args = json!({ "call": call, "path": path, "replace": force }).to_string();
                 // Only whoever types this is offered that tool, and has decided already.
-                let call = Call::approved("release", args);
+                let call = CallArgs::approved("release", args);
                 WORDING.tell(&call.perform(setting, vec![Release::tool(store)])?, setting)
             }
         }
@@ -84,7 +84,7 @@ fn list(store: &Store, as_json: bool) -> Result<Exit> {
             continue;
         }
         anstream::println!("{}", paint(BOLD, plain(&call)));
-        for Held { path, reason, .. } in &held {
+        for QuarantinedChange { path, reason, .. } in &held {
             anstream::println!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
         }
     }
@@ -92,7 +92,7 @@ fn list(store: &Store, as_json: bool) -> Result<Exit> {
 }
 
 /// One thing of a call's, and its bytes.
-fn find(store: &Store, call: &str, path: &str) -> Result<(Held, Vec<u8>)> {
+fn find(store: &Store, call: &str, path: &str) -> Result<(QuarantinedChange, Vec<u8>)> {
     let held = store.held(call)?.into_iter().find(|held| held.path == path);
     let held =
         held.with_context(|| format!("nothing of {call} is kept aside at {path}; `toolgate quarantine list`"))?;
@@ -100,7 +100,7 @@ fn find(store: &Store, call: &str, path: &str) -> Result<(Held, Vec<u8>)> {
         (Some(name), Some(LINK_MODE)) => store.room(call)?.link(name)?,
         _ => {
             let Some(mut file) = store.room(call)?.open(&held)? else {
-                bail!("The command removed {path} or made a folder of it, so there is no content to show.")
+                bail!("The command removed {path} or made a directory of it, so there is no content to show.")
             };
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).with_context(|| format!("{path} can't be read"))?;

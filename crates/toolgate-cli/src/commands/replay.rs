@@ -1,20 +1,20 @@
 //! `toolgate replay`: repeats the calls of a recorded run and compares (C-34).
 
 mod compare;
-mod past;
+mod past_run;
 mod serve;
-mod world;
+mod workspace_copy;
 
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use toolgate_contract::{Call, CancellationToken};
 
-use self::compare::{Difference, compare, from_event};
-use self::past::{Past, PastCall};
-use self::world::Rebuilt;
+use self::compare::{ReplayDifference, comparable_answer, compare};
+use self::past_run::{PastCall, PastRun};
+use self::workspace_copy::WorkspaceCopy;
 use super::runs::find;
-use super::{Setting, block_on};
+use super::{Invocation, block_on};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, paint, plain};
 
@@ -33,7 +33,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, paint, plain};
 /// Exit code 0 means that nothing differs, 1 that something does.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The run: its id, the beginning of one, or `last`.
     #[arg(default_value = "last")]
     run: String,
@@ -48,18 +48,18 @@ pub(crate) struct Replay {
     serve: bool,
 }
 
-impl Replay {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl ReplayArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
         let run = find(&state, &self.run)?;
-        let past = Past::read(&state, &run)?;
+        let past = PastRun::read(&state, &run)?;
         if self.serve {
             return serve::serve(past);
         }
-        let rebuilt = Rebuilt::make(&setting.place, &state, &past)?;
+        let rebuilt = WorkspaceCopy::make(&setting.place, &state, &past)?;
         rebuilt.notes.iter().for_each(|note| anstream::eprintln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note)));
         let outcomes = block_on(self.repeat(&past, &rebuilt))??;
-        let differ = outcomes.iter().filter(|outcome| matches!(outcome.1, Outcome::Differs(_))).count();
+        let differ = outcomes.iter().filter(|outcome| matches!(outcome.1, ReplayOutcome::Differs(_))).count();
         self.show(&past, &outcomes, setting.json);
         if self.keep {
             anstream::eprintln!("The copy is in {}.", paint(BOLD, rebuilt.keep().display()));
@@ -68,40 +68,45 @@ impl Replay {
     }
 
     /// Repeats the calls, up to the first difference unless all are wanted.
-    async fn repeat<'a>(&self, past: &'a Past, rebuilt: &Rebuilt) -> Result<Vec<(&'a PastCall, Outcome)>> {
-        let stay = rebuilt.begin(past)?;
+    async fn repeat<'a>(
+        &self,
+        past: &'a PastRun,
+        rebuilt: &WorkspaceCopy,
+    ) -> Result<Vec<(&'a PastCall, ReplayOutcome)>> {
+        let recorded = rebuilt.begin(past)?;
         let mut outcomes = Vec::new();
         for call in &past.calls {
-            let outcome = match call.cannot_be_repeated() {
-                Some(why) => Outcome::Skipped(why),
+            let outcome = match call.skip_reason() {
+                Some(why) => ReplayOutcome::Skipped(why),
                 None => {
-                    let mut again = Call::new(&call.tool, rebuilt.here(&call.args), rebuilt.desk.clock.as_ref());
+                    let mut again = Call::new(&call.tool, rebuilt.here(&call.args), rebuilt.workspace.clock.as_ref());
                     again.tool_call_id.clone_from(&call.id);
-                    let reply = rebuilt.desk.gate.perform(again, &stay.session, CancellationToken::new()).await;
-                    let changed = rebuilt.changed(&stay, &call.id)?;
-                    let now = rebuilt.there(&from_event(reply.payload.as_ref(), reply.error.as_ref(), &changed));
+                    let reply =
+                        rebuilt.workspace.gate.perform(again, &recorded.session, CancellationToken::new()).await;
+                    let changed = rebuilt.changed(&recorded, &call.id)?;
+                    let now = rebuilt.there(&comparable_answer(reply.payload.as_ref(), reply.error.as_ref(), &changed));
                     match compare(&call.answer, &now) {
-                        None => Outcome::Same,
-                        Some(difference) => Outcome::Differs(difference),
+                        None => ReplayOutcome::Same,
+                        Some(difference) => ReplayOutcome::Differs(difference),
                     }
                 }
             };
-            let stop = matches!(outcome, Outcome::Differs(_)) && !self.all;
+            let stop = matches!(outcome, ReplayOutcome::Differs(_)) && !self.all;
             outcomes.push((call, outcome));
             if stop {
                 break;
             }
         }
-        stay.run.end()?;
-        rebuilt.desk.finish();
+        recorded.run.end()?;
+        rebuilt.workspace.finish();
         Ok(outcomes)
     }
 
-    fn show(&self, past: &Past, outcomes: &[(&PastCall, Outcome)], as_json: bool) {
-        let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
-        let same = count(|outcome| matches!(outcome, Outcome::Same));
-        let differ = count(|outcome| matches!(outcome, Outcome::Differs(_)));
-        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    fn show(&self, past: &PastRun, outcomes: &[(&PastCall, ReplayOutcome)], as_json: bool) {
+        let count = |wanted: fn(&ReplayOutcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
+        let same = count(|outcome| matches!(outcome, ReplayOutcome::Same));
+        let differ = count(|outcome| matches!(outcome, ReplayOutcome::Differs(_)));
+        let skipped = count(|outcome| matches!(outcome, ReplayOutcome::Skipped(_)));
         let left = past.calls.len() - outcomes.len();
         if as_json {
             let calls: Vec<Value> = outcomes.iter().map(|(call, outcome)| outcome.json(call)).collect();
@@ -119,13 +124,13 @@ impl Replay {
 }
 
 /// What became of a call when it was repeated.
-enum Outcome {
+enum ReplayOutcome {
     Same,
-    Differs(Difference),
+    Differs(ReplayDifference),
     Skipped(&'static str),
 }
 
-impl Outcome {
+impl ReplayOutcome {
     fn show(&self, number: usize, call: &PastCall) {
         let (tool, id) = (paint(BOLD, plain(&call.tool)), paint(DIM, plain(&call.id)));
         match self {
@@ -146,7 +151,7 @@ impl Outcome {
         let more = match self {
             Self::Same => json!({ "outcome": "same" }),
             Self::Skipped(why) => json!({ "outcome": "skipped", "why": why }),
-            Self::Differs(Difference { at, was, now }) => {
+            Self::Differs(ReplayDifference { at, was, now }) => {
                 json!({ "outcome": "differs", "at": at, "was": was, "now": now })
             }
         };

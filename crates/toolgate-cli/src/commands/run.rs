@@ -1,6 +1,6 @@
 //! `toolgate run`: gives a task to a model, which works on it through the gate.
 
-mod kinds;
+mod agent_kinds;
 mod model;
 
 use std::io::{IsTerminal, Read};
@@ -10,18 +10,20 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use toolgate_agent::{Agent, Controls, Listener, Outcome};
+use toolgate_agent::{Agent, AgentLimits, AgentOutcome, TextSink};
 use toolgate_contract::{Call, CancellationToken};
-use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, Respondent, Session};
+use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, QuestionAnswerer, Session};
 
-pub(crate) use self::model::ModelChoice;
-use super::{Setting, block_on};
+pub(crate) use self::model::ModelArgs;
+use super::{Invocation, block_on};
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
-use crate::terminal::{Board, JsonReporter, Manner, Reporter, TerminalApprover, TerminalRespondent, Waiting};
+use crate::terminal::{
+    ExclusivePrompt, JsonReporter, LiveView, ReportStyle, Reporter, TerminalAnswerer, TerminalApprover,
+};
 use crate::trust;
-use crate::wiring::{Desk, RunChoice, person_name};
+use crate::wiring::{RunChoice, Workspace, person_name};
 
 /// Give a task to a model, which works on it through the gate.
 ///
@@ -48,22 +50,22 @@ use crate::wiring::{Desk, RunChoice, person_name};
 ///   14 no_progress      it went in circles
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The task; `-` reads it from standard input.
     task: String,
     #[command(flatten)]
-    model: ModelChoice,
+    model: ModelArgs,
     /// Turns at the most.
-    #[arg(long, value_name = "N", default_value_t = Controls::default().turns)]
+    #[arg(long, value_name = "N", default_value_t = AgentLimits::default().turns)]
     max_turns: u64,
     /// Minutes at the most.
     #[arg(long, value_name = "N", default_value_t = 60.0)]
     max_minutes: f64,
     /// Tokens at the most, in and out, other agents included.
-    #[arg(long, value_name = "N", default_value_t = Controls::default().tokens)]
+    #[arg(long, value_name = "N", default_value_t = AgentLimits::default().tokens)]
     max_tokens: u64,
     /// Tokens that the model is shown at once; older results make room.
-    #[arg(long, value_name = "N", default_value_t = Controls::default().context)]
+    #[arg(long, value_name = "N", default_value_t = AgentLimits::default().context)]
     context_tokens: u64,
     /// Keep a live view at the bottom of the terminal.
     #[arg(long)]
@@ -73,37 +75,37 @@ pub(crate) struct Run {
     session: String,
 }
 
-impl Run {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl RunArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let (task, controls) = (self.task()?, self.controls()?);
         let (model, key) = self.model.open()?;
-        let kinds = kinds::of_the_user(&setting.place.sources)?;
+        let kinds = agent_kinds::user_agent_kinds(&setting.place.sources)?;
         let secrets = key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned()));
-        let desk = Desk::open_with(&setting.place, toolgate_agent::tools(), secrets.into_iter().collect())?;
+        let workspace = Workspace::open_with(&setting.place, toolgate_agent::tools(), secrets.into_iter().collect())?;
         let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };
-        let stay = desk.begin(&choice)?;
+        let recorded = workspace.begin(&choice)?;
         let watching = self.watching(setting, &controls);
         let session =
-            stay.session.approved_by(watching.approver).answered_by(watching.respondent).watched_by(watching.sink);
+            recorded.session.approved_by(watching.approver).answered_by(watching.answerer).watched_by(watching.sink);
         let outcome = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let _ticking = watching.reporter.clone().map(Reporter::tick);
-            let words = workspace_words(&desk, &session, setting).await;
+            let words = workspace_instructions(&workspace, &session, setting).await;
             let processes = Arc::clone(&session.processes);
-            let agent = Agent::new(model, Arc::clone(&desk.gate), session, controls);
-            let agent = agent.heard_by(watching.listener).with_kinds(kinds).told(words);
+            let agent = Agent::new(model, Arc::clone(&workspace.gate), session, controls);
+            let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).told(words);
             let work = async {
                 let outcome = agent.work(&task, cancel).await;
                 processes.end().await;
                 outcome
             };
-            desk.with_door(work).await
+            workspace.with_door(work).await
         })?;
-        stay.run.end().context("the end of the run couldn't be recorded")?;
-        desk.finish();
+        recorded.run.end().context("the end of the run couldn't be recorded")?;
+        workspace.finish();
         if let Some(reporter) = &watching.reporter {
-            reporter.end(&outcome, &stay.run.id);
+            reporter.end(&outcome, &recorded.run.id);
         }
         print_answer(&outcome, setting);
         Ok(Exit::of_finish(outcome.finish))
@@ -118,69 +120,76 @@ impl Run {
         Ok(task)
     }
 
-    fn controls(&self) -> Result<Controls> {
+    fn controls(&self) -> Result<AgentLimits> {
         let time = Duration::try_from_secs_f64(self.max_minutes * 60.0)
             .ok()
             .filter(|time| !time.is_zero() && *time <= Duration::from_secs(30 * 24 * 3600))
             .context("`--max-minutes` has to be more than 0 and at most a month.")?;
         anyhow::ensure!(self.max_turns > 0, "`--max-turns` is 0. Give it 1 or more.");
         let (turns, tokens, context) = (self.max_turns, self.max_tokens, self.context_tokens);
-        Ok(Controls { turns, time, tokens, context, ..Controls::default() })
+        Ok(AgentLimits { turns, time, tokens, context, ..AgentLimits::default() })
     }
 
     /// Who watches: a program, a terminal, or a file.
-    fn watching(&self, setting: &Setting, controls: &Controls) -> Watching {
+    fn watching(&self, setting: &Invocation, controls: &AgentLimits) -> RunObservers {
         if setting.json {
             let sink = Arc::new(JsonReporter);
-            return Watching {
+            return RunObservers {
                 sink: sink.clone(),
                 listener: sink,
                 approver: Arc::new(NobodyToAsk),
-                respondent: Arc::new(NobodyAnswers),
+                answerer: Arc::new(NobodyAnswers),
                 reporter: None,
             };
         }
-        let manner = match std::io::stderr().is_terminal() {
-            true if self.live => Manner::Live(Box::new(Board::new(controls))),
-            true => Manner::Streaming,
-            false => Manner::Lines,
+        let style = match std::io::stderr().is_terminal() {
+            true if self.live => ReportStyle::Live(Box::new(LiveView::new(controls))),
+            true => ReportStyle::Streaming,
+            false => ReportStyle::Lines,
         };
-        let reporter = Arc::new(Reporter::new(manner));
-        let (approver, respondent): (Arc<dyn Approver>, Arc<dyn Respondent>) = match TerminalApprover::is_possible() {
+        let reporter = Arc::new(Reporter::new(style));
+        let (approver, answerer): (Arc<dyn Approver>, Arc<dyn QuestionAnswerer>) = match TerminalApprover::is_possible()
+        {
             true => (
-                Arc::new(Waiting::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
-                Arc::new(Waiting::new(TerminalRespondent { by: person_name() }, Arc::clone(&reporter))),
+                Arc::new(ExclusivePrompt::new(TerminalApprover { by: person_name() }, Arc::clone(&reporter))),
+                Arc::new(ExclusivePrompt::new(TerminalAnswerer { by: person_name() }, Arc::clone(&reporter))),
             ),
             false => (Arc::new(NobodyToAsk), Arc::new(NobodyAnswers)),
         };
-        Watching { sink: reporter.clone(), listener: reporter.clone(), approver, respondent, reporter: Some(reporter) }
+        RunObservers {
+            sink: reporter.clone(),
+            listener: reporter.clone(),
+            approver,
+            answerer,
+            reporter: Some(reporter),
+        }
     }
 }
 
 /// Whoever watches a run.
-struct Watching {
+struct RunObservers {
     sink: Arc<dyn EventSink>,
-    listener: Arc<dyn Listener>,
+    listener: Arc<dyn TextSink>,
     approver: Arc<dyn Approver>,
-    respondent: Arc<dyn Respondent>,
+    answerer: Arc<dyn QuestionAnswerer>,
     reporter: Option<Arc<Reporter>>,
 }
 
 /// What a trusted workspace wants agents to know. It is read through the gate like any file.
-async fn workspace_words(desk: &Desk, session: &Session, setting: &Setting) -> Option<String> {
+async fn workspace_instructions(workspace: &Workspace, session: &Session, setting: &Invocation) -> Option<String> {
     let (place, file) = (&setting.place, "AGENTS.md");
     let policy = read_optional(&place.workspace.join(WORKSPACE_FILE)).ok()??;
     if !trust::is_trusted(&place.sources.trusted(), &place.workspace, &policy) || !place.workspace.join(file).is_file()
     {
         return None;
     }
-    let call = Call::new("read", json!({ "path": file }), desk.clock.as_ref());
-    let reply = desk.gate.perform(call, session, CancellationToken::new()).await;
+    let call = Call::new("read", json!({ "path": file }), workspace.clock.as_ref());
+    let reply = workspace.gate.perform(call, session, CancellationToken::new()).await;
     Some(reply.payload?.get("content")?.as_str()?.to_owned())
 }
 
 /// The answer goes to standard output, unless the terminal there has shown it already.
-fn print_answer(outcome: &Outcome, setting: &Setting) {
+fn print_answer(outcome: &AgentOutcome, setting: &Invocation) {
     let was_shown = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     if let (Some(answer), false, false) = (outcome.answer(), was_shown, setting.json) {
         anstream::println!("{}", crate::terminal::plain(answer));

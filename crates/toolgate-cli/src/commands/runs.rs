@@ -10,12 +10,13 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use toolgate_contract::Event;
 use toolgate_journal::{
-    CallRow, RunFilter, RunRow, State, Store, catch_up, export, list_runs, read_events, read_tree, reindex,
+    CallRow, EventStore, RunFilter, RunRow, StateDirectory, catch_up, export, list_runs, read_events, read_tree,
+    reindex,
 };
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
+use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, show_tree};
 
 /// Look at past runs, and at those that go on.
 ///
@@ -29,7 +30,7 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, Table, show_tree};
 ///   toolgate runs export --script > s.toml     what its model did, to have it done again
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Runs {
+pub(crate) struct RunsArgs {
     #[command(subcommand)]
     verb: RunsVerb,
 }
@@ -85,8 +86,8 @@ enum RunsVerb {
     Reindex,
 }
 
-impl Runs {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl RunsArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
         match self.verb {
             RunsVerb::List { limit, everywhere } => list(&state, limit, everywhere, setting)?,
@@ -114,7 +115,7 @@ impl Runs {
 }
 
 /// A run by its id, the beginning of one, or `last`. Ids sort by time.
-pub(super) fn find(state: &State, wanted: &str) -> Result<String> {
+pub(super) fn find(state: &StateDirectory, wanted: &str) -> Result<String> {
     let mut runs = list_runs(state.path())?;
     runs.sort();
     let found: Vec<&String> = match wanted {
@@ -129,7 +130,7 @@ pub(super) fn find(state: &State, wanted: &str) -> Result<String> {
 }
 
 /// What a killed process left unindexed is read from the files first.
-fn store_of(state: &State, setting: &Setting) -> Result<Arc<dyn Store>> {
+fn store_of(state: &StateDirectory, setting: &Invocation) -> Result<Arc<dyn EventStore>> {
     let store = setting.place.stores()?.store()?;
     for run in list_runs(state.path())? {
         catch_up(state.path(), &run, store.as_ref())?;
@@ -137,14 +138,14 @@ fn store_of(state: &State, setting: &Setting) -> Result<Arc<dyn Store>> {
     Ok(store)
 }
 
-fn list(state: &State, limit: usize, everywhere: bool, setting: &Setting) -> Result<()> {
+fn list(state: &StateDirectory, limit: usize, everywhere: bool, setting: &Invocation) -> Result<()> {
     let workspace = (!everywhere).then(|| setting.place.workspace.display().to_string());
     let runs = store_of(state, setting)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
     if setting.json {
         anstream::println!("{}", serde_json::to_string(&runs)?);
         return Ok(());
     }
-    let mut table = Table::new(&["RUN", "STARTED", "FROM", "PRESET", "CALLS", "FAILED"]);
+    let mut table = TextTable::new(&["RUN", "STARTED", "FROM", "PRESET", "CALLS", "FAILED"]);
     for run in &runs {
         table.row(row(run));
     }
@@ -168,7 +169,7 @@ fn time(time: Option<Timestamp>) -> String {
     time.map(|time| format!("{time:.0}").replace('T', " ")).unwrap_or_default()
 }
 
-fn show(state: &State, run: &str, setting: &Setting) -> Result<()> {
+fn show(state: &StateDirectory, run: &str, setting: &Invocation) -> Result<()> {
     let store = store_of(state, setting)?;
     let calls = store.calls(run)?;
     if setting.json {
@@ -176,7 +177,7 @@ fn show(state: &State, run: &str, setting: &Setting) -> Result<()> {
         anstream::println!("{}", serde_json::json!({ "run": facts, "calls": calls }));
         return Ok(());
     }
-    let mut table = Table::new(&["CALL", "TOOL", "DECISION", "BY RULE", "RESULT", "MS"]);
+    let mut table = TextTable::new(&["CALL", "TOOL", "DECISION", "BY RULE", "RESULT", "MS"]);
     for call in &calls {
         table.row(call_row(call));
     }
@@ -201,13 +202,13 @@ fn call_row(call: &CallRow) -> [(String, anstyle::Style); 6] {
     ]
 }
 
-fn events_of(state: &State, run: &str) -> Result<Vec<Event>> {
+fn events_of(state: &StateDirectory, run: &str) -> Result<Vec<Event>> {
     let events: Result<Vec<Event>, _> =
         read_events(&state.run_dir(run)?)?.map(|recorded| recorded.map(|recorded| recorded.event)).collect();
     Ok(events?)
 }
 
-fn draw(state: &State, run: &str, as_json: bool) -> Result<()> {
+fn draw(state: &StateDirectory, run: &str, as_json: bool) -> Result<()> {
     let tree = read_tree(&state.run_dir(run)?)?;
     match as_json {
         true => anstream::println!("{}", serde_json::to_string(&tree)?),

@@ -1,7 +1,7 @@
 //! `toolgate sandbox`: runs a command the way an agent's command would run, from the shell.
 
-pub(super) mod changes;
-mod ended;
+pub(super) mod preview;
+mod report;
 mod streams;
 
 use std::ffi::OsString;
@@ -10,16 +10,19 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use toolgate_contract::{Access, Lookout, Place, Veil};
-use toolgate_policy::{Compiled, Policy, Settings, plain_host};
-use toolgate_runtime::PolicyBorder;
-use toolgate_sandbox::process::{Command, Listed, Network, Options, Profile, Running, Sandbox as Maker, Tier};
-use toolgate_sandbox::{Layers, enough, scratch};
+use toolgate_contract::{Access, HiddenPathScanner, HiddenPaths, WorkspacePath};
+use toolgate_policy::{CompiledConfig, Policy, Settings, plain_host};
+use toolgate_runtime::CallEgress;
+use toolgate_sandbox::process::requirements;
+use toolgate_sandbox::process::{
+    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox as Maker, SandboxOptions, Tier,
+};
+use toolgate_sandbox::{OverlayChanges, scratch};
 
-use self::ended::Ended;
-use super::{Setting, block_on};
+use self::report::SandboxReport;
+use super::{Invocation, block_on};
 use crate::exit::Exit;
-use crate::wiring::{folders, profile, roots, weakest};
+use crate::wiring::{directories, profile, roots, weakest};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -38,7 +41,7 @@ use crate::wiring::{folders, profile, roots, weakest};
 ///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then puts it in place as one undoable change)
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Sandbox {
+pub(crate) struct SandboxArgs {
     /// Let it reach this host: a name, `*.example.com`, an address or a range; with a port beside 80 and 443 as HOST:PORT.
     #[arg(long, value_name = "HOST")]
     connect: Vec<String>,
@@ -59,31 +62,32 @@ pub(crate) struct Sandbox {
     command: Vec<OsString>,
 }
 
-impl Sandbox {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl SandboxArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Result<Vec<_>>>()?;
-        let Compiled { policy, settings, .. } =
+        let CompiledConfig { policy, settings, .. } =
             setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let policy = Arc::new(policy);
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?))).collect();
         let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
-        let mut command = arguments.iter().fold(Command::new(program), |command, argument| command.argument(argument));
-        streams::like_ours(&mut command);
-        let folders = folders(&setting.place, &settings.roots);
+        let mut command =
+            arguments.iter().fold(CommandSpec::new(program), |command, argument| command.argument(argument));
+        streams::inherit_streams(&mut command);
+        let directories = directories(&setting.place, &settings.roots);
         let ended = block_on(async {
             let (maker, profile) = self.confine(setting, &policy, &settings, cleared).await?;
             let layers = setting.place.state()?.layers_dir();
             let _scratch = scratch(maker.tier(), Some(&layers), &mut command)?;
-            let (mut running, apart) = match self.rehearse || self.commit {
-                true => Layers::run(&maker, &profile, &command, &layers, &folders)
+            let (mut running, staged) = match self.rehearse || self.commit {
+                true => OverlayChanges::run(&maker, &profile, &command, &layers, &directories)
                     .await
-                    .map(|(running, apart)| (running, Some(apart)))?,
+                    .map(|(running, staged)| (running, Some(staged)))?,
                 false => (maker.spawn(&profile, &command).await?, None),
             };
-            streams::pass_on(&mut running).await?;
+            streams::forward_streams(&mut running).await?;
             let code = running.wait().await?.shell_code();
-            let denied = denied(&running, code, &policy, &folders);
-            anyhow::Ok(Ended { code, enforcement: running.enforcement().clone(), denied, apart })
+            let denied = denied(&running, code, &policy, &directories);
+            anyhow::Ok(SandboxReport { code, enforcement: running.enforcement().clone(), denied, staged })
         })??;
         ended.tell(&self, setting)
     }
@@ -91,25 +95,25 @@ impl Sandbox {
     /// What makes the sandbox, if it is good enough, and what the command is confined to.
     async fn confine(
         &self,
-        setting: &Setting,
+        setting: &Invocation,
         policy: &Arc<Policy>,
         settings: &Settings,
         cleared: Vec<(String, u16)>,
     ) -> Result<(Maker, Profile)> {
         let mut profile = profile(&setting.place, &settings.roots);
         let hidden = hide(setting, policy, settings, &mut profile)?;
-        let maker = Maker::new(Options { warm: 0, ..Options::default() }).await?;
-        let border = PolicyBorder::new(Arc::clone(policy), cleared);
+        let maker = Maker::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;
+        let egress = CallEgress::new(Arc::clone(policy), cleared);
         profile.network = match self.network {
-            true => Network::Shared,
+            true => NetworkAccess::Shared,
             // Without hosts it is told what the command tried to reach, where that can be known.
             false if !self.connect.is_empty() || maker.tier() == Tier::Namespaces => {
-                Network::Listed(Listed(Arc::new(border)))
+                NetworkAccess::Listed(ListedHosts(Arc::new(egress)))
             }
-            false => Network::Off,
+            false => NetworkAccess::Off,
         };
-        enough::check(&maker.prepare(&profile).await?, weakest(settings))?;
-        enough::can_hide(maker.tier(), &hidden)?;
+        requirements::check(&maker.prepare(&profile).await?, weakest(settings))?;
+        requirements::can_hide(maker.tier(), &hidden)?;
         Ok((maker, profile))
     }
 }
@@ -129,34 +133,34 @@ fn with_port(text: &str) -> Result<(String, Option<u16>)> {
 
 /// Takes from the command what policy takes from every tool, and tells what it hides.
 pub(super) fn hide(
-    setting: &Setting,
+    setting: &Invocation,
     policy: &Policy,
     settings: &Settings,
     profile: &mut Profile,
-) -> Result<Vec<Place>> {
-    struct ByPolicy<'a>(&'a Policy);
-    impl Veil for ByPolicy<'_> {
-        fn hides(&self, access: Access, place: &Place) -> bool {
+) -> Result<Vec<WorkspacePath>> {
+    struct PolicyHiddenPaths<'a>(&'a Policy);
+    impl HiddenPaths for PolicyHiddenPaths<'_> {
+        fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
             self.0.hides(access, place)
         }
     }
     let files = roots(&setting.place, settings)?;
-    let folders = folders(&setting.place, &settings.roots);
-    let path = |place: &Place| folders[place.root].join(&place.path);
-    let found = Lookout::default().out_of_bounds(&files, &ByPolicy(policy))?;
+    let directories = directories(&setting.place, &settings.roots);
+    let path = |place: &WorkspacePath| directories[place.root].join(&place.path);
+    let found = HiddenPathScanner::default().restricted_paths(&files, &PolicyHiddenPaths(policy))?;
     profile.secret.extend(found.hidden.iter().map(path));
     profile.protected.extend(found.protected.iter().map(path));
     Ok(found.hidden)
 }
 
 /// What was kept from the command, a sentence each; if it failed, also what else may be why.
-fn denied(running: &Running, code: i32, policy: &Policy, folders: &[PathBuf]) -> Vec<String> {
+fn denied(running: &Child, code: i32, policy: &Policy, directories: &[PathBuf]) -> Vec<String> {
     let opened = running.opened();
     let decoy = |path: &PathBuf| {
-        let beneath = |(root, folder): (usize, &PathBuf)| Some((root, path.strip_prefix(folder).ok()?));
-        let (root, inside) = folders.iter().enumerate().find_map(beneath)?;
+        let beneath = |(root, directory): (usize, &PathBuf)| Some((root, path.strip_prefix(directory).ok()?));
+        let (root, inside) = directories.iter().enumerate().find_map(beneath)?;
         let shown = if root == 0 { inside.display() } else { path.display() };
-        let place = Place { root, path: inside.display().to_string() };
+        let place = WorkspacePath { root, path: inside.display().to_string() };
         Some(policy.denial_of(&place, &shown.to_string()))
     };
     let unused = if code == 0 { Vec::new() } else { running.unused_names() };

@@ -1,19 +1,19 @@
 //! `toolgate serve`: the gate for other programs.
 
-mod budget;
-mod host;
+mod conformance;
 mod http;
 mod limits;
-mod loopback;
 mod mcp;
+mod mcp_backend;
 mod tls;
+mod tool_sets;
 
 use anyhow::Result;
 use clap::Args;
 
 use toolgate_contract::CancellationToken;
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{DIM, paint};
@@ -39,15 +39,15 @@ use crate::terminal::{DIM, paint};
 ///        -H 'Content-Type: application/json' -d '{"name":"list"}' http://127.0.0.1:8731/v1/calls
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    mcp: mcp::Mcp,
+    mcp: mcp::McpServerArgs,
     #[command(flatten)]
-    http: http::Http,
+    http: http::HttpServerArgs,
 }
 
-impl Serve {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl ServeArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         match self.mcp.is_alone() {
             true => self.mcp.run(setting),
             false => self.http.run(setting, &self.mcp),

@@ -6,10 +6,10 @@ use serde_json::Value;
 use toolgate_contract::{Declaration, Risk};
 use toolgate_dialects::definition;
 
-use super::Setting;
+use super::Invocation;
 use crate::exit::Exit;
-use crate::terminal::{DIM, GREEN, RED, Table, YELLOW};
-use crate::wiring::Desk;
+use crate::terminal::{DIM, GREEN, RED, TextTable, YELLOW};
+use crate::wiring::Workspace;
 
 /// Show the tools that policy offers.
 ///
@@ -19,27 +19,27 @@ use crate::wiring::Desk;
 ///   toolgate --json tools --all
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     /// Also show tools that policy doesn't offer.
     #[arg(long)]
     all: bool,
     /// Print definitions as a model or client takes them.
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<DefinitionFormat>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum DefinitionFormat {
     Openai,
     Anthropic,
     Mcp,
 }
 
-impl Tools {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
-        let desk = Desk::open(&setting.place)?;
+impl ToolsArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+        let workspace = Workspace::open(&setting.place)?;
         let tools: Vec<&Declaration> =
-            if self.all { desk.gate.declarations().collect() } else { desk.gate.offered(&[]).collect() };
+            if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
         match self.format {
             Some(format) => print_json(&tools.iter().map(|tool| definition(tool, format.into())).collect::<Vec<_>>())?,
             None if setting.json => print_json(&serde_json::to_value(&tools)?)?,
@@ -49,12 +49,12 @@ impl Tools {
     }
 }
 
-impl From<Format> for toolgate_dialects::Format {
-    fn from(format: Format) -> Self {
+impl From<DefinitionFormat> for toolgate_dialects::Dialect {
+    fn from(format: DefinitionFormat) -> Self {
         match format {
-            Format::Openai => Self::OpenAi,
-            Format::Anthropic => Self::Anthropic,
-            Format::Mcp => Self::Mcp,
+            DefinitionFormat::Openai => Self::OpenAi,
+            DefinitionFormat::Anthropic => Self::Anthropic,
+            DefinitionFormat::Mcp => Self::Mcp,
         }
     }
 }
@@ -66,7 +66,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 }
 
 fn print_table(tools: &[&Declaration]) {
-    let mut table = Table::new(&["TOOL", "VERSION", "RISK", "PERMISSIONS", "WHAT IT DOES"]);
+    let mut table = TextTable::new(&["TOOL", "VERSION", "RISK", "PERMISSIONS", "WHAT IT DOES"]);
     for tool in tools {
         let (risk, style) = match tool.risk {
             Risk::Low => ("low", GREEN),

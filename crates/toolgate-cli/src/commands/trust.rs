@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use toolgate_policy::UNTIL_TRUSTED;
 
-use super::Setting;
+use super::Invocation;
 use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, YELLOW, paint, plain};
@@ -15,14 +15,14 @@ use crate::trust;
 /// Until then its toolgate.toml can only tighten, and its skills aren't found. Trust is bound to the file's content: when the file changes, it has to be given
 /// again. The command shows what would be loosened.
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// Take trust back.
     #[arg(long)]
     revoke: bool,
 }
 
-impl Trust {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl TrustArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let (workspace, trusted) = (&setting.place.workspace, setting.place.sources.trusted());
         if self.revoke {
             let was_trusted = trust::revoke(&trusted, workspace)?;

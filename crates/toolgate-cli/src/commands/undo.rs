@@ -3,16 +3,17 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Value, json};
-use toolgate_contract::Happening;
-use toolgate_journal::{State, list_runs, read_events};
+use toolgate_contract::EventPayload;
+use toolgate_journal::{StateDirectory, list_runs, read_events};
 
-use super::call::Call;
-use super::placed::Wording;
-use super::{Setting, runs};
+use super::applied_report::AppliedReport;
+use super::call::CallArgs;
+use super::{Invocation, runs};
 use crate::exit::Exit;
 
 /// How an undo is shown.
-pub(super) const WORDING: Wording = Wording { done: "Taken back:", left: "Left alone:", left_in: "refused" };
+pub(super) const WORDING: AppliedReport =
+    AppliedReport { done: "Taken back:", left: "Left alone:", left_in: "refused" };
 
 /// Take back the file changes of a call, a turn or a run.
 ///
@@ -27,7 +28,7 @@ pub(super) const WORDING: Wording = Wording { done: "Taken back:", left: "Left a
 ///   toolgate undo --run last --agent agent_01a1…      `runs tree` names the agents
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Undo {
+pub(crate) struct UndoArgs {
     /// The call, or `last` for the last one that changed a file; `toolgate changes` lists them.
     #[arg(required_unless_present = "run", conflicts_with = "run")]
     call: Option<String>,
@@ -42,8 +43,8 @@ pub(crate) struct Undo {
     agent: Option<String>,
 }
 
-impl Undo {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl UndoArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
         let run = self.run.map(|run| runs::find(&state, &run)).transpose()?;
         let call = match self.call.as_deref() {
@@ -55,18 +56,18 @@ impl Undo {
         let args: serde_json::Map<String, Value> =
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
         // Whoever types this has decided already.
-        let call = Call::approved("undo", Value::Object(args).to_string());
+        let call = CallArgs::approved("undo", Value::Object(args).to_string());
         WORDING.tell(&call.perform(setting, Vec::new())?, setting)
     }
 }
 
 /// The last call that changed a file, in whichever run.
-fn last_that_changed(state: &State) -> Result<String> {
+fn last_that_changed(state: &StateDirectory) -> Result<String> {
     let mut last = None;
     for run in list_runs(state.path())? {
         // A line that can't be read is no change.
         for event in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok).map(|recorded| recorded.event) {
-            if let (Happening::FilesChanging { .. }, Some(call)) = (event.happening, event.tool_call_id)
+            if let (EventPayload::FilesChanging { .. }, Some(call)) = (event.payload, event.tool_call_id)
                 && last.as_ref().is_none_or(|(time, _)| *time <= event.time)
             {
                 last = Some((event.time, call));

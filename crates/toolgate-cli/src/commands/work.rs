@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_agent::model::Model;
-use toolgate_agent::{Agent, Controls};
+use toolgate_agent::{Agent, AgentLimits};
 use toolgate_contract::{BoxFuture, CancellationToken};
 use toolgate_journal::Inbox;
 
-use super::run::ModelChoice;
-use super::{Setting, block_on};
+use super::run::ModelArgs;
+use super::{Invocation, block_on};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
-use crate::wiring::{Desk, RunChoice};
-use crate::work::{Finished, Job, Records, Supervisor, Telegram, Worker, commander};
+use crate::wiring::{RunChoice, Workspace};
+use crate::work::{RunRecords, Supervisor, TaskAttempt, TaskResult, TaskWorker, TelegramBot, reply_channel};
 
 /// How often a worker that has nothing to do looks for a task.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -35,14 +35,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 ///   TOOLGATE_TELEGRAM_TOKEN=… toolgate work --model openai:gpt-5 --telegram-chat 123456
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Work {
+pub(crate) struct WorkArgs {
     /// End when no task is left.
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    model: ModelChoice,
+    model: ModelArgs,
     /// Turns at the most, for each task.
-    #[arg(long, value_name = "N", default_value_t = Controls::default().turns)]
+    #[arg(long, value_name = "N", default_value_t = AgentLimits::default().turns)]
     max_turns: u64,
     /// Seconds without a sign of life after which another worker takes the task.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -58,25 +58,25 @@ pub(crate) struct Work {
     telegram_url: String,
 }
 
-impl Work {
-    pub(crate) fn run(self, setting: &Setting) -> Result<Exit> {
+impl WorkArgs {
+    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let (model, key) = self.model.open()?;
         let token = self.telegram_token()?;
         let mut secrets: Vec<(String, String)> = Vec::new();
         secrets.extend(key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned())));
         secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
-        let desk = Desk::open_with(&setting.place, toolgate_agent::tools(), secrets)?;
-        let (state, inbox, store) = (setting.place.state()?, desk.stores.inbox()?, desk.stores.store()?);
-        let controls = Controls { turns: self.max_turns, ..Controls::default() };
-        let worker = AgentWorker { desk, model, controls };
-        block_on(self.serve(Records { state: &state, store }, inbox, &worker, token))??;
-        worker.desk.finish();
+        let workspace = Workspace::open_with(&setting.place, toolgate_agent::tools(), secrets)?;
+        let (state, inbox, store) = (setting.place.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
+        let controls = AgentLimits { turns: self.max_turns, ..AgentLimits::default() };
+        let worker = AgentWorker { workspace, model, controls };
+        block_on(self.serve(RunRecords { state: &state, store }, inbox, &worker, token))??;
+        worker.workspace.finish();
         Ok(Exit::Ok)
     }
 
     async fn serve(
         &self,
-        records: Records<'_>,
+        records: RunRecords<'_>,
         inbox: Arc<dyn Inbox>,
         worker: &AgentWorker,
         token: Option<String>,
@@ -89,9 +89,9 @@ impl Work {
             tokio::spawn(async move { telegram.listen(inbox).await });
         }
         let lease = Duration::from_secs(self.lease_seconds);
-        let supervisor = Supervisor { inbox, records, worker, clock: Arc::clone(&worker.desk.clock), lease };
+        let supervisor = Supervisor { inbox, records, worker, clock: Arc::clone(&worker.workspace.clock), lease };
         while !cancel.is_cancelled() {
-            let commander_of = |task: &toolgate_journal::Task| commander(&task.reply_to, telegram.as_ref());
+            let commander_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
             match supervisor.next(&commander_of, &cancel).await {
                 Ok(true) => {}
                 Ok(false) if self.once => break,
@@ -108,12 +108,12 @@ impl Work {
         Ok(())
     }
 
-    fn telegram(&self, token: Option<String>) -> Result<Option<Arc<Telegram>>> {
+    fn telegram(&self, token: Option<String>) -> Result<Option<Arc<TelegramBot>>> {
         if self.telegram_chat.is_empty() {
             return Ok(None);
         }
         let token = token.context("Telegram needs a bot's token: TOOLGATE_TELEGRAM_TOKEN or --telegram-token-file.")?;
-        Ok(Some(Arc::new(Telegram::new(&self.telegram_url, &token, self.telegram_chat.iter().copied())?)))
+        Ok(Some(Arc::new(TelegramBot::new(&self.telegram_url, &token, self.telegram_chat.iter().copied())?)))
     }
 
     #[allow(clippy::disallowed_methods, reason = "reads the file that the user named on the command line")]
@@ -130,26 +130,26 @@ impl Work {
 
 /// A model at work behind the gate, a run for each task.
 struct AgentWorker {
-    desk: Desk,
+    workspace: Workspace,
     model: Arc<dyn Model>,
-    controls: Controls,
+    controls: AgentLimits,
 }
 
-impl Worker for AgentWorker {
-    fn work<'a>(&'a self, job: Job<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>> {
+impl TaskWorker for AgentWorker {
+    fn work<'a>(&'a self, job: TaskAttempt<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<TaskResult>> {
         Box::pin(async move {
             let choice = RunChoice { run: None, session: "inbox".into(), front_end: "inbox" };
-            let stay = self.desk.begin_as(&job.run, &choice)?;
-            let session = stay
+            let recorded = self.workspace.begin_as(&job.run, &choice)?;
+            let session = recorded
                 .session
-                .approved_by(job.commander.approver())
-                .answered_by(job.commander.respondent())
+                .approved_by(job.reply_channel.approver())
+                .answered_by(job.reply_channel.answerer())
                 .watched_by(Arc::new(TerminalSink::new(false)));
             let agent =
-                Agent::new(Arc::clone(&self.model), Arc::clone(&self.desk.gate), session, self.controls.clone());
+                Agent::new(Arc::clone(&self.model), Arc::clone(&self.workspace.gate), session, self.controls.clone());
             let outcome = agent.work(&job.objective, cancel).await;
-            stay.run.end().context("the end of the run couldn't be recorded")?;
-            Ok(Finished { outcome: outcome.finish.to_string(), answer: outcome.summary })
+            recorded.run.end().context("the end of the run couldn't be recorded")?;
+            Ok(TaskResult { outcome: outcome.finish.to_string(), answer: outcome.summary })
         })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io::IsTerminal;
 
-use toolgate_contract::{BoxFuture, CancellationToken, Scope};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver};
+use toolgate_contract::{ApprovalScope, BoxFuture, CancellationToken};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 
-use super::question::{Question, read_line};
+use super::prompt::{TerminalPrompt, read_line};
 use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
 
 /// Asks whoever sits at the terminal.
@@ -22,14 +22,14 @@ impl TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let (request, by) = (request.clone(), self.by.clone());
-            let question = Question::open();
+            let question = TerminalPrompt::open();
             let withdrawn = question.withdrawn.clone();
             // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
             let asked = tokio::task::spawn_blocking(move || converse(&request, by, &withdrawn));
-            let answer = asked.await.unwrap_or(Answer::Nobody);
+            let answer = asked.await.unwrap_or(ApprovalAnswer::Nobody);
             question.close();
             answer
         })
@@ -43,27 +43,27 @@ pub(crate) struct ApproveOnce {
 }
 
 impl Approver for ApproveOnce {
-    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(std::future::ready(Answer::Granted { scope: Scope::Call, by: self.by.clone() }))
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: self.by.clone() }))
     }
 }
 
 /// Asks here and now.
-pub(crate) fn ask_here(request: &ApprovalRequest, by: String) -> Answer {
+pub(crate) fn prompt_for_approval(request: &ApprovalRequest, by: String) -> ApprovalAnswer {
     converse(request, by, &CancellationToken::new())
 }
 
-fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> Answer {
+fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> ApprovalAnswer {
     show_request(request);
     loop {
         anstream::eprint!("{} {} ", paint(BOLD, "Your answer:"), paint(DIM, "(a letter, then Enter)"));
-        let Some(line) = read_line(withdrawn) else { return Answer::Nobody };
+        let Some(line) = read_line(withdrawn) else { return ApprovalAnswer::Nobody };
         match read_answer(line.trim(), request) {
-            Some(Choice::Yes(scope)) => return Answer::Granted { scope, by },
-            Some(Choice::No) => {
+            Some(TypedAnswer::Yes(scope)) => return ApprovalAnswer::Granted { scope, by },
+            Some(TypedAnswer::No) => {
                 anstream::eprint!("{} ", paint(DIM, "Why not? (told to the model; may be empty)"));
                 let reason = read_line(withdrawn).map(|text| text.trim().to_owned());
-                return Answer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
+                return ApprovalAnswer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
             }
             None => anstream::eprintln!("Please type one of the letters in brackets, then Enter."),
         }
@@ -71,38 +71,38 @@ fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Choice {
-    Yes(Scope),
+enum TypedAnswer {
+    Yes(ApprovalScope),
     No,
 }
 
 /// A letter as an answer; only what was offered counts.
-fn read_answer(line: &str, request: &ApprovalRequest) -> Option<Choice> {
+fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let word = line.to_lowercase();
     if matches!(word.as_str(), "n" | "no") {
-        return Some(Choice::No);
+        return Some(TypedAnswer::No);
     }
-    let scope = [Scope::Call, Scope::Run, Scope::Session, Scope::Always]
+    let scope = [ApprovalScope::Call, ApprovalScope::Run, ApprovalScope::Session, ApprovalScope::Always]
         .into_iter()
         .find(|&scope| [key(scope), name(scope)].contains(&word.as_str()))?;
-    request.scopes.iter().any(|offer| offer.scope == scope).then_some(Choice::Yes(scope))
+    request.scopes.iter().any(|offer| offer.scope == scope).then_some(TypedAnswer::Yes(scope))
 }
 
-fn key(scope: Scope) -> &'static str {
+fn key(scope: ApprovalScope) -> &'static str {
     match scope {
-        Scope::Call => "y",
-        Scope::Run => "r",
-        Scope::Session => "s",
-        Scope::Always => "a",
+        ApprovalScope::Call => "y",
+        ApprovalScope::Run => "r",
+        ApprovalScope::Session => "s",
+        ApprovalScope::Always => "a",
     }
 }
 
-fn name(scope: Scope) -> &'static str {
+fn name(scope: ApprovalScope) -> &'static str {
     match scope {
-        Scope::Call => "yes",
-        Scope::Run => "run",
-        Scope::Session => "session",
-        Scope::Always => "always",
+        ApprovalScope::Call => "yes",
+        ApprovalScope::Run => "run",
+        ApprovalScope::Session => "session",
+        ApprovalScope::Always => "always",
     }
 }
 

@@ -1,7 +1,7 @@
 //! One event as one line, for whoever follows a run.
 
 use jiff::Timestamp;
-use toolgate_contract::{Effect, Event, Happening};
+use toolgate_contract::{Effect, Event, EventPayload};
 
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, decision, level, paint, plain};
 
@@ -16,45 +16,45 @@ fn time(time: Timestamp) -> String {
 }
 
 fn what(event: &Event) -> String {
-    match &event.happening {
-        Happening::RunStarted(facts) => {
+    match &event.payload {
+        EventPayload::RunStarted(facts) => {
             format!(
                 "{} {}",
                 paint(BOLD, "run began"),
                 paint(DIM, format!("({}, preset {})", facts.front_end, facts.preset))
             )
         }
-        Happening::RunEnded => paint(BOLD, "run ended"),
-        Happening::CallStarted { tool, effects, verdict, .. } => {
+        EventPayload::RunEnded => paint(BOLD, "run ended"),
+        EventPayload::CallStarted { tool, effects, verdict, .. } => {
             let decided =
                 verdict.as_ref().map(|verdict| format!("{} ", decision(verdict.decision))).unwrap_or_default();
             let effects: Vec<String> = effects.iter().map(ToString::to_string).collect();
             format!("{} {decided}{}", paint(BOLD, plain(tool)), paint(DIM, plain(&effects.join(", "))))
         }
-        Happening::CallWidened { effects, .. } => {
+        EventPayload::CallWidened { effects, .. } => {
             let with: Vec<String> = effects.iter().map(|effect| plain(&what_is_new(effect))).collect();
             format!("{} {}", paint(YELLOW, "run once more with"), with.join(", "))
         }
-        Happening::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(event, ending.duration_ms)),
-        Happening::CallFailed { error, ending, .. } => {
+        EventPayload::CallCompleted(ending) => format!("{} {}", paint(GREEN, "✓"), ended(event, ending.duration_ms)),
+        EventPayload::CallFailed { error, ending, .. } => {
             let failure = paint(RED, format!("✗ {}", error.code));
             format!("{failure} {} {}", ended(event, ending.duration_ms), plain(&error.message))
         }
-        Happening::FilesChanging { changes } => {
+        EventPayload::FilesChanging { changes } => {
             let paths: Vec<String> = changes.iter().map(|change| plain(&change.path)).collect();
             format!("{} {}", paint(BLUE, "changes"), paths.join(", "))
         }
-        Happening::ApprovalRequired { tool, reason, .. } => {
+        EventPayload::ApprovalRequired { tool, reason, .. } => {
             format!("{} {} {}", paint(YELLOW, "asks"), paint(BOLD, plain(tool)), plain(reason))
         }
-        Happening::ApprovalGranted { by, .. } => format!("{} by {}", paint(GREEN, "approved"), plain(by)),
-        Happening::ApprovalDenied { by, .. } => format!("{} by {}", paint(RED, "refused"), plain(by)),
-        Happening::Display(message) => {
+        EventPayload::ApprovalGranted { by, .. } => format!("{} by {}", paint(GREEN, "approved"), plain(by)),
+        EventPayload::ApprovalDenied { by, .. } => format!("{} by {}", paint(RED, "refused"), plain(by)),
+        EventPayload::Display(message) => {
             let (mark, style) = level(message.level);
             format!("{} {}", paint(style, mark), plain(&message.content))
         }
-        Happening::QuestionAsked(inquiry) => format!("{} {}", paint(BLUE, "?"), plain(&inquiry.question)),
-        Happening::QuestionAnswered { by } => format!("{} by {}", paint(GREEN, "answered"), plain(by)),
+        EventPayload::QuestionAsked(question) => format!("{} {}", paint(BLUE, "?"), plain(&question.question)),
+        EventPayload::QuestionAnswered { by } => format!("{} by {}", paint(GREEN, "answered"), plain(by)),
         other => kind(other),
     }
 }
@@ -73,8 +73,8 @@ fn ended(event: &Event, duration_ms: u64) -> String {
 }
 
 /// What happened in the record's own word.
-fn kind(happening: &Happening) -> String {
-    let json = serde_json::to_value(happening).unwrap_or_default();
+fn kind(payload: &EventPayload) -> String {
+    let json = serde_json::to_value(payload).unwrap_or_default();
     json.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
 }
 

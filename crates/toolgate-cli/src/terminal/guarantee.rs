@@ -1,7 +1,7 @@
 //! What confinement promises, in the words that every verb has for it.
 
 use anstyle::Style;
-use toolgate_contract::{Guarantee, Holding};
+use toolgate_contract::{Guarantee, GuaranteeLevel};
 
 use super::{GREEN, RED, YELLOW};
 
@@ -20,10 +20,10 @@ pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
 }
 
 /// How well one holds, as a mark in its colour.
-pub(crate) fn holding_mark(holding: Holding) -> (&'static str, Style) {
+pub(crate) fn holding_mark(holding: GuaranteeLevel) -> (&'static str, Style) {
     match holding {
-        Holding::Held => ("✓", GREEN),
-        Holding::Partly => ("~", YELLOW),
-        Holding::NotHeld => ("✗", RED),
+        GuaranteeLevel::Held => ("✓", GREEN),
+        GuaranteeLevel::Partly => ("~", YELLOW),
+        GuaranteeLevel::NotHeld => ("✗", RED),
     }
 }

@@ -1,14 +1,14 @@
 //! A reply as a person reads it: the result on standard output, everything about it on standard error.
 
 use serde_json::Value;
-use toolgate_contract::{Reply, Settled};
+use toolgate_contract::{Reply, SettledChanges};
 
 use super::fields::show_fields;
-use super::settled::show_settled;
-use super::{BLUE, DIM, complain_of, diff_line, paint, plain};
+use super::settled_changes::show_settled_changes;
+use super::{BLUE, DIM, diff_line, paint, plain, print_tool_error};
 
 /// Where a reply comes from, for what is said of how to go on.
-pub(crate) struct Whence<'a> {
+pub(crate) struct ReplyContext<'a> {
     /// The run that has its artifacts.
     pub(crate) run: &'a str,
     /// How the program is typed here.
@@ -16,18 +16,18 @@ pub(crate) struct Whence<'a> {
 }
 
 /// Shows a reply; `output_was_shown` says that a command's output is on the screen already.
-pub(crate) fn show_reply(reply: &Reply, whence: &Whence<'_>, output_was_shown: bool) {
+pub(crate) fn show_reply(reply: &Reply, whence: &ReplyContext<'_>, output_was_shown: bool) {
     match &reply.payload {
         Some(payload) if output_was_shown && payload.get("exit_code").is_some() => show_end(payload),
         Some(payload) => show_payload(payload),
         None => {}
     }
     let changes = reply.payload.as_ref().and_then(|payload| payload.get("changes"));
-    if let Some(settled) = changes.and_then(|changes| serde_json::from_value::<Settled>(changes.clone()).ok()) {
-        show_settled(&settled, &whence.toolgate);
+    if let Some(settled) = changes.and_then(|changes| serde_json::from_value::<SettledChanges>(changes.clone()).ok()) {
+        show_settled_changes(&settled, &whence.toolgate);
     }
     if let Some(error) = &reply.error {
-        complain_of(error);
+        print_tool_error(error);
     }
     for note in notes(reply, whence) {
         anstream::eprintln!("{}", paint(DIM, note));
@@ -132,14 +132,14 @@ fn show_entry(entry: &Value) {
     }
 }
 
-fn notes(reply: &Reply, whence: &Whence<'_>) -> Vec<String> {
+fn notes(reply: &Reply, whence: &ReplyContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if cut.lines > 0 || cut.bytes > 0 {
             notes.push(format!("{} lines, {} bytes are not shown", cut.lines, cut.bytes));
         }
         if let Some(artifact) = &cut.artifact {
-            let Whence { run, toolgate } = whence;
+            let ReplyContext { run, toolgate } = whence;
             notes.push(format!("all of it: {toolgate} call --run {run} artifact '{{\"id\":\"{artifact}\"}}'"));
         }
         if let Some(cursor) = &cut.next_cursor {

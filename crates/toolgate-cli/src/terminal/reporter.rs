@@ -5,29 +5,29 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use toolgate_agent::{Listener, Outcome, Speaker};
-use toolgate_contract::{Answered, BoxFuture, Event, Finish, Inquiry};
-use toolgate_runtime::{Answer, ApprovalRequest, Approver, EventSink, Respondent};
+use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
+use toolgate_contract::{BoxFuture, Event, FinishReason, Question, QuestionAnswer};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, QuestionAnswerer};
 
-use super::live::{Board, cut};
+use super::live_view::{LiveView, cut};
 use super::transcript::Transcript;
 use super::{DIM, GREEN, RED, grouped, paint, plain};
 
 /// How it is told.
-pub(crate) enum Manner {
+pub(crate) enum ReportStyle {
     /// Whole lines.
     Lines,
     /// The model's words as they come.
     Streaming,
     /// The same, with a view of how things stand beneath.
-    Live(Box<Board>),
+    Live(Box<LiveView>),
 }
 
 /// Tells what happens, on standard error.
-pub(crate) struct Reporter(Mutex<State>);
+pub(crate) struct Reporter(Mutex<ReporterState>);
 
-struct State {
-    manner: Manner,
+struct ReporterState {
+    style: ReportStyle,
     transcript: Transcript,
     /// Whether the last word left the line open.
     is_mid_line: bool,
@@ -38,9 +38,9 @@ struct State {
 }
 
 impl Reporter {
-    pub(crate) fn new(manner: Manner) -> Self {
+    pub(crate) fn new(style: ReportStyle) -> Self {
         let transcript = Transcript::default();
-        Self(Mutex::new(State { manner, transcript, is_mid_line: false, drawn: 0, is_paused: false }))
+        Self(Mutex::new(ReporterState { style, transcript, is_mid_line: false, drawn: 0, is_paused: false }))
     }
 
     /// Keeps the clock of the live view going.
@@ -54,12 +54,12 @@ impl Reporter {
     }
 
     /// Says how it ended.
-    pub(crate) fn end(&self, outcome: &Outcome, run: &str) {
+    pub(crate) fn end(&self, outcome: &AgentOutcome, run: &str) {
         let mut state = self.state();
         let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
         let used = paint(DIM, format!("{} turns, {tokens} tokens, {seconds:.1} s · {run}", outcome.turns));
         let line = match outcome.finish {
-            Finish::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
+            FinishReason::Answered => format!("{} {used}", paint(GREEN, "✓ answered")),
             finish => format!("{} {}\n{used}", paint(RED, format!("✗ {finish}:")), plain(&outcome.summary)),
         };
         state.print(&[line]);
@@ -75,12 +75,12 @@ impl Reporter {
         state.redraw();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReporterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ReporterState {
     fn print(&mut self, lines: &[String]) {
         self.erase();
         self.end_line();
@@ -114,7 +114,7 @@ impl State {
         if self.is_paused || self.is_mid_line {
             return;
         }
-        let Manner::Live(board) = &self.manner else { return };
+        let ReportStyle::Live(board) = &self.style else { return };
         let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
         let lines = board.lines(self.transcript.running());
         self.erase();
@@ -126,11 +126,11 @@ impl State {
 impl EventSink for Reporter {
     fn event(&self, event: &Event) {
         let mut state = self.state();
-        let were_heard = !matches!(state.manner, Manner::Lines);
+        let were_heard = !matches!(state.style, ReportStyle::Lines);
         let lines = state.transcript.lines(event, were_heard);
-        let is_for_the_board = match &mut state.manner {
-            Manner::Live(board) => board.take(event),
-            Manner::Lines | Manner::Streaming => false,
+        let is_for_the_board = match &mut state.style {
+            ReportStyle::Live(board) => board.take(event),
+            ReportStyle::Lines | ReportStyle::Streaming => false,
         };
         if is_for_the_board || lines.is_empty() {
             state.redraw();
@@ -140,59 +140,59 @@ impl EventSink for Reporter {
     }
 }
 
-impl Listener for Reporter {
-    fn hear(&self, speaker: &Speaker<'_>, words: &str) {
+impl TextSink for Reporter {
+    fn hear(&self, speaker: &AgentIdentity<'_>, words: &str) {
         let mut state = self.state();
-        if speaker.is_first && !matches!(state.manner, Manner::Lines) {
+        if speaker.is_first && !matches!(state.style, ReportStyle::Lines) {
             state.say(words);
         }
     }
 }
 
 /// Asks one thing at a time, with the terminal to itself.
-pub(crate) struct Waiting<A> {
+pub(crate) struct ExclusivePrompt<A> {
     inner: A,
     reporter: Arc<Reporter>,
     turn: tokio::sync::Mutex<()>,
 }
 
-impl<A> Waiting<A> {
+impl<A> ExclusivePrompt<A> {
     pub(crate) fn new(inner: A, reporter: Arc<Reporter>) -> Self {
         Self { inner, reporter, turn: tokio::sync::Mutex::new(()) }
     }
 }
 
-impl<A: Approver> Approver for Waiting<A> {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl<A: Approver> Approver for ExclusivePrompt<A> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
-            let _paused = Paused::begin(&self.reporter);
+            let _paused = PausedReporter::begin(&self.reporter);
             self.inner.ask(request).await
         })
     }
 }
 
-impl<R: Respondent> Respondent for Waiting<R> {
-    fn answer<'a>(&'a self, call: &'a str, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Answered>> {
+impl<R: QuestionAnswerer> QuestionAnswerer for ExclusivePrompt<R> {
+    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
-            let _paused = Paused::begin(&self.reporter);
-            self.inner.answer(call, inquiry).await
+            let _paused = PausedReporter::begin(&self.reporter);
+            self.inner.answer(call, question).await
         })
     }
 }
 
 /// The reporter is silent as long as this lives, whether the question is answered or the call is stopped.
-struct Paused<'a>(&'a Reporter);
+struct PausedReporter<'a>(&'a Reporter);
 
-impl<'a> Paused<'a> {
+impl<'a> PausedReporter<'a> {
     fn begin(reporter: &'a Reporter) -> Self {
         reporter.pause(true);
         Self(reporter)
     }
 }
 
-impl Drop for Paused<'_> {
+impl Drop for PausedReporter<'_> {
     fn drop(&mut self) {
         self.0.pause(false);
     }
@@ -209,6 +209,6 @@ impl EventSink for JsonReporter {
     }
 }
 
-impl Listener for JsonReporter {
-    fn hear(&self, _speaker: &Speaker<'_>, _words: &str) {}
+impl TextSink for JsonReporter {
+    fn hear(&self, _speaker: &AgentIdentity<'_>, _words: &str) {}
 }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toolgate_contract::{Event, Happening, Message, ProcessOutput, Stream};
+use toolgate_contract::{Event, EventPayload, Message, ProcessOutput, Stream};
 use toolgate_runtime::EventSink;
 
 use super::{BOLD, DIM, level, paint, plain};
@@ -29,15 +29,15 @@ impl TerminalSink {
 }
 
 impl EventSink for TerminalSink {
-    fn passing(&self, event: &Event) {
-        if let (Happening::ProcessOutput(output), true) = (&event.happening, self.live) {
+    fn live(&self, event: &Event) {
+        if let (EventPayload::ProcessOutput(output), true) = (&event.payload, self.live) {
             self.has_shown_output.store(true, Ordering::Relaxed);
             show_output(output);
         }
     }
 
     fn event(&self, event: &Event) {
-        if let Happening::Display(message) = &event.happening {
+        if let EventPayload::Display(message) = &event.payload {
             show_message(message);
         }
     }

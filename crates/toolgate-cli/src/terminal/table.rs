@@ -5,12 +5,12 @@ use anstyle::Style;
 use super::{BOLD, paint};
 
 /// Rows of cells; each cell has its text and how it looks.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     head: Vec<&'static str>,
     rows: Vec<Vec<(String, Style)>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these headings.
     pub(crate) fn new(head: &[&'static str]) -> Self {
         Self { head: head.to_vec(), rows: Vec::new() }

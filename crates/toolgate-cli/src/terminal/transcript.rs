@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use toolgate_contract::{Event, Finish, Happening, ToolError};
+use toolgate_contract::{Event, EventPayload, FinishReason, ToolError};
 
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
 
@@ -28,27 +28,27 @@ impl Transcript {
     pub(crate) fn lines(&mut self, event: &Event, words_were_heard: bool) -> Vec<String> {
         let depth = event.trace_id.as_ref().and_then(|trace| self.depths.get(trace)).copied().unwrap_or_default();
         let indent = "  ".repeat(depth);
-        let lines = match &event.happening {
-            Happening::AgentStarted { agent, objective, parent, .. } => {
+        let lines = match &event.payload {
+            EventPayload::AgentStarted { agent, objective, parent, .. } => {
                 let above = parent.as_ref().and_then(|call| self.callers.get(call)).copied().unwrap_or_default();
                 let depth = if parent.is_some() { above + 1 } else { 0 };
                 self.depths.extend(event.trace_id.iter().map(|trace| (trace.clone(), depth)));
                 let started = format!("{} {}", paint(BLUE, format!("▸ {agent}")), short(objective));
                 if parent.is_some() { vec![started] } else { Vec::new() }
             }
-            Happening::AgentEnded { finish, summary, .. } if depth > 0 => vec![ending(*finish, summary)],
-            Happening::TurnStarted => {
+            EventPayload::AgentEnded { finish, summary, .. } if depth > 0 => vec![ending(*finish, summary)],
+            EventPayload::TurnStarted => {
                 vec![paint(DIM, format!("── turn {} ──", event.turn.unwrap_or_default()))]
             }
-            Happening::ModelSaid { text } if depth > 0 || !words_were_heard => {
+            EventPayload::ModelSaid { text } if depth > 0 || !words_were_heard => {
                 plain(text).lines().map(str::to_owned).collect()
             }
-            Happening::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
-            Happening::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
-            Happening::ContextMasked { results, bytes } => {
+            EventPayload::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
+            EventPayload::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
+            EventPayload::ContextMasked { results, bytes } => {
                 vec![paint(DIM, format!("{results} old results ({bytes} bytes) made room; they are kept as artifacts"))]
             }
-            Happening::Display(message) => {
+            EventPayload::Display(message) => {
                 let (mark, style) = level(message.level);
                 let title = message.title.as_ref().map(|title| format!("{}  ", paint(BOLD, plain(title))));
                 vec![format!("{} {}{}", paint(style, mark), title.unwrap_or_default(), plain(&message.content))]
@@ -65,13 +65,13 @@ impl Transcript {
 
     fn of_call(&mut self, event: &Event, depth: usize) -> Vec<String> {
         let Some(id) = &event.tool_call_id else { return Vec::new() };
-        match &event.happening {
-            Happening::CallStarted { tool, args, .. } => {
+        match &event.payload {
+            EventPayload::CallStarted { tool, args, .. } => {
                 self.callers.insert(id.clone(), depth);
                 self.calls.insert(id.clone(), format!("{} {}", paint(BOLD, plain(tool)), brief(args)));
                 Vec::new()
             }
-            Happening::CallCompleted(ending) => {
+            EventPayload::CallCompleted(ending) => {
                 let call = self.calls.remove(id).unwrap_or_default();
                 let code = ending.exit_code.filter(|code| *code != 0).map(|code| format!(" exit code {code}"));
                 let mark = if code.is_some() { paint(YELLOW, "✓") } else { paint(GREEN, "✓") };
@@ -79,12 +79,12 @@ impl Transcript {
                 let head = format!("{mark} {call}  {time}");
                 [head].into_iter().chain(ending.payload.iter().flat_map(glimpse)).collect()
             }
-            Happening::CallFailed { error, .. } => {
+            EventPayload::CallFailed { error, .. } => {
                 let call = self.calls.remove(id).unwrap_or_default();
                 vec![format!("{} {call}  {}", paint(RED, "✗"), refusal(error))]
             }
-            Happening::ApprovalGranted { by, .. } => vec![format!("{} {}", paint(GREEN, "approved by"), plain(by))],
-            Happening::ApprovalDenied { by, .. } => vec![format!("{} {}", paint(RED, "refused by"), plain(by))],
+            EventPayload::ApprovalGranted { by, .. } => vec![format!("{} {}", paint(GREEN, "approved by"), plain(by))],
+            EventPayload::ApprovalDenied { by, .. } => vec![format!("{} {}", paint(RED, "refused by"), plain(by))],
             _ => Vec::new(),
         }
     }
@@ -117,9 +117,9 @@ fn failure(reason: &str, retry_in_ms: Option<u64>) -> String {
 }
 
 /// How an agent ended, in a line. Its answer was the last that it said.
-fn ending(finish: Finish, summary: &str) -> String {
+fn ending(finish: FinishReason, summary: &str) -> String {
     match finish {
-        Finish::Answered => paint(GREEN, "◂ answered"),
+        FinishReason::Answered => paint(GREEN, "◂ answered"),
         other => format!("{} {}", paint(RED, format!("◂ {other}:")), short(summary)),
     }
 }

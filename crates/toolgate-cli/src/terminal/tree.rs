@@ -2,31 +2,31 @@
 
 use std::fmt::Write;
 
-use toolgate_contract::{Finish, Message, Tokens};
-use toolgate_journal::{AgentNode, Approval, CallNode, Status, Tree, Turn};
+use toolgate_contract::{FinishReason, Message, TokenUsage};
+use toolgate_journal::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode};
 
 use super::{BOLD, DIM, GREEN, RED, YELLOW, decision_word, level, paint, plain};
 
 /// Draws a run.
-pub(crate) fn show_tree(tree: &Tree) {
+pub(crate) fn show_tree(tree: &RunTree) {
     // All at once: a tree can have a hundred thousand lines.
     anstream::print!("{}", drawn(tree));
 }
 
 /// A line with what is worth knowing about it, and what stands beneath.
-struct Node {
+struct TreeLine {
     line: String,
     details: Vec<String>,
-    below: Vec<Node>,
+    below: Vec<TreeLine>,
 }
 
-impl Node {
+impl TreeLine {
     fn leaf(line: String) -> Self {
         Self { line, details: Vec::new(), below: Vec::new() }
     }
 }
 
-fn drawn(tree: &Tree) -> String {
+fn drawn(tree: &RunTree) -> String {
     let facts = tree.facts.as_ref();
     let from = facts.map(|facts| format!("{}, preset {}", facts.front_end, facts.preset)).unwrap_or_default();
     let state = if tree.ended.is_some() { "" } else { ", not ended" };
@@ -36,12 +36,12 @@ fn drawn(tree: &Tree) -> String {
         Some(_) => vec![turn_node(turn)],
         None => turn_nodes(turn),
     });
-    let nodes: Vec<Node> = turns.chain(tree.agents.iter().map(agent_node)).collect();
+    let nodes: Vec<TreeLine> = turns.chain(tree.agents.iter().map(agent_node)).collect();
     draw(&nodes, "", &mut text);
     text
 }
 
-fn draw(nodes: &[Node], indent: &str, text: &mut String) {
+fn draw(nodes: &[TreeLine], indent: &str, text: &mut String) {
     for (index, node) in nodes.iter().enumerate() {
         let is_last = index + 1 == nodes.len();
         let (branch, rest) = if is_last { ("└──", "    ") } else { ("├──", "│   ") };
@@ -54,9 +54,9 @@ fn draw(nodes: &[Node], indent: &str, text: &mut String) {
     }
 }
 
-fn agent_node(agent: &AgentNode) -> Node {
+fn agent_node(agent: &AgentNode) -> TreeLine {
     let finish = match agent.finish {
-        Some(Finish::Answered) => paint(GREEN, "✓"),
+        Some(FinishReason::Answered) => paint(GREEN, "✓"),
         Some(other) => paint(RED, format!("✗ {other}")),
         None => paint(YELLOW, "… at work"),
     };
@@ -67,29 +67,29 @@ fn agent_node(agent: &AgentNode) -> Node {
     let details = [("task", Some(&agent.objective)), ("end", agent.summary.as_ref())];
     let details =
         details.into_iter().filter_map(|(name, words)| Some(format!("{} {}", paint(DIM, name), first_line(words?))));
-    Node { line, details: details.collect(), below: agent.turns.iter().map(turn_node).collect() }
+    TreeLine { line, details: details.collect(), below: agent.turns.iter().map(turn_node).collect() }
 }
 
-fn turn_node(turn: &Turn) -> Node {
+fn turn_node(turn: &TurnNode) -> TreeLine {
     let used = usage(turn.tokens, turn.duration_ms);
     let line = format!("turn {}{}", turn.number.unwrap_or_default(), paint(DIM, used));
-    Node { line, details: Vec::new(), below: turn_nodes(turn) }
+    TreeLine { line, details: Vec::new(), below: turn_nodes(turn) }
 }
 
 /// What happened in a turn.
-fn turn_nodes(turn: &Turn) -> Vec<Node> {
-    let said = turn.said.iter().map(|words| Node::leaf(format!("{} {}", paint(DIM, "“"), first_line(words))));
-    let faults = turn.faults.iter().map(|why| Node::leaf(format!("{} {}", paint(YELLOW, "!"), first_line(why))));
-    let messages = turn.messages.iter().map(|message| Node::leaf(message_line(message)));
+fn turn_nodes(turn: &TurnNode) -> Vec<TreeLine> {
+    let said = turn.said.iter().map(|words| TreeLine::leaf(format!("{} {}", paint(DIM, "“"), first_line(words))));
+    let faults = turn.faults.iter().map(|why| TreeLine::leaf(format!("{} {}", paint(YELLOW, "!"), first_line(why))));
+    let messages = turn.messages.iter().map(|message| TreeLine::leaf(message_line(message)));
     said.chain(faults).chain(turn.calls.iter().map(call_node)).chain(messages).collect()
 }
 
-fn call_node(call: &CallNode) -> Node {
+fn call_node(call: &CallNode) -> TreeLine {
     let (line, details) = call_line(call);
-    Node { line, details, below: call.agents.iter().map(agent_node).collect() }
+    TreeLine { line, details, below: call.agents.iter().map(agent_node).collect() }
 }
 
-fn usage(tokens: Option<Tokens>, duration_ms: Option<u64>) -> String {
+fn usage(tokens: Option<TokenUsage>, duration_ms: Option<u64>) -> String {
     let tokens = tokens.filter(|tokens| tokens.total() > 0).map(|tokens| format!(" {} tokens", tokens.total()));
     let time = duration_ms.map(|ms| format!(" {ms} ms"));
     format!("{}{}", tokens.unwrap_or_default(), time.unwrap_or_default())
@@ -106,9 +106,9 @@ fn first_line(text: &str) -> String {
 /// One line for the call and one for each thing worth knowing about it.
 fn call_line(call: &CallNode) -> (String, Vec<String>) {
     let status = match &call.status {
-        Status::Ok => paint(GREEN, "✓"),
-        Status::Failed(code) => paint(RED, format!("✗ {code}")),
-        Status::Running => paint(YELLOW, "… running"),
+        CallStatus::Ok => paint(GREEN, "✓"),
+        CallStatus::Failed(code) => paint(RED, format!("✗ {code}")),
+        CallStatus::Running => paint(YELLOW, "… running"),
     };
     let time = call.duration_ms.map(|ms| paint(DIM, format!(" {ms} ms"))).unwrap_or_default();
     let line = format!("{} {status}{time}", paint(BOLD, plain(&call.tool)));
@@ -139,12 +139,12 @@ fn approval_line(approval: &Approval) -> String {
     }
 }
 
-fn scope_word(scope: toolgate_contract::Scope) -> &'static str {
+fn scope_word(scope: toolgate_contract::ApprovalScope) -> &'static str {
     match scope {
-        toolgate_contract::Scope::Call => "this call",
-        toolgate_contract::Scope::Run => "this run",
-        toolgate_contract::Scope::Session => "this session",
-        toolgate_contract::Scope::Always => "always",
+        toolgate_contract::ApprovalScope::Call => "this call",
+        toolgate_contract::ApprovalScope::Run => "this run",
+        toolgate_contract::ApprovalScope::Session => "this session",
+        toolgate_contract::ApprovalScope::Always => "always",
     }
 }
 
@@ -162,19 +162,19 @@ mod tests {
     #[test]
     fn an_agent_is_drawn_beneath_the_call_that_set_it_to_work() {
         let call =
-            |tool: &str, agents| CallNode { tool: tool.into(), status: Status::Ok, agents, ..CallNode::default() };
-        let turn = |calls| Turn { number: Some(1), calls, ..Turn::default() };
+            |tool: &str, agents| CallNode { tool: tool.into(), status: CallStatus::Ok, agents, ..CallNode::default() };
+        let turn = |calls| TurnNode { number: Some(1), calls, ..TurnNode::default() };
         let agent = |name: &str, calls| AgentNode {
             agent: name.into(),
             model: "scripted".into(),
             objective: "look\nwell".into(),
-            finish: Some(Finish::Answered),
+            finish: Some(FinishReason::Answered),
             turns: vec![turn(calls)],
             ..AgentNode::default()
         };
         let inner = agent("explore", vec![call("read", vec![])]);
         let outer = agent("main", vec![call("task", vec![inner]), call("list", vec![])]);
-        let tree = Tree { run: "run_1".into(), agents: vec![outer], ..Tree::default() };
+        let tree = RunTree { run: "run_1".into(), agents: vec![outer], ..RunTree::default() };
         let text = anstream::adapter::strip_str(&drawn(&tree)).to_string();
         let expected = "\
 run_1 (, not ended)

@@ -1,11 +1,11 @@
 //! Text that is broken where the terminal ends, with its further lines set in.
 
-use super::own_size;
+use super::stdout_size;
 
 /// Text in lines as wide as the terminal that it is printed on, all but the first set in so far. Where there is no terminal it
 /// stays on one line, for whoever searches it.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    match own_size() {
+    match stdout_size() {
         Some(size) => lines(text, indent, usize::from(size.columns)).join(&format!("\n{}", " ".repeat(indent))),
         None => text.to_owned(),
     }

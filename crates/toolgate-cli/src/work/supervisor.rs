@@ -8,25 +8,25 @@ use anyhow::{Context, Result};
 use toolgate_contract::{BoxFuture, CancellationToken, Clock};
 use toolgate_journal::{Inbox, Lease, Task};
 
-use super::commander::{Answer, Commander};
-use super::notice::{Earlier, Records};
+use super::earlier_attempts::{EarlierAttempts, RunRecords};
+use super::reply_channel::{ReplyChannel, TaskAnswer};
 
 /// Attempts at one task; whatever ends that many workers would end the next one too.
 const MOST_ATTEMPTS: u64 = 5;
 
 /// A task for a worker.
-pub(crate) struct Job<'a> {
+pub(crate) struct TaskAttempt<'a> {
     /// What is to be done, and what is known of earlier attempts.
     pub(crate) objective: String,
     /// The run in which it is done; it begins under this id.
     pub(crate) run: String,
     /// Whoever wants it.
-    pub(crate) commander: &'a dyn Commander,
+    pub(crate) reply_channel: &'a dyn ReplyChannel,
 }
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finished {
+pub(crate) struct TaskResult {
     /// In one word.
     pub(crate) outcome: String,
     /// The answer, or why there is none.
@@ -34,16 +34,16 @@ pub(crate) struct Finished {
 }
 
 /// Whoever does the work.
-pub(crate) trait Worker {
+pub(crate) trait TaskWorker {
     /// Works on a task until there is an answer, or somebody stops it.
-    fn work<'a>(&'a self, job: Job<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>>;
+    fn work<'a>(&'a self, job: TaskAttempt<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<TaskResult>>;
 }
 
 /// Works through the inbox.
 pub(crate) struct Supervisor<'a> {
     pub(crate) inbox: Arc<dyn Inbox>,
-    pub(crate) records: Records<'a>,
-    pub(crate) worker: &'a dyn Worker,
+    pub(crate) records: RunRecords<'a>,
+    pub(crate) worker: &'a dyn TaskWorker,
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a task is held without a sign of life.
     pub(crate) lease: Duration,
@@ -53,7 +53,7 @@ impl Supervisor<'_> {
     /// Takes the next task and brings it to its end. False when none is there.
     pub(crate) async fn next(
         &self,
-        commander_of: &(dyn Fn(&Task) -> Result<Arc<dyn Commander>> + Sync),
+        commander_of: &(dyn Fn(&Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
         cancel: &CancellationToken,
     ) -> Result<bool> {
         let lease = self.fresh_lease()?;
@@ -67,13 +67,16 @@ impl Supervisor<'_> {
         else {
             return Ok(false);
         };
-        let commander = commander_of(&task);
+        let reply_channel = commander_of(&task);
         let answered = match (task.answer.clone(), task.outcome.clone()) {
-            (Some(answer), Some(outcome)) => Some(Finished { outcome, answer }),
-            _ => self.answer(&task, &lease, commander.as_deref().map_err(|error| format!("{error:#}")), cancel).await?,
+            (Some(answer), Some(outcome)) => Some(TaskResult { outcome, answer }),
+            _ => {
+                self.answer(&task, &lease, reply_channel.as_deref().map_err(|error| format!("{error:#}")), cancel)
+                    .await?
+            }
         };
-        if let (Some(finished), Ok(commander)) = (answered, &commander) {
-            self.deliver(&task, &lease, &finished, commander.as_ref()).await?;
+        if let (Some(finished), Ok(reply_channel)) = (answered, &reply_channel) {
+            self.deliver(&task, &lease, &finished, reply_channel.as_ref()).await?;
         }
         Ok(true)
     }
@@ -83,19 +86,19 @@ impl Supervisor<'_> {
         &self,
         task: &Task,
         lease: &Lease,
-        commander: Result<&dyn Commander, String>,
+        reply_channel: Result<&dyn ReplyChannel, String>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Finished>> {
-        let earlier = Earlier::read(&self.records, &task.runs)?;
-        let failed = |outcome: &str, answer: String| Finished { outcome: outcome.into(), answer };
-        let finished = match (&earlier.answer, commander) {
+    ) -> Result<Option<TaskResult>> {
+        let earlier = EarlierAttempts::read(&self.records, &task.runs)?;
+        let failed = |outcome: &str, answer: String| TaskResult { outcome: outcome.into(), answer };
+        let finished = match (&earlier.answer, reply_channel) {
             _ if task.is_unwanted => failed("cancelled", "The task was cancelled.".into()),
             (Some(answer), _) => failed("answered", answer.clone()),
             _ if task.attempts > MOST_ATTEMPTS => {
                 failed("failed", format!("The worker was gone {MOST_ATTEMPTS} times before there was an answer."))
             }
             (_, Err(error)) => failed("failed", error),
-            (None, Ok(commander)) => match self.work(task, lease, &earlier, commander, cancel).await? {
+            (None, Ok(reply_channel)) => match self.work(task, lease, &earlier, reply_channel, cancel).await? {
                 Some(finished) => finished,
                 None => return Ok(None),
             },
@@ -110,10 +113,10 @@ impl Supervisor<'_> {
         &self,
         task: &Task,
         lease: &Lease,
-        earlier: &Earlier,
-        commander: &dyn Commander,
+        earlier: &EarlierAttempts,
+        reply_channel: &dyn ReplyChannel,
         cancel: &CancellationToken,
-    ) -> Result<Option<Finished>> {
+    ) -> Result<Option<TaskResult>> {
         let run = format!("run_{}", self.clock.id().simple());
         let runs: Vec<String> = task.runs.iter().cloned().chain([run.clone()]).collect();
         let (id, held) = (task.id.clone(), lease.clone());
@@ -121,7 +124,7 @@ impl Supervisor<'_> {
             return Ok(None);
         }
         let stop = cancel.child_token();
-        let job = Job { objective: earlier.with(&task.task), run, commander };
+        let job = TaskAttempt { objective: earlier.with(&task.task), run, reply_channel };
         let working = self.worker.work(job, stop.clone());
         tokio::pin!(working);
         let mut is_held = true;
@@ -162,9 +165,15 @@ impl Supervisor<'_> {
     }
 
     /// Brings the answer to whoever wants it. If that can't be done now, the lease runs out and it is tried again.
-    async fn deliver(&self, task: &Task, lease: &Lease, finished: &Finished, commander: &dyn Commander) -> Result<()> {
-        let answer = Answer { task, outcome: &finished.outcome, answer: &finished.answer };
-        commander.deliver(&answer).await.with_context(|| format!("The answer of {} wasn't delivered", task.id))?;
+    async fn deliver(
+        &self,
+        task: &Task,
+        lease: &Lease,
+        finished: &TaskResult,
+        reply_channel: &dyn ReplyChannel,
+    ) -> Result<()> {
+        let answer = TaskAnswer { task, outcome: &finished.outcome, answer: &finished.answer };
+        reply_channel.deliver(&answer).await.with_context(|| format!("The answer of {} wasn't delivered", task.id))?;
         let (id, lease) = (task.id.clone(), lease.clone());
         self.ask(move |inbox| inbox.done(&id, &lease)).await?;
         Ok(())

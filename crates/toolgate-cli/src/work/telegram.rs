@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use toolgate_contract::{Clock, SystemClock};
 use toolgate_journal::{Inbox, NewTask};
 
-use super::web::Web;
+use super::json_client::JsonClient;
 
 /// How long the server may wait for something to tell, in seconds.
 const POLL_SECONDS: u64 = 25;
@@ -22,34 +22,34 @@ const REST: Duration = Duration::from_secs(3);
 pub(super) const MOST_CHARS: usize = 4000;
 
 /// A bot.
-pub(crate) struct Telegram {
-    web: Web,
+pub(crate) struct TelegramBot {
+    web: JsonClient,
     /// Holds the token, so it is never shown.
     base: String,
     /// The chats that it listens to.
     chats: BTreeSet<i64>,
     /// Buttons that wait to be pressed, and questions that wait for words.
-    open: Mutex<Open>,
+    open: Mutex<PendingPrompts>,
 }
 
 #[derive(Default)]
-struct Open {
+struct PendingPrompts {
     last: u64,
     buttons: HashMap<String, (i64, oneshot::Sender<(usize, String)>)>,
     words: HashMap<i64, oneshot::Sender<(String, String)>>,
 }
 
 #[derive(Deserialize)]
-struct Update {
+struct TelegramUpdate {
     update_id: i64,
-    message: Option<Message>,
-    callback_query: Option<Pressed>,
+    message: Option<TelegramMessage>,
+    callback_query: Option<CallbackQuery>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct TelegramMessage {
     chat: ChatId,
-    from: Option<Author>,
+    from: Option<TelegramUser>,
     text: Option<String>,
 }
 
@@ -59,32 +59,32 @@ struct ChatId {
 }
 
 #[derive(Deserialize)]
-struct Author {
+struct TelegramUser {
     id: i64,
     username: Option<String>,
 }
 
 /// A button that somebody pressed.
 #[derive(Deserialize)]
-struct Pressed {
+struct CallbackQuery {
     id: String,
-    from: Author,
-    message: Option<Message>,
+    from: TelegramUser,
+    message: Option<TelegramMessage>,
     data: Option<String>,
 }
 
-impl Author {
+impl TelegramUser {
     fn name(&self) -> String {
         let name = self.username.clone().unwrap_or_else(|| self.id.to_string());
         format!("{name} (Telegram)")
     }
 }
 
-impl Telegram {
+impl TelegramBot {
     /// A bot with this token, at this server, for these chats.
     pub(crate) fn new(url: &str, token: &str, chats: impl IntoIterator<Item = i64>) -> Result<Self> {
         let base = format!("{}/bot{token}", url.trim_end_matches('/'));
-        Ok(Self { web: Web::new()?, base, chats: chats.into_iter().collect(), open: Mutex::default() })
+        Ok(Self { web: JsonClient::new()?, base, chats: chats.into_iter().collect(), open: Mutex::default() })
     }
 
     /// Listens for ever. A message becomes a task before the server is told that it was heard, so none gets lost; and it
@@ -107,7 +107,7 @@ impl Telegram {
         }
     }
 
-    async fn updates(&self, from: i64) -> Result<Vec<Update>> {
+    async fn updates(&self, from: i64) -> Result<Vec<TelegramUpdate>> {
         let body = json!({ "offset": from, "timeout": POLL_SECONDS, "allowed_updates": ["message", "callback_query"] });
         let answer = self.ask("getUpdates", &body).await?;
         // One that can't be read is no message; it must not stop the others.
@@ -115,12 +115,12 @@ impl Telegram {
         Ok(updates.iter().filter_map(|update| serde_json::from_value(update.clone()).ok()).collect())
     }
 
-    async fn take(&self, update: Update, inbox: &Arc<dyn Inbox>) -> Result<()> {
+    async fn take(&self, update: TelegramUpdate, inbox: &Arc<dyn Inbox>) -> Result<()> {
         match update {
-            Update { update_id, message: Some(message), .. } if self.chats.contains(&message.chat.id) => {
+            TelegramUpdate { update_id, message: Some(message), .. } if self.chats.contains(&message.chat.id) => {
                 self.hear(update_id, message, inbox).await
             }
-            Update { callback_query: Some(pressed), .. } => {
+            TelegramUpdate { callback_query: Some(pressed), .. } => {
                 self.press(pressed).await;
                 Ok(())
             }
@@ -128,8 +128,8 @@ impl Telegram {
         }
     }
 
-    async fn hear(&self, number: i64, message: Message, inbox: &Arc<dyn Inbox>) -> Result<()> {
-        let Message { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
+    async fn hear(&self, number: i64, message: TelegramMessage, inbox: &Arc<dyn Inbox>) -> Result<()> {
+        let TelegramMessage { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
         let waiting = self.open().words.remove(&chat);
         let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
         let text = match waiting.map(|waiting| waiting.send((text.clone(), by))) {
@@ -146,7 +146,7 @@ impl Telegram {
         Ok(())
     }
 
-    async fn press(&self, pressed: Pressed) {
+    async fn press(&self, pressed: CallbackQuery) {
         let chat = pressed.message.as_ref().map(|message| message.chat.id);
         let (token, index) = match pressed.data.as_deref().and_then(|data| data.split_once(':')) {
             Some((token, index)) => (token.to_owned(), index.parse::<usize>().ok()),
@@ -182,7 +182,7 @@ impl Telegram {
             .enumerate()
             .map(|(index, label)| json!([{ "text": label, "callback_data": format!("{token}:{index}") }]))
             .collect();
-        let _withdrawn = Withdraw { telegram: self, token };
+        let _withdrawn = ButtonsGuard { telegram: self, token };
         self.say(chat, text, Some(json!({ "inline_keyboard": buttons }))).await.ok()?;
         pressed.await.ok()
     }
@@ -197,7 +197,7 @@ impl Telegram {
     }
 
     /// Says something, and waits for the chat's next words: those, and whose they are.
-    pub(super) async fn hear_back(&self, chat: i64, text: &str) -> Option<(String, String)> {
+    pub(super) async fn ask_for_text(&self, chat: i64, text: &str) -> Option<(String, String)> {
         let (sender, words) = oneshot::channel();
         self.open().words.insert(chat, sender);
         self.say(chat, text, None).await.ok()?;
@@ -208,18 +208,18 @@ impl Telegram {
         self.web.post(&format!("{}/{method}", self.base), body).await
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn open(&self) -> std::sync::MutexGuard<'_, PendingPrompts> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Takes buttons back when nobody waits for them any more.
-struct Withdraw<'a> {
-    telegram: &'a Telegram,
+struct ButtonsGuard<'a> {
+    telegram: &'a TelegramBot,
     token: String,
 }
 
-impl Drop for Withdraw<'_> {
+impl Drop for ButtonsGuard<'_> {
     fn drop(&mut self) {
         self.telegram.open().buttons.remove(&self.token);
     }

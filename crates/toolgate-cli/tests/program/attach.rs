@@ -31,12 +31,12 @@ fn running(world: &World) -> Vec<Value> {
     panic!("the command never started");
 }
 
-/// The only socket in the folder of doors.
+/// The only socket in the directory of doors.
 fn socket(world: &World) -> PathBuf {
-    let folder = world.home().join(".local/state/toolgate/doors");
-    let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+    let directory = world.home().join(".local/state/toolgate/doors");
+    let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700, "only its owner enters");
-    let sockets: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let sockets: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(sockets.len(), 1, "{sockets:?}");
     sockets[0].clone()
 }

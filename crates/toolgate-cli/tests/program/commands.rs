@@ -153,7 +153,7 @@ fn a_person_can_run_a_command_in_the_same_sandbox() {
 }
 
 #[test]
-fn what_is_hidden_in_folders_beside_the_workspace_is_hidden_from_commands_too() {
+fn what_is_hidden_in_directories_beside_the_workspace_is_hidden_from_commands_too() {
     for access in ["read", "write"] {
         let world = World::new();
         let other = world.home().parent().unwrap().join("other");

@@ -2,10 +2,10 @@
 
 mod abuse;
 mod approvals;
+mod authentication;
 pub(crate) mod client;
-mod crowd;
-mod door;
-mod leaving;
+mod concurrency;
+mod disconnects;
 mod limits;
 mod mcp;
 mod questions;

@@ -4,8 +4,8 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::bot::Bot;
 use crate::inbox_killed::end_leases;
+use crate::telegram_server::Bot;
 use crate::world::{PROGRAM, World};
 
 const SCRIPT: &str = r#"

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::bot::Bot;
 use crate::inbox::{add, task, worker};
+use crate::telegram_server::Bot;
 use crate::world::World;
 
 /// The rest of the work, for whoever comes next.

@@ -2,22 +2,21 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod agent;
-mod agents_own;
+mod agent_tools;
 mod attach;
-mod bot;
+mod autoloaded_files;
 mod calls;
+mod changes_killed;
 mod commands;
 mod http;
 mod inbox;
 mod inbox_killed;
 mod init;
-mod killed;
 mod mcp;
 mod network;
 mod no_namespaces;
 mod ordinary_work;
 mod overlay;
-mod planted;
 mod policy;
 mod quarantine;
 mod record;
@@ -25,5 +24,6 @@ mod rehearsal;
 mod replay;
 mod sandbox;
 mod shared_store;
+mod telegram_server;
 mod terminal;
 mod world;

@@ -2,17 +2,17 @@
 //! what survives.
 
 mod approvals;
+mod client;
 mod http;
-mod inquiry;
-mod news;
+mod questions;
 mod robust;
-mod talk;
+mod tool_list_changed;
 
 use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
-use self::talk::Talk;
+use self::client::Talk;
 use crate::world::World;
 
 /// Tokens that the default list of tools may cost, at four bytes each: all of it, and what a client shows its model of it.

@@ -155,8 +155,8 @@ fn who_refuses_what_was_missing_is_told_to_the_model_with_their_words() {
         let answered = world.run(&["approvals", "deny", "last", "--reason", "no thanks"]);
         (waiting.join().unwrap(), asked, answered)
     });
-    let folder = outside.path().display();
-    let words = format!("`{folder}/new` wasn't made: to make it the command has to write in `{folder}`");
+    let directory = outside.path().display();
+    let words = format!("`{directory}/new` wasn't made: to make it the command has to write in `{directory}`");
     assert!(asked.err.contains(&words) && answered.code == 0, "{asked:?} {answered:?}");
     let denied = &reply["payload"]["denied"][0];
     let next = denied["next"].as_str().unwrap_or_default();

@@ -16,8 +16,8 @@ fn shell(world: &World, command: &str) -> Value {
 
 /// Everything in the workspace but the record: path, mode, and content or target.
 fn everything(world: &World) -> BTreeMap<String, String> {
-    fn collect(folder: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+    fn collect(directory: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
             let name = entry.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
             if name == ".toolgate" {
                 continue;
@@ -64,9 +64,9 @@ fn so_are_those_of_a_command_that_works_straight_on_the_workspace() {
     compare_with_a_plain_run(shell_straight);
 }
 
-/// How much commands left in a folder of the state, but for the snapshot that the next one begins from.
-fn left(world: &World, folder: &str) -> usize {
-    let entries = std::fs::read_dir(world.workspace().join(".toolgate").join(folder)).into_iter().flatten();
+/// How much commands left in a directory of the state, but for the snapshot that the next one begins from.
+fn left(world: &World, directory: &str) -> usize {
+    let entries = std::fs::read_dir(world.workspace().join(".toolgate").join(directory)).into_iter().flatten();
     entries.filter(|entry| entry.as_ref().unwrap().file_name() != ".last").count()
 }
 
@@ -87,23 +87,23 @@ fn compare_with_a_plain_run(shell: fn(&World, &str) -> Value) {
         "npm pack --version > version; mkdir -p node_modules/.bin && ln -s ../tool/cli.js node_modules/.bin/tool",
         "exit 7",
     ] {
-        let [apart, plain] = [(); 2].map(|()| {
+        let [staged, plain] = [(); 2].map(|()| {
             let world = World::new().file("a.txt", "one\ntwo\n").file("dir/x", "x").file("dir/deep/y", "y");
             let world = world.file("run.sh", "#!/bin/sh\n").file("kept.txt", "same content");
             let script = "chmod 755 run.sh; ln -s x dir/link; ln -s y old-link; mkdir empty; mkfifo pipe";
             assert_eq!(world.shell(script).code, 0);
             world
         });
-        let before = everything(&apart);
-        let reply = shell(&apart, command);
+        let before = everything(&staged);
+        let reply = shell(&staged, command);
         plain.shell(command);
-        assert_eq!(everything(&apart), everything(&plain), "{command}: {reply}");
-        if before != everything(&apart) {
+        assert_eq!(everything(&staged), everything(&plain), "{command}: {reply}");
+        if before != everything(&staged) {
             assert!(!reply["artifacts"]["files_changed"].as_array().unwrap().is_empty(), "{command}: {reply}");
-            undo(&apart, &reply);
+            undo(&staged, &reply);
         }
-        assert_eq!(everything(&apart), before, "undo of {command}");
-        assert_eq!((left(&apart, "layers"), left(&apart, "snapshots")), (0, 0), "something is left: {command}");
+        assert_eq!(everything(&staged), before, "undo of {command}");
+        assert_eq!((left(&staged, "layers"), left(&staged, "snapshots")), (0, 0), "something is left: {command}");
     }
 }
 
@@ -267,7 +267,7 @@ fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
     let (victim, state) = (world.home().join("victim"), world.workspace().join(".toolgate"));
     let plant = |link: &str, target: &std::path::Path| {
         let _ = std::fs::remove_dir_all(&state);
-        world.put(&victim.join("folder/kept.txt"), "kept");
+        world.put(&victim.join("directory/kept.txt"), "kept");
         std::fs::create_dir_all(state.join(link).parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target, state.join(link)).unwrap();
     };
@@ -280,7 +280,7 @@ fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
         let refused = reply["ok"] == json!(false);
         assert!(refused || world.read("made.txt") == "x\n", "{link}: {reply}");
         assert_ne!(world.run(&["commit", "abc"]).code, 0, "{link}");
-        assert_eq!(std::fs::read_to_string(victim.join("folder/kept.txt")).unwrap(), "kept", "{link}");
+        assert_eq!(std::fs::read_to_string(victim.join("directory/kept.txt")).unwrap(), "kept", "{link}");
         let left: Vec<_> = std::fs::read_dir(&victim).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["folder"], "{link}");
         assert!(!std::path::Path::new("/var/tmp/none").exists(), "{link}");

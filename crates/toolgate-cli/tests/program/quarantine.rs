@@ -165,7 +165,7 @@ fn git_can_name_remotes_and_branches_and_nothing_that_runs() {
 }
 
 #[test]
-fn a_folder_that_an_overlay_cannot_rename_is_explained() {
+fn a_directory_that_an_overlay_cannot_rename_is_explained() {
     let world = World::new().file("dir/a.txt", "one\n");
     let reply = world.call("shell", json!({ "command": "python3 -c \"import os; os.rename('dir', 'dir2')\"" }));
     shell(&world, "mv dir dir3");
@@ -187,7 +187,7 @@ fn what_a_command_closes_behind_it_is_found_all_the_same() {
 }
 
 #[test]
-fn a_closed_folder_hides_what_is_in_it() {
+fn a_closed_directory_hides_what_is_in_it() {
     let world =
         World::new().file("config/.env", "TOKEN=correct-horse").file("look.sh", "cat config/.env s/.env; mv config s");
     world.shell("chmod 311 config");
@@ -203,7 +203,7 @@ fn a_closed_folder_hides_what_is_in_it() {
 }
 
 #[test]
-fn a_folder_that_holds_something_hidden_stays_where_it_is() {
+fn a_directory_that_holds_something_hidden_stays_where_it_is() {
     let world = World::new()
         .file(".streamlit/secrets.toml", "correct-horse")
         .file("look.sh", "mv .streamlit s; rev s/secrets.toml");

@@ -42,7 +42,7 @@ fn a_run_repeats_itself_in_a_copy() {
 }
 
 #[test]
-fn a_run_that_made_and_removed_folders_repeats_itself() {
+fn a_run_that_made_and_removed_directories_repeats_itself() {
     let world = World::new().file("old/deep/x", "x\n");
     let args = json!({ "command": "mkdir -p new/deep; echo y > new/deep/y; rm -r old" }).to_string();
     assert_eq!(world.run(&["call", "--approve", "shell", &args]).code, 0);

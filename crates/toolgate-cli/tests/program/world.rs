@@ -16,7 +16,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// A temporary home with a workspace in it.
 pub(crate) struct World {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 /// What the program said.
@@ -29,18 +29,18 @@ pub(crate) struct Said {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        let world = Self { directory: tempfile::tempdir().unwrap() };
         std::fs::create_dir_all(world.workspace()).unwrap();
         std::fs::create_dir_all(world.home()).unwrap();
         world.file("hello.txt", "hello\nworld\n")
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.folder.path().join("workspace")
+        self.directory.path().join("workspace")
     }
 
     pub(crate) fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        self.directory.path().join("home")
     }
 
     pub(crate) fn user_config(&self) -> PathBuf {
@@ -85,14 +85,14 @@ impl World {
         const NOBODY: u32 = 65_534;
         let is_root =
             std::fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
-        let program = self.folder.path().join("toolgate");
+        let program = self.directory.path().join("toolgate");
         if std::fs::hard_link(PROGRAM, &program).is_err() {
             std::fs::copy(PROGRAM, &program).unwrap();
         }
         let hand_over = |path: &Path| std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY));
         let mut left = vec![self.workspace(), self.home()];
         if is_root {
-            hand_over(self.folder.path()).unwrap();
+            hand_over(self.directory.path()).unwrap();
         }
         while let Some(path) = left.pop().filter(|_| is_root) {
             hand_over(&path).unwrap();
@@ -118,7 +118,7 @@ impl World {
         self.run(&["--json", "call", tool, &args.to_string()]).json()
     }
 
-    /// The newest run's folder.
+    /// The newest run's directory.
     pub(crate) fn last_run(&self) -> PathBuf {
         let mut runs: Vec<PathBuf> = std::fs::read_dir(self.workspace().join(".toolgate/runs"))
             .unwrap()

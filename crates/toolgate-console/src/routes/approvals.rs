@@ -9,18 +9,18 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Scope, schemars};
-use toolgate_journal::{Ask, DeskAnswer};
-use toolgate_runtime::{ApprovalRequest, Desk, OnDesk};
+use toolgate_contract::{ApprovalScope, schemars};
+use toolgate_journal::{QueueEntry, QueuedAnswer};
+use toolgate_runtime::{ApprovalQueueClient, ApprovalRequest, QueueItem};
 
-use super::{Body, Id, on_disk, read_json};
-use crate::client::Caller;
+use super::{JsonBody, PathId, read_json, run_blocking};
+use crate::http_session::Caller;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// A call that waits for an approval.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Approval {
+pub(crate) struct ApprovalView {
     /// The id to answer under.
     id: String,
     /// The run of the call.
@@ -39,19 +39,19 @@ pub(crate) struct Approval {
 
 /// All that wait.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Approvals {
-    approvals: Vec<Approval>,
+pub(crate) struct ApprovalList {
+    approvals: Vec<ApprovalView>,
 }
 
 /// An answer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Given {
+pub(crate) enum ApprovalAnswerBody {
     /// Yes.
     Approve {
         /// How far; this one call if missing. Only what the request offers.
         #[serde(default)]
-        scope: Option<Scope>,
+        scope: Option<ApprovalScope>,
     },
     /// No.
     Deny {
@@ -61,39 +61,42 @@ pub(crate) enum Given {
     },
 }
 
-pub(super) async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<Json<Approvals>, Problem> {
-    on_disk(move || {
-        Ok(Json(Approvals { approvals: visible(&shared, &caller)?.into_iter().filter_map(shown).collect() }))
+pub(super) async fn list(
+    State(shared): State<Arc<ServerState>>,
+    caller: Caller,
+) -> Result<Json<ApprovalList>, Problem> {
+    run_blocking(move || {
+        Ok(Json(ApprovalList { approvals: visible(&shared, &caller)?.into_iter().filter_map(shown).collect() }))
     })
     .await
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Json<Approval>, Problem> {
-    on_disk(move || shared.approval(&caller, &id).map(Json)).await
+    PathId(id): PathId,
+) -> Result<Json<ApprovalView>, Problem> {
+    run_blocking(move || shared.approval(&caller, &id).map(Json)).await
 }
 
 pub(super) async fn answer(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(id): Id,
-    Body(body): Body,
+    PathId(id): PathId,
+    JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
-    let given: Given = read_json(&body)?;
-    on_disk(move || {
+    let given: ApprovalAnswerBody = read_json(&body)?;
+    run_blocking(move || {
         let approval = shared.approval(&caller, &id)?;
         let by = answerer(&shared, &caller)?;
         let answer = match given {
-            Given::Deny { reason } => DeskAnswer::Denied { by, reason },
-            Given::Approve { scope } => {
-                let scope = scope.unwrap_or(Scope::Call);
+            ApprovalAnswerBody::Deny { reason } => QueuedAnswer::Denied { by, reason },
+            ApprovalAnswerBody::Approve { scope } => {
+                let scope = scope.unwrap_or(ApprovalScope::Call);
                 if !approval.request.scopes.iter().any(|offer| offer.scope == scope) {
                     return Err(Problem::invalid("That scope isn't among those that the request offers."));
                 }
-                DeskAnswer::Granted { scope, by }
+                QueuedAnswer::Granted { scope, by }
             }
         };
         give(&shared, &id, &answer)
@@ -102,22 +105,22 @@ pub(super) async fn answer(
 }
 
 /// Lays an answer on the desk; the first one counts.
-pub(super) fn give(shared: &Shared, id: &str, answer: &DeskAnswer) -> Result<StatusCode, Problem> {
-    shared.desk()?.approvals.answer(id, answer, shared.house.clock().now())?;
+pub(super) fn give(shared: &ServerState, id: &str, answer: &QueuedAnswer) -> Result<StatusCode, Problem> {
+    shared.queue()?.approvals.answer(id, answer, shared.backend.clock().now())?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// What waits on the desk, as far as this caller may see it.
-pub(super) fn visible(shared: &Shared, caller: &Caller) -> Result<Vec<Ask>, Problem> {
-    let mut asks = shared.desk()?.approvals.asks(shared.house.clock().now())?;
+pub(super) fn visible(shared: &ServerState, caller: &Caller) -> Result<Vec<QueueEntry>, Problem> {
+    let mut asks = shared.queue()?.approvals.asks(shared.backend.clock().now())?;
     asks.retain(|ask| is_visible(caller, ask));
     Ok(asks)
 }
 
 /// Who answers, for the record; or that they may not.
-pub(super) fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Problem> {
+pub(super) fn answerer(shared: &ServerState, caller: &Caller) -> Result<String, Problem> {
     match caller {
-        Caller::Owner => Ok(format!("{} (http)", shared.house.owner())),
+        Caller::Owner => Ok(format!("{} (http)", shared.backend.owner())),
         Caller::Session(client) if client.may_answer => Ok(format!("session {} (http)", client.id)),
         Caller::Session(_) => {
             let message = "This session may see what its calls ask, but not answer it.";
@@ -127,7 +130,7 @@ pub(super) fn answerer(shared: &Shared, caller: &Caller) -> Result<String, Probl
     }
 }
 
-fn is_visible(caller: &Caller, ask: &Ask) -> bool {
+fn is_visible(caller: &Caller, ask: &QueueEntry) -> bool {
     match caller {
         Caller::Owner => true,
         Caller::Session(client) => ask.session == client.id && ask.run == client.run.id,
@@ -135,29 +138,29 @@ fn is_visible(caller: &Caller, ask: &Ask) -> bool {
 }
 
 /// An ask, if it is about an approval.
-fn shown(ask: Ask) -> Option<Approval> {
-    let Ask { id, run, session, asked, expires, request } = ask;
+fn shown(ask: QueueEntry) -> Option<ApprovalView> {
+    let QueueEntry { id, run, session, asked, expires, request } = ask;
     match serde_json::from_value(request).ok()? {
-        OnDesk::Approval(request) => Some(Approval { id, run, session, asked, expires, request }),
-        OnDesk::Question(_) => None,
+        QueueItem::Approval(request) => Some(ApprovalView { id, run, session, asked, expires, request }),
+        QueueItem::Question(_) => None,
     }
 }
 
-impl Shared {
-    pub(super) fn desk(&self) -> Result<&Desk, Problem> {
-        self.house.desk().ok_or_else(|| {
+impl ServerState {
+    pub(super) fn queue(&self) -> Result<&ApprovalQueueClient, Problem> {
+        self.backend.queue().ok_or_else(|| {
             let message = "Nothing can wait for approval here, because there is no seal's key.";
             let hint = "`toolgate doctor` says why.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_desk", message, hint)
         })
     }
 
-    fn approval(&self, caller: &Caller, id: &str) -> Result<Approval, Problem> {
+    fn approval(&self, caller: &Caller, id: &str) -> Result<ApprovalView, Problem> {
         shown(self.waiting(caller, id)?).ok_or_else(|| Problem::not_found("such approval waiting"))
     }
 
-    pub(super) fn waiting(&self, caller: &Caller, id: &str) -> Result<Ask, Problem> {
-        let ask = self.desk()?.approvals.ask(id, self.house.clock().now())?;
+    pub(super) fn waiting(&self, caller: &Caller, id: &str) -> Result<QueueEntry, Problem> {
+        let ask = self.queue()?.approvals.ask(id, self.backend.clock().now())?;
         match is_visible(caller, &ask) {
             true => Ok(ask),
             false => Err(Problem::not_found("such approval waiting")),

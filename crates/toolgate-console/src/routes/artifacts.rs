@@ -14,33 +14,33 @@ use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 use toolgate_contract::{ArtifactRef, Artifacts, ToolError, schemars};
 
-use super::{Acting, Id, Query, on_disk};
-use crate::client::Caller;
+use super::{ActingSession, PathId, StrictQuery, run_blocking};
+use crate::http_session::Caller;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// Whose artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Whose {
+pub(crate) struct ArtifactQuery {
     /// The run that it belongs to; the session's present one if missing.
     #[serde(default)]
     run: Option<String>,
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Acting(client): Acting,
-    Id(id): Id,
-    Query(Whose { run }): Query<Whose>,
+    ActingSession(client): ActingSession,
+    PathId(id): PathId,
+    StrictQuery(ArtifactQuery { run }): StrictQuery<ArtifactQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let opened = on_disk(move || match run {
+    let opened = run_blocking(move || match run {
         None => Ok(client.session.artifacts.open(&id)?),
         Some(run) => {
             shared.may_see(&caller, &run)?;
-            Ok(shared.house.state().artifacts(&run)?.open(&id)?)
+            Ok(shared.backend.state().artifacts(&run)?.open(&id)?)
         }
     });
     let (artifact, file) = opened.await?;
@@ -49,15 +49,15 @@ pub(super) async fn show(
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let part = asked.map_or(Part::Whole, |asked| Part::read(asked, artifact.bytes));
+    let part = asked.map_or(RequestedRange::Whole, |asked| RequestedRange::read(asked, artifact.bytes));
     send(&artifact, file, part, &tag)
 }
 
-fn send(artifact: &ArtifactRef, mut file: File, part: Part, tag: &str) -> Result<Response, Problem> {
+fn send(artifact: &ArtifactRef, mut file: File, part: RequestedRange, tag: &str) -> Result<Response, Problem> {
     let (status, start, length) = match part {
-        Part::Whole => (StatusCode::OK, 0, artifact.bytes),
-        Part::Span { start, length } => (StatusCode::PARTIAL_CONTENT, start, length),
-        Part::Outside => {
+        RequestedRange::Whole => (StatusCode::OK, 0, artifact.bytes),
+        RequestedRange::Span { start, length } => (StatusCode::PARTIAL_CONTENT, start, length),
+        RequestedRange::Outside => {
             let range = format!("bytes */{}", artifact.bytes);
             let message = "The artifact ends before that range begins.";
             let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "outside_range", message, "Ask for less.");
@@ -86,13 +86,13 @@ fn send(artifact: &ArtifactRef, mut file: File, part: Part, tag: &str) -> Result
 
 /// Which part of it is wanted.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum RequestedRange {
     Whole,
     Span { start: u64, length: u64 },
     Outside,
 }
 
-impl Part {
+impl RequestedRange {
     /// One range of bytes (RFC 9110). What isn't one, or is several, is answered with everything, as it may be.
     fn read(text: &str, size: u64) -> Self {
         let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
@@ -117,25 +117,25 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let span = |start, length| Part::Span { start, length };
+        let span = |start, length| RequestedRange::Span { start, length };
         for (text, expected) in [
             ("bytes=0-0", span(0, 1)),
             ("bytes=2-5", span(2, 4)),
             ("bytes=8-", span(8, 2)),
-            ("bytes=8-99999999999999999999", Part::Whole),
+            ("bytes=8-99999999999999999999", RequestedRange::Whole),
             ("bytes=8-100", span(8, 2)),
             ("bytes=-3", span(7, 3)),
             ("bytes=-30", span(0, 10)),
-            ("bytes=10-", Part::Outside),
-            ("bytes=-0", Part::Outside),
-            ("bytes=5-2", Part::Whole),
-            ("bytes=0-1,4-5", Part::Whole),
-            ("lines=0-1", Part::Whole),
-            ("bytes=", Part::Whole),
-            ("bytes=-", Part::Whole),
+            ("bytes=10-", RequestedRange::Outside),
+            ("bytes=-0", RequestedRange::Outside),
+            ("bytes=5-2", RequestedRange::Whole),
+            ("bytes=0-1,4-5", RequestedRange::Whole),
+            ("lines=0-1", RequestedRange::Whole),
+            ("bytes=", RequestedRange::Whole),
+            ("bytes=-", RequestedRange::Whole),
         ] {
-            assert_eq!(Part::read(text, 10), expected, "{text}");
+            assert_eq!(RequestedRange::read(text, 10), expected, "{text}");
         }
-        assert_eq!(Part::read("bytes=0-", 0), Part::Outside);
+        assert_eq!(RequestedRange::read("bytes=0-", 0), RequestedRange::Outside);
     }
 }

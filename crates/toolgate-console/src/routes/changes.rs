@@ -7,36 +7,36 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_contract::{Happening, ToolError, schemars};
+use toolgate_contract::{EventPayload, ToolError, schemars};
 use toolgate_journal::{list_runs, read_events};
 
-use super::{Query, on_disk};
-use crate::client::Caller;
+use super::{StrictQuery, run_blocking};
+use crate::http_session::Caller;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// Of which run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct ChangesQuery {
     /// Only this run's; if missing, all that the caller may see.
     #[serde(default)]
     run: Option<String>,
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Query(Which { run }): Query<Which>,
+    StrictQuery(ChangesQuery { run }): StrictQuery<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
-    on_disk(move || {
+    run_blocking(move || {
         let runs = match (run, &caller) {
             (Some(run), _) => {
                 shared.may_see(&caller, &run)?;
                 vec![run]
             }
             (None, Caller::Session(client)) => vec![client.run.id.clone()],
-            (None, Caller::Owner) => list_runs(shared.house.state().path())?,
+            (None, Caller::Owner) => list_runs(shared.backend.state().path())?,
         };
         let mut changes = Vec::new();
         for run in runs.iter().rev() {
@@ -48,15 +48,15 @@ pub(super) async fn list(
 }
 
 /// The changes of a run, oldest first. A run whose journal is only just being made has none.
-fn of_run(shared: &Shared, run: &str) -> Result<Vec<Value>, Problem> {
-    let events = match read_events(&shared.house.state().run_dir(run)?) {
+fn of_run(shared: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
+    let events = match read_events(&shared.backend.state().run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
     };
     let mut found = Vec::new();
     for recorded in events {
         let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
-        if let Happening::FilesChanging { changes } = event.happening {
+        if let EventPayload::FilesChanging { changes } = event.payload {
             found.push(json!({ "run": run, "call": event.tool_call_id, "time": event.time, "changes": changes }));
         }
     }

@@ -14,14 +14,14 @@ use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, Event, Happening, ToolError, schemars};
-use toolgate_journal::{Follower, Recorded};
+use toolgate_contract::{CancellationToken, Event, EventPayload, ToolError, schemars};
+use toolgate_journal::{Follower, RecordedEvent};
 
-use super::{Id, Query, on_disk};
-use crate::client::Caller;
-use crate::passing::Heard;
+use super::{PathId, StrictQuery, run_blocking};
+use crate::http_session::Caller;
+use crate::live_events::LiveEventReceiver;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// How often the file is looked at for more.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ const MOST: usize = 10_000;
 /// Which events.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct EventsQuery {
     /// Only those after this number.
     #[serde(default)]
     after: Option<u64>,
@@ -46,10 +46,10 @@ pub(crate) struct Which {
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(run): Id,
-    Query(Which { after, limit }): Query<Which>,
+    PathId(run): PathId,
+    StrictQuery(EventsQuery { after, limit }): StrictQuery<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let limit = limit.unwrap_or(1000);
@@ -57,15 +57,15 @@ pub(super) async fn show(
         return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
     }
     let after = last_seen(&headers)?.or(after).unwrap_or(0);
-    let (closed, heard) = (shared.closed.clone(), shared.house.passing().of_run(&run));
-    let follower = on_disk(move || {
+    let (closed, heard) = (shared.closed.clone(), shared.backend.live().of_run(&run));
+    let follower = run_blocking(move || {
         shared.may_see(&caller, &run)?;
-        Ok(Follower::open(&shared.house.state().run_dir(&run)?, after)?)
+        Ok(Follower::open(&shared.backend.state().run_dir(&run)?, after)?)
     })
     .await?;
     match wants_stream(&headers) {
         true => Ok(live(follower, heard, closed)),
-        false => on_disk(move || page(follower, limit)).await.map(IntoResponse::into_response),
+        false => run_blocking(move || page(follower, limit)).await.map(IntoResponse::into_response),
     }
 }
 
@@ -99,16 +99,16 @@ fn page(mut follower: Follower, limit: usize) -> Result<Json<Value>, Problem> {
 }
 
 /// What a stream is at.
-struct Listening {
+struct RunEventStream {
     follower: Follower,
-    heard: Heard,
+    heard: LiveEventReceiver,
     closed: CancellationToken,
     silent_since: Instant,
     is_over: bool,
 }
 
-fn live(follower: Follower, heard: Heard, closed: CancellationToken) -> Response {
-    let listening = Listening { follower, heard, closed, silent_since: Instant::now(), is_over: false };
+fn live(follower: Follower, heard: LiveEventReceiver, closed: CancellationToken) -> Response {
+    let listening = RunEventStream { follower, heard, closed, silent_since: Instant::now(), is_over: false };
     let frames = stream::unfold(listening, |mut listening| async move {
         let frame = listening.frame().await?;
         Some((Ok::<_, std::io::Error>(frame), listening))
@@ -116,7 +116,7 @@ fn live(follower: Follower, heard: Heard, closed: CancellationToken) -> Response
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(frames)).into_response()
 }
 
-impl Listening {
+impl RunEventStream {
     /// The next piece of the stream; none when the run has ended, the server has closed, or the record can't be read.
     async fn frame(&mut self) -> Option<String> {
         while !self.is_over {
@@ -127,8 +127,8 @@ impl Listening {
             let passed = self.heard.since();
             if !events.is_empty() || !passed.is_empty() {
                 self.silent_since = Instant::now();
-                self.is_over |= events.iter().any(|event| matches!(event.event.happening, Happening::RunEnded));
-                return Some(passed.iter().map(|event| fleeting(event)).chain(events.iter().map(written)).collect());
+                self.is_over |= events.iter().any(|event| matches!(event.event.payload, EventPayload::RunEnded));
+                return Some(passed.iter().map(|event| live_frame(event)).chain(events.iter().map(written)).collect());
             }
             if self.silent_since.elapsed() > SILENT {
                 self.silent_since = Instant::now();
@@ -141,17 +141,17 @@ impl Listening {
 }
 
 /// An event as a server sends it: the line as it stands in the record, under its number.
-fn written(event: &Recorded) -> String {
+fn written(event: &RecordedEvent) -> String {
     let kind = line(event)["kind"].as_str().unwrap_or("event").to_owned();
     format!("id: {}\nevent: {kind}\ndata: {}\n\n", event.seq, event.line)
 }
 
 /// Something that passes: without a number, since nobody can go on from it.
-fn fleeting(event: &Event) -> String {
+fn live_frame(event: &Event) -> String {
     let event = json!(event);
     format!("event: {}\ndata: {event}\n\n", event["kind"].as_str().unwrap_or("event"))
 }
 
-fn line(event: &Recorded) -> Value {
+fn line(event: &RecordedEvent) -> Value {
     serde_json::from_str(&event.line).unwrap_or_default()
 }

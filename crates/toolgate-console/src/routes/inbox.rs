@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_contract::schemars;
 
-use super::{Id, Owner, Query, on_disk};
+use super::{OwnerOnly, PathId, StrictQuery, run_blocking};
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// How many tasks are listed at most.
 const MOST: usize = 1000;
@@ -19,7 +19,7 @@ const MOST: usize = 1000;
 /// Which tasks.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct TasksQuery {
     /// Those that are done or cancelled too.
     #[serde(default)]
     all: bool,
@@ -30,20 +30,24 @@ pub(crate) struct Which {
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
-    _owner: Owner,
-    Query(Which { all, limit }): Query<Which>,
+    State(shared): State<Arc<ServerState>>,
+    _owner: OwnerOnly,
+    StrictQuery(TasksQuery { all, limit }): StrictQuery<TasksQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = limit.unwrap_or(100);
     if !(1..=MOST).contains(&limit) {
         return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
     }
-    on_disk(move || Ok(Json(json!({ "tasks": shared.house.inbox()?.tasks(all, limit)? })))).await
+    run_blocking(move || Ok(Json(json!({ "tasks": shared.backend.inbox()?.tasks(all, limit)? })))).await
 }
 
-pub(super) async fn show(State(shared): State<Arc<Shared>>, _owner: Owner, Id(id): Id) -> Result<Json<Value>, Problem> {
-    on_disk(move || {
-        let task = shared.house.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
+pub(super) async fn show(
+    State(shared): State<Arc<ServerState>>,
+    _owner: OwnerOnly,
+    PathId(id): PathId,
+) -> Result<Json<Value>, Problem> {
+    run_blocking(move || {
+        let task = shared.backend.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
         Ok(Json(json!(task)))
     })
     .await

@@ -9,18 +9,18 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars;
-use toolgate_journal::{Ask, DeskAnswer};
-use toolgate_runtime::{OnDesk, Question};
+use toolgate_journal::{QueueEntry, QueuedAnswer};
+use toolgate_runtime::{QueueItem, QueuedQuestion};
 
 use super::approvals::{answerer, give, visible};
-use super::{Body, Id, on_disk, read_json};
-use crate::client::Caller;
+use super::{JsonBody, PathId, read_json, run_blocking};
+use crate::http_session::Caller;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// A question that waits for an answer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Open {
+pub(crate) struct QuestionView {
     /// The id to answer under.
     id: String,
     /// The run of the call that asks.
@@ -34,54 +34,57 @@ pub(crate) struct Open {
     #[schemars(with = "Option<String>")]
     expires: Option<Timestamp>,
     /// The question, and the answers to choose from.
-    question: Question,
+    question: QueuedQuestion,
 }
 
 /// All that wait.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Questions {
-    questions: Vec<Open>,
+pub(crate) struct QuestionList {
+    questions: Vec<QuestionView>,
 }
 
 /// An answer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Words {
+pub(crate) struct QuestionAnswerBody {
     /// The label of a choice or its number from 1, or own words where they will do.
     answer: String,
 }
 
-pub(super) async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<Json<Questions>, Problem> {
-    on_disk(move || {
-        Ok(Json(Questions { questions: visible(&shared, &caller)?.into_iter().filter_map(open).collect() }))
+pub(super) async fn list(
+    State(shared): State<Arc<ServerState>>,
+    caller: Caller,
+) -> Result<Json<QuestionList>, Problem> {
+    run_blocking(move || {
+        Ok(Json(QuestionList { questions: visible(&shared, &caller)?.into_iter().filter_map(open).collect() }))
     })
     .await
 }
 
 pub(super) async fn answer(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(id): Id,
-    Body(body): Body,
+    PathId(id): PathId,
+    JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
-    let Words { answer } = read_json(&body)?;
-    on_disk(move || {
+    let QuestionAnswerBody { answer } = read_json(&body)?;
+    run_blocking(move || {
         let ask = shared.waiting(&caller, &id)?;
         let question = open(ask).ok_or_else(|| Problem::not_found("such question waiting"))?.question;
         let by = answerer(&shared, &caller)?;
-        let answered = question.inquiry.answer(&answer, &by);
+        let answered = question.question.answer(&answer, &by);
         let answered = answered.ok_or_else(|| Problem::invalid("`answer` isn't among the answers to choose from."))?;
-        let answer = DeskAnswer::Said { words: answered.answer, choice: answered.choice, by };
+        let answer = QueuedAnswer::Said { words: answered.answer, choice: answered.choice, by };
         give(&shared, &id, &answer)
     })
     .await
 }
 
 /// An ask, if it is a question.
-fn open(ask: Ask) -> Option<Open> {
-    let Ask { id, run, session, asked, expires, request } = ask;
+fn open(ask: QueueEntry) -> Option<QuestionView> {
+    let QueueEntry { id, run, session, asked, expires, request } = ask;
     match serde_json::from_value(request).ok()? {
-        OnDesk::Question(question) => Some(Open { id, run, session, asked, expires, question }),
-        OnDesk::Approval(_) => None,
+        QueueItem::Question(question) => Some(QuestionView { id, run, session, asked, expires, question }),
+        QueueItem::Approval(_) => None,
     }
 }

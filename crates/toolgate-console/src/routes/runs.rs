@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use toolgate_contract::schemars;
 use toolgate_journal::{RunFilter, catch_up, list_runs, read_tree};
 
-use super::{Id, Query, on_disk};
-use crate::client::Caller;
+use super::{PathId, StrictQuery, run_blocking};
+use crate::http_session::Caller;
 use crate::problem::Problem;
-use crate::shared::Shared;
+use crate::server_state::ServerState;
 
 /// How many runs are listed at most.
 const MOST: usize = 1000;
@@ -21,7 +21,7 @@ const MOST: usize = 1000;
 /// Which runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct RunsQuery {
     /// Only those of this session.
     #[serde(default)]
     session: Option<String>,
@@ -32,9 +32,9 @@ pub(crate) struct Which {
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Query(which): Query<Which>,
+    StrictQuery(which): StrictQuery<RunsQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = which.limit.unwrap_or(100);
     if !(1..=MOST).contains(&limit) {
@@ -46,10 +46,10 @@ pub(super) async fn list(
         (Caller::Session(client), Some(session)) if session == client.id => Some(session),
         (Caller::Session(_), Some(_)) => return Ok(Json(json!({ "runs": [] }))),
     };
-    on_disk(move || {
+    run_blocking(move || {
         shared.refresh()?;
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
-        let workspace = shared.house.state().path().parent().map(|folder| folder.display().to_string());
+        let workspace = shared.backend.state().path().parent().map(|directory| directory.display().to_string());
         let runs = shared.store.runs(&RunFilter { session, workspace, limit })?;
         Ok(Json(json!({ "runs": runs })))
     })
@@ -57,14 +57,14 @@ pub(super) async fn list(
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(run): Id,
+    PathId(run): PathId,
 ) -> Result<Json<Value>, Problem> {
-    on_disk(move || {
+    run_blocking(move || {
         shared.may_see(&caller, &run)?;
-        shared.house.finish();
-        catch_up(shared.house.state().path(), &run, shared.store.as_ref())?;
+        shared.backend.finish();
+        catch_up(shared.backend.state().path(), &run, shared.store.as_ref())?;
         let row = shared.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
         Ok(Json(json!({ "run": row, "calls": shared.store.calls(&run)? })))
     })
@@ -72,23 +72,23 @@ pub(super) async fn show(
 }
 
 /// The run as a tree: turns, calls, decisions, messages.
-pub(super) async fn draw(
-    State(shared): State<Arc<Shared>>,
+pub(super) async fn show_tree(
+    State(shared): State<Arc<ServerState>>,
     caller: Caller,
-    Id(run): Id,
+    PathId(run): PathId,
 ) -> Result<Json<Value>, Problem> {
-    on_disk(move || {
+    run_blocking(move || {
         shared.may_see(&caller, &run)?;
-        Ok(Json(json!(read_tree(&shared.house.state().run_dir(&run)?)?)))
+        Ok(Json(json!(read_tree(&shared.backend.state().run_dir(&run)?)?)))
     })
     .await
 }
 
-impl Shared {
+impl ServerState {
     /// Brings into the store what other processes recorded. A run that has ended changes no more.
     fn refresh(&self) -> Result<(), Problem> {
-        self.house.finish();
-        let state = self.house.state().path();
+        self.backend.finish();
+        let state = self.backend.state().path();
         for run in list_runs(state)? {
             if self.store.run(&run)?.is_none_or(|row| row.ended.is_none()) {
                 catch_up(state, &run, self.store.as_ref())?;

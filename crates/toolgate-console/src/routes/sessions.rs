@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars;
 
-use super::{Body, Id, Owner, read_json};
-use crate::client::Client;
+use super::{JsonBody, OwnerOnly, PathId, read_json};
+use crate::http_session::HttpSession;
 use crate::problem::Problem;
-use crate::shared::{Shared, Wanted};
+use crate::server_state::{ServerState, SessionOptions};
 
 /// What the owner wants of a new session. An empty object will do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,32 +58,36 @@ pub(crate) struct SessionView {
 
 /// All sessions.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionList {
     sessions: Vec<SessionView>,
 }
 
 pub(super) async fn begin(
-    State(shared): State<Arc<Shared>>,
-    _owner: Owner,
-    Body(body): Body,
+    State(shared): State<Arc<ServerState>>,
+    _owner: OwnerOnly,
+    JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<SessionView>), Problem> {
     let NewSession { id, tools, wait_seconds, may_answer } = read_json(&body)?;
     if wait_seconds.is_some_and(|seconds| seconds > LONGEST_WAIT) {
         return Err(Problem::invalid(format!("`wait_seconds` is at most {LONGEST_WAIT}.")));
     }
-    let wanted = Wanted { id, tools, wait: wait_seconds.map(Duration::from_secs), may_answer };
+    let wanted = SessionOptions { id, tools, wait: wait_seconds.map(Duration::from_secs), may_answer };
     let (client, token) = shared.admit(wanted)?;
     let view = SessionView { token: Some(token.expose().to_owned()), ..shown(&client) };
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-pub(super) async fn list(State(shared): State<Arc<Shared>>, _owner: Owner) -> Json<Sessions> {
-    Json(Sessions { sessions: shared.clients.all().iter().map(|client| shown(client)).collect() })
+pub(super) async fn list(State(shared): State<Arc<ServerState>>, _owner: OwnerOnly) -> Json<SessionList> {
+    Json(SessionList { sessions: shared.clients.all().iter().map(|client| shown(client)).collect() })
 }
 
 /// Cancels what the session does, and ends its run once that is on record.
-pub(super) async fn end(State(shared): State<Arc<Shared>>, _owner: Owner, Id(id): Id) -> Result<StatusCode, Problem> {
-    let client = shared.clients.dismiss(&id).ok_or_else(|| Problem::not_found("such session"))?;
+pub(super) async fn end(
+    State(shared): State<Arc<ServerState>>,
+    _owner: OwnerOnly,
+    PathId(id): PathId,
+) -> Result<StatusCode, Problem> {
+    let client = shared.clients.remove_session(&id).ok_or_else(|| Problem::not_found("such session"))?;
     client.stop.cancel();
     while client.running() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -93,7 +97,7 @@ pub(super) async fn end(State(shared): State<Arc<Shared>>, _owner: Owner, Id(id)
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn shown(client: &Client) -> SessionView {
+fn shown(client: &HttpSession) -> SessionView {
     SessionView {
         id: client.id.clone(),
         run: client.run.id.clone(),

@@ -5,61 +5,62 @@ use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, Attached, Denial, Effect, Landing, Order, OutOfBounds, Place, Script, SessionProcess, Settled, Stream,
-    Streams, ToolError,
+    Access, ApplyMode, Denial, Effect, LaunchSpec, ProcessGuard, ProcessHandle, RestrictedPaths, SettledChanges,
+    SkillScript, Stream, Streams, ToolError, WorkspacePath,
 };
 
 /// Hidden files that one reply tells of by name.
 const MOST_TOLD: usize = 8;
 
 impl Hands {
-    /// Starts a declared command in a folder that was declared for reading. It ends with the call, or after `longest`,
+    /// Starts a declared command in a directory that was declared for reading. It ends with the call, or after `longest`,
     /// unless it is detached.
     pub async fn start(
         &self,
         command: &str,
         workdir: &str,
         streams: Streams,
-        landing: Landing,
+        apply_mode: ApplyMode,
         longest: Duration,
-    ) -> Result<Attached, ToolError> {
+    ) -> Result<ProcessGuard, ToolError> {
         let workdir = self.declared(Access::Read, workdir)?;
-        let order = Order { workdir, streams, landing, ..self.order(command).await? };
+        let order = LaunchSpec { workdir, streams, apply_mode, ..self.order(command).await? };
         self.begin(order, longest).await
     }
 
-    /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a folder of
+    /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a directory of
     /// its own, and ends with the call, or after `longest`.
-    pub async fn start_script(&self, script: Script, longest: Duration) -> Result<Attached, ToolError> {
+    pub async fn start_script(&self, script: SkillScript, longest: Duration) -> Result<ProcessGuard, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == script.skill);
         self.need(is_it, "use that skill")?;
         let order = self.order(&script.line()).await?;
         let program = self.blocking(move |hands| hands.means.skills.program(&script)).await?;
-        self.begin(Order { program: Some(program), ..order }, longest).await
+        self.begin(LaunchSpec { program: Some(program), ..order }, longest).await
     }
 
     /// A declared command, with all that was decided about it.
-    async fn order(&self, command: &str) -> Result<Order, ToolError> {
+    async fn order(&self, command: &str) -> Result<LaunchSpec, ToolError> {
         self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
-        let look =
-            |hands: &Self| hands.means.lookout.out_of_bounds(hands.means.files.as_ref(), hands.means.veil.as_ref());
-        let OutOfBounds { hidden, protected } = self.blocking(look).await?;
-        Ok(Order {
+        let look = |hands: &Self| {
+            hands.means.scanner.restricted_paths(hands.means.files.as_ref(), hands.means.hidden_paths.as_ref())
+        };
+        let RestrictedPaths { hidden, protected } = self.blocking(look).await?;
+        Ok(LaunchSpec {
             command: command.to_owned(),
             program: None,
-            workdir: Place::in_workspace(""),
+            workdir: WorkspacePath::in_workspace(""),
             hidden,
             protected,
             streams: Streams::default(),
-            landing: Landing::default(),
+            apply_mode: ApplyMode::default(),
             writable: self.writable(),
             unsandboxed: self.is_unsandboxed(command),
-            border: self.means.border.clone(),
+            egress: self.means.egress.clone(),
         })
     }
 
-    async fn begin(&self, order: Order, longest: Duration) -> Result<Attached, ToolError> {
-        let process = Attached::new(self.means.processes.start(order, longest).await?);
+    async fn begin(&self, order: LaunchSpec, longest: Duration) -> Result<ProcessGuard, ToolError> {
+        let process = ProcessGuard::new(self.means.processes.start(order, longest).await?);
         self.note(|tally| {
             let facts = process.process().facts();
             tally.commands_run.push(facts.command.clone());
@@ -90,7 +91,7 @@ impl Hands {
     }
 
     /// The session's processes, where attending to all of them was declared.
-    pub fn processes(&self) -> Result<Vec<Arc<dyn SessionProcess>>, ToolError> {
+    pub fn processes(&self) -> Result<Vec<Arc<dyn ProcessHandle>>, ToolError> {
         self.need(
             |effect| matches!(effect, Effect::Attend { process } if process == Effect::ALL),
             "see all processes",
@@ -99,13 +100,13 @@ impl Hands {
     }
 
     /// A process of the session that the call declared to attend to.
-    pub fn process(&self, id: &str) -> Result<Arc<dyn SessionProcess>, ToolError> {
+    pub fn process(&self, id: &str) -> Result<Arc<dyn ProcessHandle>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Attend { process } if process == id), "attend to that process")?;
         self.means.processes.find(id)
     }
 
     /// Writes the declared text, which may be nothing, and then keys, into a process.
-    pub async fn feed(&self, process: &dyn SessionProcess, text: &str, keys: &[u8]) -> Result<(), ToolError> {
+    pub async fn feed(&self, process: &dyn ProcessHandle, text: &str, keys: &[u8]) -> Result<(), ToolError> {
         let id = &process.facts().id;
         let declared =
             |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
@@ -118,7 +119,7 @@ impl Hands {
     }
 
     /// The output of an ended process, for this field of the payload. What is too long for a reply is stored already.
-    pub fn output(&self, process: &dyn SessionProcess, stream: Stream, field: &str) -> Result<String, ToolError> {
+    pub fn output(&self, process: &dyn ProcessHandle, stream: Stream, field: &str) -> Result<String, ToolError> {
         let whole = process.whole(stream)?;
         self.note(|tally| {
             tally.redacted |= process.is_redacted();
@@ -129,10 +130,12 @@ impl Hands {
 
     /// What confinement kept from a process so far, which is noted as the call's. The errors that it wrote tell what it tried to
     /// do with files.
-    pub fn denials(&self, process: &dyn SessionProcess, errors: &str) -> Vec<Denial> {
+    pub fn denials(&self, process: &dyn ProcessHandle, errors: &str) -> Vec<Denial> {
         let controls = process.controls();
         let (mut denials, opened) = (controls.denials(errors), controls.opened());
-        denials.extend(opened.iter().take(MOST_TOLD).map(|place| self.means.veil.denial(place, &self.shown(place))));
+        denials.extend(
+            opened.iter().take(MOST_TOLD).map(|place| self.means.hidden_paths.denial(place, &self.shown(place))),
+        );
         if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(MOST_TOLD)) {
             last.reason.push_str(&format!(" So it was with {more} more."));
         }
@@ -145,7 +148,7 @@ impl Hands {
     }
 
     /// What became of an ended process' changes to the workspace.
-    pub fn settled(&self, process: &dyn SessionProcess) -> Option<Settled> {
+    pub fn settled(&self, process: &dyn ProcessHandle) -> Option<SettledChanges> {
         let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
         if settled.rehearsal.is_none() {
             let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
@@ -155,7 +158,7 @@ impl Hands {
     }
 
     /// Says that a secret was replaced in what the payload holds.
-    pub fn redacted(&self, process: &dyn SessionProcess) {
+    pub fn redacted(&self, process: &dyn ProcessHandle) {
         self.note(|tally| tally.redacted |= process.is_redacted());
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use postgres::types::ToSql;
 use postgres::{Client, Config, GenericClient, NoTls, Row, Statement};
 
-use super::{Failure, LOCKS, schema};
-use crate::rows::Cell;
+use super::{BoxError, LOCKS, schema};
+use crate::rows::SqlValue;
 
 /// How long to wait for what other hosts have locked. Whoever waits in vain tries again later.
 const PATIENCE: &str = "SET lock_timeout = '10s'";
@@ -15,14 +15,14 @@ const PATIENCE: &str = "SET lock_timeout = '10s'";
 /// another order would wait for each other.
 const LOCK_RUN: &str = "SELECT pg_advisory_xact_lock(?1, hashtext(?2))";
 
-pub(super) struct Connection {
+pub(super) struct PostgresConnection {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
 }
 
-impl Connection {
+impl PostgresConnection {
     /// Connects, and brings the tables up to date.
-    pub(super) fn open(config: &Config) -> Result<Self, Failure> {
+    pub(super) fn open(config: &Config) -> Result<Self, BoxError> {
         let mut client = config.connect(NoTls)?;
         client.batch_execute(PATIENCE)?;
         schema::migrate(&mut client)?;
@@ -30,7 +30,7 @@ impl Connection {
     }
 
     /// Asks a question.
-    pub(super) fn query(&mut self, statement: &'static str, values: &[Cell<'_>]) -> Result<Vec<Row>, Failure> {
+    pub(super) fn query(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, BoxError> {
         let Self { client, prepared } = self;
         let statement = prepare(client, prepared, statement)?;
         Ok(client.query(&statement, &parameters(values))?)
@@ -40,8 +40,8 @@ impl Connection {
     pub(super) fn change(
         &mut self,
         run: &str,
-        work: impl FnOnce(&mut dyn FnMut(&'static str, &[Cell<'_>]) -> Result<bool, Failure>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        work: impl FnOnce(&mut dyn FnMut(&'static str, &[SqlValue<'_>]) -> Result<bool, BoxError>) -> Result<(), BoxError>,
+    ) -> Result<(), BoxError> {
         let Self { client, prepared } = self;
         let mut transaction = client.transaction()?;
         let lock = prepare(&mut transaction, prepared, LOCK_RUN)?;
@@ -59,7 +59,7 @@ fn prepare(
     client: &mut impl GenericClient,
     prepared: &mut HashMap<&'static str, Statement>,
     statement: &'static str,
-) -> Result<Statement, Failure> {
+) -> Result<Statement, BoxError> {
     if let Some(known) = prepared.get(statement) {
         return Ok(known.clone());
     }
@@ -68,11 +68,11 @@ fn prepare(
     Ok(new)
 }
 
-fn parameters<'a>(values: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
-    let parameter = |cell: &'a Cell<'_>| -> &'a (dyn ToSql + Sync) {
+fn parameters<'a>(values: &'a [SqlValue<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    let parameter = |cell: &'a SqlValue<'_>| -> &'a (dyn ToSql + Sync) {
         match cell {
-            Cell::Text(text) => text,
-            Cell::Number(number) => number,
+            SqlValue::Text(text) => text,
+            SqlValue::Number(number) => number,
         }
     };
     values.iter().map(parameter).collect()

@@ -3,7 +3,7 @@
 
 use postgres::Client;
 
-use super::{Failure, LOCKS};
+use super::{BoxError, LOCKS};
 
 /// What brings a database from one version to the next, in order. Never change one; add another.
 /// Ids are compared byte by byte, as SQLite does, whatever language the database speaks.
@@ -42,7 +42,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Brings the tables up to date.
-pub(super) fn migrate(client: &mut Client) -> Result<(), Failure> {
+pub(super) fn migrate(client: &mut Client) -> Result<(), BoxError> {
     let mut transaction = client.transaction()?;
     transaction.query("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS])?;
     // Asked first, because even `IF NOT EXISTS` needs the right to make tables, which not every host must have.

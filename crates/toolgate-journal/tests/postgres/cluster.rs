@@ -1,4 +1,4 @@
-//! A PostgreSQL server that is a test's own: in a folder that goes away, reached through a socket in it, with no port.
+//! A PostgreSQL server that is a test's own: in a directory that goes away, reached through a socket in it, with no port.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -13,17 +13,17 @@ const NOBODY: u32 = 65534;
 
 /// Stopped and removed when it is dropped, also when the test fails.
 pub(crate) struct Cluster {
-    folder: TempDir,
+    directory: TempDir,
     programs: PathBuf,
 }
 
 impl Cluster {
     pub(crate) fn start() -> Self {
-        let cluster = Self { folder: TempDir::new().unwrap(), programs: programs() };
+        let cluster = Self { directory: TempDir::new().unwrap(), programs: programs() };
         if is_root() {
-            chown(cluster.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(cluster.directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        fs::set_permissions(cluster.folder.path(), Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(cluster.directory.path(), Permissions::from_mode(0o700)).unwrap();
         let options = ["--username=toolgate", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];
         cluster.call("initdb", &options);
         cluster.run();
@@ -32,9 +32,9 @@ impl Cluster {
 
     /// Starts the server, and waits until it answers.
     pub(crate) fn run(&self) {
-        let folder = self.folder.path().display();
-        let settings = format!("-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off");
-        self.call("pg_ctl", &["start", "--wait", "--silent", &format!("--log={folder}/log"), "-o", &settings]);
+        let directory = self.directory.path().display();
+        let settings = format!("-c listen_addresses='' -c unix_socket_directories='{directory}' -c fsync=off");
+        self.call("pg_ctl", &["start", "--wait", "--silent", &format!("--log={directory}/log"), "-o", &settings]);
     }
 
     /// Ends the server as a crash would, without a word to those connected.
@@ -53,12 +53,12 @@ impl Cluster {
     }
 
     fn address(&self, database: &str) -> String {
-        format!("postgres://toolgate@/{database}?host={}", self.folder.path().display())
+        format!("postgres://toolgate@/{database}?host={}", self.directory.path().display())
     }
 
     /// Runs one of PostgreSQL's programs, and shows what it and the server said if it fails.
     fn call(&self, program: &str, arguments: &[&str]) {
-        let log = self.folder.path().join("log");
+        let log = self.directory.path().join("log");
         let output = self.command(program).args(arguments).output().unwrap();
         let (said, logged) = (String::from_utf8_lossy(&output.stderr), fs::read_to_string(log).unwrap_or_default());
         assert!(output.status.success(), "`{program}` failed: {said}\n{logged}");
@@ -76,8 +76,8 @@ impl Cluster {
             Command::new(program)
         };
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("LC_ALL", "C").env("PGDATA", self.folder.path().join("data"));
-        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("LC_ALL", "C").env("PGDATA", self.directory.path().join("data"));
+        command.current_dir(self.directory.path()).stdin(Stdio::null());
         command
     }
 }
@@ -89,14 +89,14 @@ impl Drop for Cluster {
     }
 }
 
-/// The folder with `initdb` and `pg_ctl`. Debian keeps them off the search path, one folder for each version.
+/// The directory with `initdb` and `pg_ctl`. Debian keeps them off the search path, one directory for each version.
 fn programs() -> PathBuf {
     let on_path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
+    let mut directories: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    folders.extend(versions.map(|version| version.path().join("bin")));
-    let complete = |folder: &PathBuf| ["initdb", "pg_ctl"].iter().all(|program| folder.join(program).is_file());
-    folders.into_iter().find(complete).expect(
+    directories.extend(versions.map(|version| version.path().join("bin")));
+    let complete = |directory: &PathBuf| ["initdb", "pg_ctl"].iter().all(|program| directory.join(program).is_file());
+    directories.into_iter().find(complete).expect(
         "PostgreSQL's `initdb` and `pg_ctl` are neither on the search path nor in /usr/lib/postgresql/*/bin; \
          install the Debian package `postgresql` (`cargo xtask setup` does)",
     )

@@ -1,7 +1,7 @@
 //! A run as one value.
 
-use toolgate_contract::{Artifacts, Blob, Change, Ending, FileState, Happening, Place, sha256};
-use toolgate_journal::{Durability, export};
+use toolgate_contract::{Artifacts, Blob, CallEnding, Change, EventPayload, FileState, WorkspacePath, sha256};
+use toolgate_journal::{SyncMode, export};
 
 use crate::world::{RUN, World, event, key, some_calls};
 
@@ -11,18 +11,18 @@ fn an_export_needs_nothing_else() {
     let run = world.begin();
     run.journal.append(&some_calls()).unwrap();
     let stored = run.artifacts.store(b"\xff\xfe binary", "application/octet-stream").unwrap();
-    let ending = Ending { refs: vec![stored.clone(), stored], ..Ending::default() };
+    let ending = CallEnding { refs: vec![stored.clone(), stored], ..CallEnding::default() };
     let text = Blob::from(b"before".to_vec());
-    world.state.contents(Durability::Os).unwrap().put(&text).unwrap();
+    world.state.contents(SyncMode::Os).unwrap().put(&text).unwrap();
     let state = |hash: &str| Some(FileState { sha256: hash.into(), bytes: 6, mode: 0o644 });
     let change = Change {
         path: "a.txt".into(),
-        place: Place::in_workspace("a.txt"),
+        place: WorkspacePath::in_workspace("a.txt"),
         before: state(text.sha256()),
         after: state(&sha256("evicted")),
     };
-    let changing = event(8, "call-1", Happening::FilesChanging { changes: vec![change] });
-    run.journal.append(&[changing, event(9, "call-1", Happening::CallCompleted(ending))]).unwrap();
+    let changing = event(8, "call-1", EventPayload::FilesChanging { changes: vec![change] });
+    run.journal.append(&[changing, event(9, "call-1", EventPayload::CallCompleted(ending))]).unwrap();
     run.end().unwrap();
 
     let value = export(&world.state, RUN, Some(&key()), true).unwrap();

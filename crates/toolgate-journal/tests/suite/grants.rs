@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use toolgate_contract::{Effect, Scope};
-use toolgate_journal::{Grant, Grants, RunOptions};
+use toolgate_contract::{ApprovalScope, Effect};
+use toolgate_journal::{Grant, GrantFile, RunOptions};
 
 use crate::world::{RUN, World};
 
@@ -13,7 +13,7 @@ fn grant(tool: &str) -> Grant {
     Grant {
         tool: tool.into(),
         effects: vec![Effect::write("a"), Effect::Run { command: "make".into(), workdir: ".".into() }],
-        scope: Scope::Session,
+        scope: ApprovalScope::Session,
         by: "ada".into(),
         at: Timestamp::from_second(1_700_000_000).unwrap(),
         expires: Some(Timestamp::from_second(1_700_003_600).unwrap()),
@@ -24,7 +24,7 @@ fn grant(tool: &str) -> Grant {
 }
 
 /// The grants of a session called `s`, and their file.
-fn session(world: &World, options: &RunOptions) -> (Grants, PathBuf) {
+fn session(world: &World, options: &RunOptions) -> (GrantFile, PathBuf) {
     let grants = world.state.session_grants("s", options).unwrap();
     (grants, world.state.path().join("sessions/s/grants.jsonl"))
 }
@@ -34,7 +34,7 @@ fn grants_are_read_back_in_order() {
     let world = World::new();
     let run = world.begin();
     assert_eq!(run.approvals.load().unwrap().grants, []);
-    let never_ends = Grant { expires: None, scope: Scope::Run, ..grant("two") };
+    let never_ends = Grant { expires: None, scope: ApprovalScope::Run, ..grant("two") };
     run.approvals.append(&grant("one")).unwrap();
     run.approvals.append(&never_ends).unwrap();
     let loaded = world.reopen().approvals.load().unwrap();

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolgate_journal::{
-    CallRow, Indexer, JournalError, Recorded, Run, RunFilter, RunOptions, RunRow, SqliteStore, Store, catch_up, reindex,
+    CallRow, EventStore, Indexer, JournalError, RecordedEvent, Run, RunFilter, RunOptions, RunRow, SqliteStore,
+    catch_up, reindex,
 };
 
 use crate::store_suite::rows;
@@ -24,8 +25,8 @@ impl Moody {
     }
 }
 
-impl Store for Moody {
-    fn apply(&self, run: &str, events: &[Recorded]) -> Result<(), JournalError> {
+impl EventStore for Moody {
+    fn apply(&self, run: &str, events: &[RecordedEvent]) -> Result<(), JournalError> {
         let _busy = self.busy.lock().unwrap();
         match self.failing.load(Ordering::SeqCst) {
             true => Err(JournalError::Store("the store is in a bad mood".into())),
@@ -41,7 +42,7 @@ impl Store for Moody {
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError> {
         self.store.calls(run)
     }
-    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
+    fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError> {
         self.store.events(run, after, limit)
     }
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError> {
@@ -101,7 +102,7 @@ fn a_store_that_cannot_be_opened_is_tried_again() {
         attempts += 1;
         match attempts {
             1 => Err(JournalError::Store("not yet".into())),
-            _ => Ok(Arc::clone(&opened) as Arc<dyn Store>),
+            _ => Ok(Arc::clone(&opened) as Arc<dyn EventStore>),
         }
     };
     let indexer = Arc::new(Indexer::start(world.state.path(), open).unwrap());

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{Event, Happening};
-use toolgate_journal::{Durability, Fault, JournalError, RunOptions, SealKey, Verification, read_events, verify};
+use toolgate_contract::{Event, EventPayload};
+use toolgate_journal::{
+    JournalError, JournalFault, RunOptions, SigningKey, SyncMode, Verification, read_events, verify,
+};
 
 use crate::world::{RUN, World, completed, facts, key, some_calls, started};
 
@@ -41,9 +43,9 @@ fn what_was_appended_is_read_back_in_order() {
     run.end().unwrap();
     assert_eq!(run.journal.last(), 7);
     let events = events(&world);
-    assert_eq!(events[0].happening, Happening::RunStarted(facts("session-1")));
+    assert_eq!(events[0].payload, EventPayload::RunStarted(facts("session-1")));
     assert_eq!(events[1..6], some_calls());
-    assert_eq!(events[6].happening, Happening::RunEnded);
+    assert_eq!(events[6].payload, EventPayload::RunEnded);
     assert_eq!(check(&world), ok(7));
 }
 
@@ -82,7 +84,7 @@ fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
 #[test]
 fn a_journal_goes_on_where_it_was_left() {
     let world = World::new();
-    for durability in [Durability::Os, Durability::Sync] {
+    for durability in [SyncMode::Os, SyncMode::Sync] {
         let options = RunOptions { durability, ..world.options.clone() };
         let id = format!("run-{durability:?}");
         world.state.begin_run(&id, facts("s"), &options).unwrap().journal.append(&some_calls()).unwrap();
@@ -149,7 +151,7 @@ fn a_torn_end_is_set_aside_byte_for_byte_and_noted() {
         let begun = torn == whole_line_without_newline || torn == b"{\"seq\":2,\"ti";
         let found = match begun {
             true => Verification::Ok { events: 1, sealed: true, unfinished: true },
-            false => Fault::Torn { line: 2 }.into(),
+            false => JournalFault::Torn { line: 2 }.into(),
         };
         assert_eq!(check(&world), found, "{shown}");
         assert_eq!(read_events(&world.file("")).unwrap().filter(Result::is_ok).count(), 1, "{shown}");
@@ -158,8 +160,8 @@ fn a_torn_end_is_set_aside_byte_for_byte_and_noted() {
         assert_eq!(fs::read(world.file("events.torn-1")).unwrap(), torn, "{shown}");
         let sha256 = Sha256::digest(torn).iter().map(|byte| format!("{byte:02x}")).collect();
         let noted =
-            Happening::JournalRecovered { bytes: torn.len() as u64, sha256, kept_as: "events.torn-1".to_owned() };
-        assert_eq!(events(&world)[1].happening, noted, "{shown}");
+            EventPayload::JournalRecovered { bytes: torn.len() as u64, sha256, kept_as: "events.torn-1".to_owned() };
+        assert_eq!(events(&world)[1].payload, noted, "{shown}");
         run.journal.append(&[started(9, "x")]).unwrap();
         assert_eq!(check(&world), ok(3), "{shown}");
     }
@@ -184,7 +186,7 @@ fn a_last_line_that_the_disk_lost_in_part_is_set_aside_too() {
     let bytes = fs::read(world.file("events.jsonl")).unwrap();
     fs::write(world.file("events.jsonl"), &bytes[..bytes.len() - 10]).unwrap();
     world.reopen();
-    assert!(matches!(events(&world)[5].happening, Happening::JournalRecovered { .. }));
+    assert!(matches!(events(&world)[5].payload, EventPayload::JournalRecovered { .. }));
     assert_eq!(check(&world), ok(6));
 }
 
@@ -210,7 +212,7 @@ fn half_an_append_is_set_aside_whole() {
     let bytes = fs::read(world.file("events.jsonl")).unwrap();
     fs::write(world.file("events.jsonl"), &bytes[..bytes.len() - 10]).unwrap();
     fs::write(world.file("events.head"), &head).unwrap();
-    assert_eq!(check(&world), Fault::Torn { line: 3 }.into());
+    assert_eq!(check(&world), JournalFault::Torn { line: 3 }.into());
     world.reopen();
     assert_eq!(fs::read(world.file("events.torn-1")).unwrap(), bytes[before..bytes.len() - 10]);
     assert_eq!(check(&world), ok(2));
@@ -239,7 +241,7 @@ fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
     let twice = fs::read_to_string(world.file("events.jsonl")).unwrap();
     for (forged, line) in [(format!("{line}}}\n"), 2), (renamed, 2), (twice, 3)] {
         restore(&forged);
-        let fault = Fault::AfterSeal { line };
+        let fault = JournalFault::AfterSeal { line };
         assert_eq!(check(&world), fault.into());
         assert!(
             matches!(refusal(&world, &world.options), JournalError::Damaged { fault: found, .. } if found == fault)
@@ -253,17 +255,17 @@ fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
 #[test]
 fn a_journal_that_was_tampered_with_is_not_opened() {
     type Damage = fn(&World, Vec<u8>) -> Vec<u8>;
-    let cases: &[(&str, Damage, Fault)] = &[
-        ("cut off", |_, text| text[..text.len() / 3].to_vec(), Fault::Torn { line: 3 }),
+    let cases: &[(&str, Damage, JournalFault)] = &[
+        ("cut off", |_, text| text[..text.len() / 3].to_vec(), JournalFault::Torn { line: 3 }),
         (
             "whole lines gone",
             |_, text| text.split_inclusive(|&b| b == b'\n').take(4).flatten().copied().collect(),
-            Fault::CutOff { line: 5, expected: 6 },
+            JournalFault::CutOff { line: 5, expected: 6 },
         ),
         (
             "changed",
             |_, text| String::from_utf8(text).unwrap().replacen("call-b", "call-x", 1).into_bytes(),
-            Fault::Changed { line: 4 },
+            JournalFault::Changed { line: 4 },
         ),
         (
             "no head",
@@ -271,7 +273,7 @@ fn a_journal_that_was_tampered_with_is_not_opened() {
                 fs::remove_file(world.file("events.head")).unwrap();
                 text
             },
-            Fault::HeadMissing,
+            JournalFault::HeadMissing,
         ),
     ];
     for (name, damage, expected) in cases {
@@ -294,7 +296,10 @@ fn a_journal_that_shrinks_under_an_open_handle_is_noticed() {
     run.journal.append(&some_calls()).unwrap();
     fs::write(world.file("events.jsonl"), b"").unwrap();
     let error = run.journal.append(&[started(1, "a")]).unwrap_err();
-    assert!(matches!(error, JournalError::Damaged { fault: Fault::CutOff { line: 1, expected: 6 }, .. }), "{error}");
+    assert!(
+        matches!(error, JournalError::Damaged { fault: JournalFault::CutOff { line: 1, expected: 6 }, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("begin a new run"), "{error}");
 }
 
@@ -304,12 +309,12 @@ fn a_sealed_journal_is_only_opened_with_its_key() {
     world.begin();
     let without = RunOptions { key: None, ..world.options.clone() };
     assert!(matches!(refusal(&world, &without), JournalError::KeyNeeded { .. }));
-    let other = RunOptions { key: Some(SealKey::from([1; 32])), ..world.options.clone() };
-    assert!(matches!(refusal(&world, &other), JournalError::Damaged { fault: Fault::SealWrong, .. }));
+    let other = RunOptions { key: Some(SigningKey::from([1; 32])), ..world.options.clone() };
+    assert!(matches!(refusal(&world, &other), JournalError::Damaged { fault: JournalFault::SealWrong, .. }));
 
     world.state.begin_run("unsealed", facts("s"), &without).unwrap();
     let error = world.state.open_run("unsealed", &world.options).err().unwrap();
-    assert!(matches!(error, JournalError::Damaged { fault: Fault::SealMissing, .. }));
+    assert!(matches!(error, JournalError::Damaged { fault: JournalFault::SealMissing, .. }));
 }
 
 /// JSON readers stop at some depth; the chain must not.
@@ -318,7 +323,7 @@ fn arguments_nested_too_deep_to_be_read_back_do_not_break_the_journal() {
     let world = World::new();
     let run = world.begin();
     let mut deep = started(1, "deep");
-    if let Happening::CallStarted { args, .. } = &mut deep.happening {
+    if let EventPayload::CallStarted { args, .. } = &mut deep.payload {
         *args = (0..1000).fold(json!(null), |inner, _| json!([inner]));
     }
     run.journal.append(&[deep, completed(2, "deep")]).unwrap();

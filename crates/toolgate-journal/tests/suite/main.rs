@@ -4,7 +4,6 @@
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 mod artifacts;
-mod desk;
 mod export;
 mod follow;
 mod grants;
@@ -14,6 +13,7 @@ mod indexer;
 mod journal;
 mod notebook;
 mod processes;
+mod queue;
 mod seal;
 mod snapshots;
 mod sqlite;

@@ -1,8 +1,8 @@
 //! Books: kept by session or for all, sealed, bounded, and rewritten one at a time.
 
 use serde_json::{Value, json};
-use toolgate_contract::{Book, ErrorCode};
-use toolgate_journal::{RunOptions, State};
+use toolgate_contract::{ErrorCode, NoteKind};
+use toolgate_journal::{RunOptions, StateDirectory};
 
 use crate::world::{World, key};
 
@@ -10,15 +10,15 @@ use crate::world::{World, key};
 fn a_plan_belongs_to_its_session_and_the_memory_to_all() {
     let world = World::new();
     let [one, two] = ["one", "two"].map(|session| world.state.notebook(session, &world.options).unwrap());
-    for book in [Book::Plan, Book::Memory] {
+    for book in [NoteKind::Plan, NoteKind::Memory] {
         assert_eq!(one.read(book).unwrap(), None);
         one.rewrite(book, &mut |before| Ok(json!([before, "kept"]))).unwrap();
         one.rewrite(book, &mut |before| Ok(json!([before, "again"]))).unwrap();
     }
     let expected = Some(json!([[null, "kept"], "again"]));
-    assert_eq!(one.read(Book::Plan).unwrap(), expected);
-    assert_eq!(two.read(Book::Plan).unwrap(), None);
-    assert_eq!(two.read(Book::Memory).unwrap(), expected);
+    assert_eq!(one.read(NoteKind::Plan).unwrap(), expected);
+    assert_eq!(two.read(NoteKind::Plan).unwrap(), None);
+    assert_eq!(two.read(NoteKind::Memory).unwrap(), expected);
     assert!(world.state.notebook("../x", &world.options).is_err());
 }
 
@@ -27,31 +27,31 @@ fn what_was_not_written_here_is_not_read() {
     let world = World::new();
     let options = RunOptions { key: Some(key()), ..world.options.clone() };
     let notebook = |session: &str| world.state.notebook(session, &options).unwrap();
-    notebook("one").rewrite(Book::Todo, &mut |_| Ok(json!(["mine"]))).unwrap();
-    notebook("one").rewrite(Book::Memory, &mut |_| Ok(json!(["mine"]))).unwrap();
+    notebook("one").rewrite(NoteKind::Todo, &mut |_| Ok(json!(["mine"]))).unwrap();
+    notebook("one").rewrite(NoteKind::Memory, &mut |_| Ok(json!(["mine"]))).unwrap();
     let sessions = world.state.path().join("sessions");
     notebook("two");
     std::fs::copy(sessions.join("one/todo.json"), sessions.join("two/todo.json")).unwrap();
     let memory = world.state.path().join("memory.json");
     let forged = std::fs::read_to_string(&memory).unwrap().replace("mine", "theirs");
     std::fs::write(&memory, forged).unwrap();
-    for (session, book) in [("two", Book::Todo), ("one", Book::Memory)] {
+    for (session, book) in [("two", NoteKind::Todo), ("one", NoteKind::Memory)] {
         let error = notebook(session).read(book).unwrap_err();
         assert!(error.message.contains("wasn't written here"), "{error}");
         assert!(notebook(session).rewrite(book, &mut |_| Ok(Value::Null)).is_err(), "nor is it written over");
     }
-    assert_eq!(notebook("one").read(Book::Todo).unwrap(), Some(json!(["mine"])));
+    assert_eq!(notebook("one").read(NoteKind::Todo).unwrap(), Some(json!(["mine"])));
 }
 
 #[test]
 fn a_book_has_an_end_and_a_failed_change_leaves_it_as_it_was() {
     let world = World::new();
     let notebook = world.state.notebook("one", &world.options).unwrap();
-    notebook.rewrite(Book::Memory, &mut |_| Ok(json!("small"))).unwrap();
-    let error = notebook.rewrite(Book::Memory, &mut |_| Ok(json!("x".repeat(1 << 20)))).unwrap_err();
+    notebook.rewrite(NoteKind::Memory, &mut |_| Ok(json!("small"))).unwrap();
+    let error = notebook.rewrite(NoteKind::Memory, &mut |_| Ok(json!("x".repeat(1 << 20)))).unwrap_err();
     assert_eq!(error.code, ErrorCode::LimitReached);
-    assert!(notebook.rewrite(Book::Memory, &mut |_| Err(error.clone())).is_err());
-    assert_eq!(notebook.read(Book::Memory).unwrap(), Some(json!("small")));
+    assert!(notebook.rewrite(NoteKind::Memory, &mut |_| Err(error.clone())).is_err());
+    assert_eq!(notebook.read(NoteKind::Memory).unwrap(), Some(json!("small")));
 }
 
 #[test]
@@ -60,14 +60,14 @@ fn changes_at_one_moment_follow_each_other() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let state = State::open(world.workspace.path()).unwrap();
+                let state = StateDirectory::open(world.workspace.path()).unwrap();
                 let notebook = state.notebook("one", &world.options).unwrap();
                 for _ in 0..20 {
                     let add = |before: Option<Value>| Ok(json!(before.and_then(|n| n.as_u64()).unwrap_or(0) + 1));
-                    notebook.rewrite(Book::Memory, &mut { add }).unwrap();
+                    notebook.rewrite(NoteKind::Memory, &mut { add }).unwrap();
                 }
             });
         }
     });
-    assert_eq!(world.state.notebook("one", &world.options).unwrap().read(Book::Memory).unwrap(), Some(json!(160)));
+    assert_eq!(world.state.notebook("one", &world.options).unwrap().read(NoteKind::Memory).unwrap(), Some(json!(160)));
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use toolgate_journal::{Indexer, JournalError, RunOptions, State, Store, Verification, read_events, seal_key, verify};
+use toolgate_journal::{
+    EventStore, Indexer, JournalError, RunOptions, StateDirectory, Verification, read_events, seal_key, verify,
+};
 
 use crate::world::{RUN, World, completed, facts, key, options, started};
 
@@ -38,7 +40,7 @@ fn marks(child: &mut Child) -> impl Iterator<Item = String> + use<> {
 #[test]
 #[ignore = "only makes sense when another test starts it"]
 fn task_of_the_other_process() {
-    let state = || State::open(Path::new(".")).unwrap();
+    let state = || StateDirectory::open(Path::new(".")).unwrap();
     let Ok(task) = std::env::var(TASK) else { return };
     match task.split(' ').collect::<Vec<_>>()[..] {
         ["append", who] => append_some(&state(), who),
@@ -50,7 +52,7 @@ fn task_of_the_other_process() {
     }
 }
 
-fn append_some(state: &State, who: &str) {
+fn append_some(state: &StateDirectory, who: &str) {
     let run = state.open_run(RUN, &options()).unwrap();
     for number in 0..200 {
         let call = format!("{who}-{number}");
@@ -84,7 +86,7 @@ fn processes_on_one_run_do_not_corrupt_each_other() {
     }
 }
 
-fn append_for_ever(state: &State) {
+fn append_for_ever(state: &StateDirectory) {
     let run = state.open_run(RUN, &options()).unwrap();
     for number in 0.. {
         run.journal.append(&[started(number, "x"), completed(number, "x")]).unwrap();
@@ -113,7 +115,7 @@ fn a_process_killed_while_it_appends_leaves_a_journal_that_verifies_once_opened(
 }
 
 /// Runs against the limit that the shell has set on the size of files.
-fn append_until_full(state: &State) {
+fn append_until_full(state: &StateDirectory) {
     let run = state.open_run(RUN, &options()).unwrap();
     let append = || run.journal.append(&[started(1, "x"), completed(1, "x")]);
     while append().is_ok() {}
@@ -145,8 +147,8 @@ fn a_write_that_fails_leaves_the_chain_whole() {
     );
 }
 
-fn index(state: &State, run: &str) {
-    let store: Arc<dyn Store> = Arc::new(state.index().unwrap());
+fn index(state: &StateDirectory, run: &str) {
+    let store: Arc<dyn EventStore> = Arc::new(state.index().unwrap());
     let indexer = Arc::new(Indexer::start(state.path(), move || Ok(Arc::clone(&store))).unwrap());
     let options = RunOptions { indexer: Some(Arc::clone(&indexer)), ..options() };
     let kept = state.begin_run(run, facts(run), &options).unwrap();
@@ -174,7 +176,7 @@ fn processes_on_one_store_do_not_disturb_each_other() {
 }
 
 /// Seals a run with the key at a place that all processes share.
-fn begin_with_shared_key(state: &State) {
+fn begin_with_shared_key(state: &StateDirectory) {
     let options = RunOptions { key: Some(seal_key(Path::new("keys/seal")).unwrap()), ..options() };
     let run = state.begin_run(&format!("run-{}", std::process::id()), facts("s"), &options).unwrap();
     println!("{MARK}{}", run.id);

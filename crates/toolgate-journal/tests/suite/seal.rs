@@ -8,8 +8,8 @@ use toolgate_journal::seal_key;
 
 #[test]
 fn a_key_is_made_once_and_belongs_to_its_owner() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("new/folder/seal.key");
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("new/directory/seal.key");
     seal_key(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert_eq!(bytes.len(), 32);
@@ -23,15 +23,15 @@ fn a_key_is_made_once_and_belongs_to_its_owner() {
 
 #[test]
 fn a_key_never_shows_itself() {
-    let folder = TempDir::new().unwrap();
-    let key = seal_key(&folder.path().join("seal.key")).unwrap();
+    let directory = TempDir::new().unwrap();
+    let key = seal_key(&directory.path().join("seal.key")).unwrap();
     assert_eq!(format!("{key:?}"), "SealKey(***)");
 }
 
 #[test]
 fn what_is_no_safe_key_is_refused_with_advice() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("seal.key");
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("seal.key");
     fs::write(&path, [1; 31]).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(seal_key(&path).unwrap_err().to_string().contains("remove it to get a new one"));
@@ -40,6 +40,6 @@ fn what_is_no_safe_key_is_refused_with_advice() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     assert!(seal_key(&path).unwrap_err().to_string().contains("chmod 600"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    symlink(&path, folder.path().join("link")).unwrap();
-    seal_key(&folder.path().join("link")).expect_err("a link is not followed");
+    symlink(&path, directory.path().join("link")).unwrap();
+    seal_key(&directory.path().join("link")).expect_err("a link is not followed");
 }

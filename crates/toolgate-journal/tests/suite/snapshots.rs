@@ -6,41 +6,41 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolgate_contract::{Change, Place, sha256};
-use toolgate_journal::{Contents, Durability, Scope, SealKey, Snapshot, Snapshots, State};
+use toolgate_contract::{Change, WorkspacePath, sha256};
+use toolgate_journal::{BlobStore, SigningKey, Snapshot, SnapshotScope, SnapshotStore, StateDirectory, SyncMode};
 use toolgate_sandbox::Roots;
 
 const QUOTA: u64 = 1 << 20;
 
 /// A workspace, and whoever holds this key.
 struct World {
-    folder: tempfile::TempDir,
-    state: State,
+    directory: tempfile::TempDir,
+    state: StateDirectory,
     files: Roots,
 }
 
 impl World {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("workspace")).unwrap();
-        let workspace = folder.path().join("workspace");
-        Self { state: State::open(&workspace).unwrap(), files: Roots::open(&workspace).unwrap(), folder }
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("workspace")).unwrap();
+        let workspace = directory.path().join("workspace");
+        Self { state: StateDirectory::open(&workspace).unwrap(), files: Roots::open(&workspace).unwrap(), directory }
     }
 
     fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join("workspace").join(path)
+        self.directory.path().join("workspace").join(path)
     }
 
     fn put(&self, path: &str, content: &str) {
         std::fs::write(self.at(path), content).unwrap();
     }
 
-    fn snapshots(&self, key: Option<u8>) -> Snapshots {
-        self.state.snapshots(key.map(|byte| SealKey::from([byte; 32]))).unwrap()
+    fn snapshots(&self, key: Option<u8>) -> SnapshotStore {
+        self.state.snapshots(key.map(|byte| SigningKey::from([byte; 32]))).unwrap()
     }
 
-    fn contents(&self) -> Contents {
-        self.state.contents(Durability::Os).unwrap()
+    fn contents(&self) -> BlobStore {
+        self.state.contents(SyncMode::Os).unwrap()
     }
 
     fn take(&self, key: Option<u8>) -> Snapshot {
@@ -48,12 +48,12 @@ impl World {
     }
 
     fn take_up_to(&self, key: Option<u8>, quota: u64) -> Snapshot {
-        let except = [Place::in_workspace(".toolgate")].into();
-        let scope = Scope { run: "run".into(), call: "call".into(), roots: vec![0], except, quota };
+        let except = [WorkspacePath::in_workspace(".toolgate")].into();
+        let scope = SnapshotScope { run: "run".into(), call: "call".into(), roots: vec![0], except, quota };
         self.snapshots(key).take(scope, &self.files).unwrap()
     }
 
-    /// The names in the folder of snapshots.
+    /// The names in the directory of snapshots.
     fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.at(".toolgate/snapshots")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -126,22 +126,22 @@ fn one_that_begins_from_the_last_has_what_is_there_by_then() {
     for name in names {
         world.put(name, &same(name));
     }
-    std::fs::hard_link(world.at("linked"), world.folder.path().join("elsewhere")).unwrap();
+    std::fs::hard_link(world.at("linked"), world.directory.path().join("elsewhere")).unwrap();
     symlink("one", world.at("link")).unwrap();
     let mut mapped = Mapped::new(&world.at("mapped"));
     mapped.write('1');
     let modified = std::fs::metadata(world.at("rewritten")).unwrap().modified().unwrap();
     // The mapped file is copied each time; all the others are left alone.
-    drop(std::fs::rename(world.at("mapped"), world.folder.path().join("mapped")));
+    drop(std::fs::rename(world.at("mapped"), world.directory.path().join("mapped")));
     world.settle();
-    drop(std::fs::rename(world.folder.path().join("mapped"), world.at("mapped")));
+    drop(std::fs::rename(world.directory.path().join("mapped"), world.at("mapped")));
     world.take(Some(1)).rest();
     let copies = world.copies();
 
     let other = |name: &str| same(name).to_uppercase();
     world.put("rewritten", &other("rewritten"));
     std::fs::File::options().write(true).open(world.at("rewritten")).unwrap().set_modified(modified).unwrap();
-    std::fs::write(world.folder.path().join("elsewhere"), other("linked")).unwrap();
+    std::fs::write(world.directory.path().join("elsewhere"), other("linked")).unwrap();
     world.put("new", &other("replaced"));
     std::fs::rename(world.at("new"), world.at("replaced")).unwrap();
     for (from, to) in [("swapped-1", "swapped"), ("swapped-2", "swapped-1"), ("swapped", "swapped-2")] {
@@ -164,7 +164,7 @@ fn one_that_begins_from_the_last_has_what_is_there_by_then() {
         assert_eq!(before_of(&changes, name), Some(content), "{name}");
     }
     assert_eq!(before_of(&changes, "link"), Some(sha256("two")));
-    snapshot.hand_over(&changes, &world.contents()).unwrap();
+    snapshot.store_previous_contents(&changes, &world.contents()).unwrap();
     let link = changes.iter().find(|change| change.path == "link").unwrap().before.clone().unwrap();
     assert_eq!(world.contents().get(&link.sha256).unwrap(), Some(b"two".to_vec().into()));
     snapshot.rest();
@@ -198,10 +198,10 @@ fn what_is_half_made_or_half_removed_goes_with_the_next_start() {
     let world = World::new();
     world.put("a", "1");
     world.take(Some(1)).rest();
-    let folder = world.at(".toolgate/snapshots");
-    std::fs::create_dir_all(folder.join(".draft-call/folder")).unwrap();
-    std::fs::write(folder.join(".draft-call/0"), "copy").unwrap();
-    std::fs::write(folder.join(".draft-file"), "").unwrap();
+    let directory = world.at(".toolgate/snapshots");
+    std::fs::create_dir_all(directory.join(".draft-call/directory")).unwrap();
+    std::fs::write(directory.join(".draft-call/0"), "copy").unwrap();
+    std::fs::write(directory.join(".draft-file"), "").unwrap();
     let snapshots = world.snapshots(Some(1));
     assert!(snapshots.abandoned().unwrap().snapshots.is_empty());
     snapshots.clear().unwrap();
@@ -223,7 +223,7 @@ fn one_that_was_left_behind_is_believed_where_it_was_taken_and_nowhere_else() {
     let call = world.at(".toolgate/snapshots/call");
     let copy =
         |from: &Path, to: &Path| assert!(Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
-    let keep = world.folder.path().join("kept");
+    let keep = world.directory.path().join("kept");
     copy(&call, &keep);
     let foreign: [(&str, u8, &dyn Fn()); 4] = [
         ("another's key", 2, &|| ()),
@@ -275,7 +275,7 @@ fn what_was_taken_anew_is_known_after_a_kill() {
     let mut snapshot = world.take(Some(1));
     world.put("a", "2");
     let changes = snapshot.changes(&world.files, None).unwrap();
-    snapshot.hand_over(&changes, &world.contents()).unwrap();
+    snapshot.store_previous_contents(&changes, &world.contents()).unwrap();
     drop(snapshot);
     let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap().snapshots.remove(0);
     assert_eq!(abandoned.changes(&world.files, None).unwrap(), changes, "killed before it was on record");
@@ -289,7 +289,7 @@ fn what_was_taken_anew_is_known_after_a_kill() {
         let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap().snapshots.remove(0);
         let changes = abandoned.changes(&world.files, None).unwrap();
         assert_eq!((changes.len(), before_of(&changes, "b")), (1, Some(sha256("1"))), "killed afterwards");
-        abandoned.take_anew([Place::in_workspace("a")].iter(), &world.files).unwrap();
+        abandoned.refresh([WorkspacePath::in_workspace("a")].iter(), &world.files).unwrap();
     }
     let before = changes[0].before.clone().unwrap();
     assert_eq!(world.contents().get(&before.sha256).unwrap(), Some(b"1".to_vec().into()));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use toolgate_journal::{Store, reindex};
+use toolgate_journal::{EventStore, reindex};
 
 use crate::store_suite::{SUITE, rows};
 use crate::world::{RUN, World, some_calls, started};
@@ -48,7 +48,7 @@ fn a_file_that_is_no_database_is_set_aside_and_rebuilt() {
 }
 
 #[test]
-fn a_folder_in_its_place_is_set_aside_too() {
+fn a_directory_in_its_place_is_set_aside_too() {
     let world = World::new();
     world.begin();
     fs::create_dir(world.state.path().join("index.db")).unwrap();

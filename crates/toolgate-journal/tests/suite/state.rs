@@ -1,4 +1,4 @@
-//! The state folder: what is made, for whom, and what is refused.
+//! The state directory: what is made, for whom, and what is refused.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use toolgate_contract::{Artifacts, ErrorCode, ToolError};
-use toolgate_journal::{JournalError, RunOptions, State, list_runs};
+use toolgate_journal::{JournalError, RunOptions, StateDirectory, list_runs};
 
 use crate::world::{RUN, World, facts, options};
 
-/// Every path beneath a folder, with its mode.
-fn modes(folder: &Path) -> Vec<(String, u32)> {
+/// Every path beneath a directory, with its mode.
+fn modes(directory: &Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let metadata = fs::symlink_metadata(&path).unwrap();
         found.push((path.display().to_string(), metadata.mode() & 0o777));
@@ -46,13 +46,13 @@ fn everything_belongs_to_its_owner_alone() {
 }
 
 #[test]
-fn a_folder_open_to_others_is_closed() {
+fn a_directory_open_to_others_is_closed() {
     let workspace = TempDir::new().unwrap();
-    let folder = workspace.path().join(".toolgate");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-    State::open(workspace.path()).unwrap();
-    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    let directory = workspace.path().join(".toolgate");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    StateDirectory::open(workspace.path()).unwrap();
+    assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
 }
 
 /// A repository may bring any of these as a link to somewhere else.
@@ -64,7 +64,8 @@ fn nothing_is_written_through_a_link() {
         let link = workspace.path().join(name);
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink(elsewhere.path(), &link).unwrap();
-        let refused = State::open(workspace.path()).and_then(|state| state.open_run(RUN, &options()).map(drop));
+        let refused =
+            StateDirectory::open(workspace.path()).and_then(|state| state.open_run(RUN, &options()).map(drop));
         match refused {
             Err(JournalError::Link { path }) => assert!(path.ends_with(name), "{}", path.display()),
             other => panic!("{name}: {other:?}"),
@@ -90,9 +91,9 @@ fn nothing_is_written_through_a_link() {
 fn something_else_in_the_way_is_named() {
     let workspace = TempDir::new().unwrap();
     fs::write(workspace.path().join(".toolgate"), b"").unwrap();
-    let error = State::open(workspace.path()).map(drop).unwrap_err();
+    let error = StateDirectory::open(workspace.path()).map(drop).unwrap_err();
     assert!(
-        error.to_string().ends_with(".toolgate` is not a folder. Move it out of the way and try again."),
+        error.to_string().ends_with(".toolgate` is not a directory. Move it out of the way and try again."),
         "{error}"
     );
 }
@@ -164,10 +165,10 @@ fn a_run_whose_maker_was_killed_before_its_first_event_is_none() {
 fn a_pending_call_is_kept_whatever_its_id_looks_like() {
     let world = World::new();
     let run = world.begin();
-    let folder = world.file("pending");
+    let directory = world.file("pending");
     for id in ["call_1", "../../escape", "with space", "", &"long".repeat(100)] {
         let path = run.save_pending(id, id.as_bytes()).unwrap();
-        assert_eq!(path.parent(), Some(folder.as_path()), "{id}");
+        assert_eq!(path.parent(), Some(directory.as_path()), "{id}");
         assert_eq!(fs::read(&path).unwrap(), id.as_bytes());
         assert_eq!(run.load_pending(id).unwrap().as_deref(), Some(id.as_bytes()));
     }

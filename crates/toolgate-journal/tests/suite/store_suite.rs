@@ -1,13 +1,13 @@
 //! What every store must do. Each function gets an empty store; whoever writes another store runs the same list.
 
 use serde_json::json;
-use toolgate_contract::{Decision, ErrorClass, ErrorCode, Event, Happening, Layer, Risk, Scope};
-use toolgate_journal::{CallRow, Recorded, RunFilter, RunRow, Store};
+use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk};
+use toolgate_journal::{CallRow, EventStore, RecordedEvent, RunFilter, RunRow};
 
 use crate::world::{RUN, completed, event, facts, failed, some_calls, started};
 
 /// A test by its name.
-type Test = (&'static str, fn(&dyn Store));
+type Test = (&'static str, fn(&dyn EventStore));
 
 pub(crate) const SUITE: &[Test] = &[
     ("an empty store knows nothing", an_empty_store_knows_nothing),
@@ -24,33 +24,33 @@ pub(crate) const SUITE: &[Test] = &[
 ];
 
 /// A run of seven events: begun, three calls, ended.
-pub(crate) fn a_run() -> Vec<Recorded> {
-    let of_run = |second, happening| Event { turn: None, tool_call_id: None, ..event(second, "", happening) };
-    let mut events = vec![of_run(0, Happening::RunStarted(facts("session-1")))];
+pub(crate) fn a_run() -> Vec<RecordedEvent> {
+    let of_run = |second, payload| Event { turn: None, tool_call_id: None, ..event(second, "", payload) };
+    let mut events = vec![of_run(0, EventPayload::RunStarted(facts("session-1")))];
     events.extend(some_calls());
-    events.push(of_run(9, Happening::RunEnded));
+    events.push(of_run(9, EventPayload::RunEnded));
     recorded(events)
 }
 
-pub(crate) fn recorded(events: Vec<Event>) -> Vec<Recorded> {
+pub(crate) fn recorded(events: Vec<Event>) -> Vec<RecordedEvent> {
     let number = |(index, event): (usize, Event)| {
         let mut json = serde_json::to_value(&event).unwrap();
         json["seq"] = json!(index + 1);
         json["prev"] = json!("0".repeat(64));
-        Recorded { seq: index as u64 + 1, event, line: json.to_string() }
+        RecordedEvent { seq: index as u64 + 1, event, line: json.to_string() }
     };
     events.into_iter().enumerate().map(number).collect()
 }
 
-type Rows = (Vec<RunRow>, Vec<CallRow>, Vec<Recorded>);
+type Rows = (Vec<RunRow>, Vec<CallRow>, Vec<RecordedEvent>);
 
 /// Everything that a store knows of a run, and the list of runs.
-pub(crate) fn rows(store: &dyn Store, run: &str) -> Rows {
+pub(crate) fn rows(store: &dyn EventStore, run: &str) -> Rows {
     let runs = store.runs(&RunFilter::default()).unwrap();
     (runs, store.calls(run).unwrap(), store.events(run, 0, usize::MAX).unwrap())
 }
 
-fn an_empty_store_knows_nothing(store: &dyn Store) {
+fn an_empty_store_knows_nothing(store: &dyn EventStore) {
     assert_eq!(rows(store, RUN), (vec![], vec![], vec![]));
     assert_eq!(store.run(RUN).unwrap(), None);
     assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
@@ -58,7 +58,7 @@ fn an_empty_store_knows_nothing(store: &dyn Store) {
     store.clear(RUN).unwrap();
 }
 
-fn a_run_becomes_a_row(store: &dyn Store) {
+fn a_run_becomes_a_row(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events).unwrap();
     let expected = RunRow {
@@ -76,7 +76,7 @@ fn a_run_becomes_a_row(store: &dyn Store) {
     assert_eq!(store.run(RUN).unwrap(), Some(expected));
 }
 
-fn calls_become_rows(store: &dyn Store) {
+fn calls_become_rows(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events).unwrap();
     let calls = store.calls(RUN).unwrap();
@@ -89,7 +89,7 @@ fn calls_become_rows(store: &dyn Store) {
         decision: Some(Decision::Ask),
         rule: Some("ask write src/**".into()),
         layer: Some(Layer::User),
-        approval: Some(Scope::Run),
+        approval: Some(ApprovalScope::Run),
         started: Some(events[1].event.time),
         ended: Some(events[2].event.time),
         ok: Some(true),
@@ -110,7 +110,7 @@ fn calls_become_rows(store: &dyn Store) {
     assert_eq!(calls.len(), 3);
 }
 
-fn events_come_back_as_they_were(store: &dyn Store) {
+fn events_come_back_as_they_were(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events).unwrap();
     assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
@@ -118,7 +118,7 @@ fn events_come_back_as_they_were(store: &dyn Store) {
     assert_eq!(store.events(RUN, u64::MAX, 3).unwrap(), []);
 }
 
-fn applying_twice_changes_nothing(store: &dyn Store) {
+fn applying_twice_changes_nothing(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events[..4]).unwrap();
     store.apply(RUN, &events).unwrap();
@@ -127,7 +127,7 @@ fn applying_twice_changes_nothing(store: &dyn Store) {
     assert_eq!(rows(store, RUN), once);
 }
 
-fn the_order_of_applying_does_not_matter(store: &dyn Store) {
+fn the_order_of_applying_does_not_matter(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events).unwrap();
     let in_order = rows(store, RUN);
@@ -138,7 +138,7 @@ fn the_order_of_applying_does_not_matter(store: &dyn Store) {
     assert_eq!(rows(store, RUN), in_order);
 }
 
-fn gaps_are_known(store: &dyn Store) {
+fn gaps_are_known(store: &dyn EventStore) {
     let events = a_run();
     store.apply(RUN, &events[5..]).unwrap();
     assert_eq!(store.indexed_up_to(RUN).unwrap(), 0);
@@ -149,7 +149,7 @@ fn gaps_are_known(store: &dyn Store) {
 }
 
 /// A call that is tried again with a wider grant begins and ends twice.
-fn of_two_beginnings_the_later_one_counts(store: &dyn Store) {
+fn of_two_beginnings_the_later_one_counts(store: &dyn EventStore) {
     let events = recorded(vec![started(1, "a"), failed(2, "a"), started(3, "a"), completed(4, "a")]);
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]] {
         for index in order {
@@ -164,9 +164,9 @@ fn of_two_beginnings_the_later_one_counts(store: &dyn Store) {
     }
 }
 
-fn runs_are_filtered_newest_first(store: &dyn Store) {
+fn runs_are_filtered_newest_first(store: &dyn EventStore) {
     for (second, run, session) in [(10, "b", "one"), (30, "a", "two"), (20, "c", "one")] {
-        let begun = event(second, "", Happening::RunStarted(facts(session)));
+        let begun = event(second, "", EventPayload::RunStarted(facts(session)));
         store.apply(run, &recorded(vec![begun])).unwrap();
     }
     let ids =
@@ -179,7 +179,7 @@ fn runs_are_filtered_newest_first(store: &dyn Store) {
     assert_eq!(ids(RunFilter { workspace: Some("/other".into()), ..all }), [] as [&str; 0]);
 }
 
-fn clearing_forgets_one_run(store: &dyn Store) {
+fn clearing_forgets_one_run(store: &dyn EventStore) {
     store.apply(RUN, &a_run()).unwrap();
     store.apply("other", &a_run()).unwrap();
     store.clear(RUN).unwrap();
@@ -189,7 +189,7 @@ fn clearing_forgets_one_run(store: &dyn Store) {
 }
 
 /// An id with a zero byte, and two long ones that differ only at their ends.
-fn a_caller_may_choose_odd_ids(store: &dyn Store) {
+fn a_caller_may_choose_odd_ids(store: &dyn EventStore) {
     let long: String = (0..2_000).map(|number| format!("{number} ü")).collect();
     let ids = ["a\0b".to_owned(), format!("{long}1"), format!("{long}2")];
     let calls = ids.iter().flat_map(|id| [started(1, id), completed(2, id)]);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use toolgate_journal::{Fault, JournalError, RunOptions, SealKey, Verification, verify};
+use toolgate_journal::{JournalError, JournalFault, RunOptions, SigningKey, Verification, verify};
 
 use crate::world::{RUN, World, facts, key, some_calls, started};
 
@@ -19,7 +19,7 @@ struct Journal {
 static SEALED: LazyLock<Journal> = LazyLock::new(|| journal(Some(key())));
 static UNSEALED: LazyLock<Journal> = LazyLock::new(|| journal(None));
 
-fn journal(key: Option<SealKey>) -> Journal {
+fn journal(key: Option<SigningKey>) -> Journal {
     let world = World::new();
     let options = RunOptions { key, ..world.options.clone() };
     world.state.begin_run(RUN, facts("s"), &options).unwrap().journal.append(&some_calls()).unwrap();
@@ -29,7 +29,7 @@ fn journal(key: Option<SealKey>) -> Journal {
     }
 }
 
-/// A folder whose files can be overwritten again and again.
+/// A directory whose files can be overwritten again and again.
 struct Desk {
     _root: TempDir,
     run: PathBuf,
@@ -43,7 +43,7 @@ impl Desk {
         Self { _root: root, run }
     }
 
-    fn check(&self, events: &[u8], head: &[u8], key: Option<&SealKey>) -> Verification {
+    fn check(&self, events: &[u8], head: &[u8], key: Option<&SigningKey>) -> Verification {
         fs::write(self.run.join("events.jsonl"), events).unwrap();
         fs::write(self.run.join("events.head"), head).unwrap();
         verify(&self.run, key).unwrap()
@@ -68,33 +68,33 @@ fn found_at(verification: Verification) -> Option<u64> {
 
 #[test]
 fn an_untouched_journal_is_fine_and_says_whether_a_seal_was_checked() {
-    let (desk, key) = (Desk::new(), key());
+    let (queue, key) = (Desk::new(), key());
     let ok = |sealed| Verification::Ok { events: 6, sealed, unfinished: false };
-    assert_eq!(desk.check(&SEALED.events, &SEALED.head, Some(&key)), ok(true));
-    assert_eq!(desk.check(&SEALED.events, &SEALED.head, None), ok(false));
-    assert_eq!(desk.check(&UNSEALED.events, &UNSEALED.head, None), ok(false));
+    assert_eq!(queue.check(&SEALED.events, &SEALED.head, Some(&key)), ok(true));
+    assert_eq!(queue.check(&SEALED.events, &SEALED.head, None), ok(false));
+    assert_eq!(queue.check(&UNSEALED.events, &UNSEALED.head, None), ok(false));
 }
 
 #[test]
 fn every_byte_of_the_events_counts() {
-    let (desk, key) = (Desk::new(), key());
+    let (queue, key) = (Desk::new(), key());
     for position in 0..SEALED.events.len() {
         let mut events = SEALED.events.clone();
         events[position] ^= 1;
-        let found = found_at(desk.check(&events, &SEALED.head, Some(&key)));
+        let found = found_at(queue.check(&events, &SEALED.head, Some(&key)));
         assert_eq!(found, Some(line_of(&SEALED.events, position)), "byte {position}");
     }
 }
 
 #[test]
 fn every_byte_of_the_head_counts() {
-    let (desk, key) = (Desk::new(), key());
+    let (queue, key) = (Desk::new(), key());
     for position in 0..SEALED.head.len() {
         for value in [b'0', b'a', b'A', b' ', b'\n', b'}', 0xff] {
             for (journal, key) in [(&*SEALED, Some(&key)), (&*UNSEALED, None)] {
                 let mut head = journal.head.clone();
                 if std::mem::replace(&mut head[position], value) != value {
-                    found_at(desk.check(&journal.events, &head, key));
+                    found_at(queue.check(&journal.events, &head, key));
                 }
             }
         }
@@ -128,32 +128,32 @@ proptest! {
 #[test]
 fn what_was_done_to_the_lines_gets_its_name() {
     type Change = fn(&mut Vec<Vec<u8>>);
-    let cases: &[(&str, Change, Fault)] = &[
-        ("first dropped", |l| drop(l.remove(0)), Fault::Dropped { line: 1, through: 1 }),
-        ("third dropped", |l| drop(l.remove(2)), Fault::Dropped { line: 3, through: 3 }),
-        ("last but one dropped", |l| drop(l.remove(4)), Fault::Dropped { line: 5, through: 5 }),
-        ("two dropped", |l| drop(l.drain(1..3)), Fault::Dropped { line: 2, through: 3 }),
-        ("last dropped", |l| drop(l.pop()), Fault::CutOff { line: 6, expected: 6 }),
-        ("three dropped at the end", |l| l.truncate(3), Fault::CutOff { line: 4, expected: 6 }),
-        ("all dropped", Vec::clear, Fault::CutOff { line: 1, expected: 6 }),
-        ("swapped", |l| l.swap(2, 3), Fault::Swapped { line: 3 }),
-        ("first swapped", |l| l.swap(0, 1), Fault::Swapped { line: 1 }),
-        ("last swapped", |l| l.swap(4, 5), Fault::Swapped { line: 5 }),
-        ("a copy added", |l| l.insert(4, l[1].clone()), Fault::Added { line: 5 }),
-        ("a copy added right behind", |l| l.insert(3, l[2].clone()), Fault::Added { line: 4 }),
-        ("a copy added in front", |l| l.insert(0, l[5].clone()), Fault::Added { line: 1 }),
-        ("a copy added at the end", |l| l.push(l[5].clone()), Fault::Added { line: 7 }),
-        ("one with number and hash forged", |l| l.insert(3, forged(&l[3])), Fault::Added { line: 4 }),
-        ("an empty line", |l| l.insert(3, b"\n".to_vec()), Fault::Unreadable { line: 4 }),
-        ("text in between", |l| l.insert(3, b"hello\n".to_vec()), Fault::Unreadable { line: 4 }),
-        ("text at the end", |l| l.push(b"hello\n".to_vec()), Fault::Torn { line: 7 }),
-        ("half a line at the end", |l| l[5].truncate(50), Fault::Torn { line: 6 }),
+    let cases: &[(&str, Change, JournalFault)] = &[
+        ("first dropped", |l| drop(l.remove(0)), JournalFault::Dropped { line: 1, through: 1 }),
+        ("third dropped", |l| drop(l.remove(2)), JournalFault::Dropped { line: 3, through: 3 }),
+        ("last but one dropped", |l| drop(l.remove(4)), JournalFault::Dropped { line: 5, through: 5 }),
+        ("two dropped", |l| drop(l.drain(1..3)), JournalFault::Dropped { line: 2, through: 3 }),
+        ("last dropped", |l| drop(l.pop()), JournalFault::CutOff { line: 6, expected: 6 }),
+        ("three dropped at the end", |l| l.truncate(3), JournalFault::CutOff { line: 4, expected: 6 }),
+        ("all dropped", Vec::clear, JournalFault::CutOff { line: 1, expected: 6 }),
+        ("swapped", |l| l.swap(2, 3), JournalFault::Swapped { line: 3 }),
+        ("first swapped", |l| l.swap(0, 1), JournalFault::Swapped { line: 1 }),
+        ("last swapped", |l| l.swap(4, 5), JournalFault::Swapped { line: 5 }),
+        ("a copy added", |l| l.insert(4, l[1].clone()), JournalFault::Added { line: 5 }),
+        ("a copy added right behind", |l| l.insert(3, l[2].clone()), JournalFault::Added { line: 4 }),
+        ("a copy added in front", |l| l.insert(0, l[5].clone()), JournalFault::Added { line: 1 }),
+        ("a copy added at the end", |l| l.push(l[5].clone()), JournalFault::Added { line: 7 }),
+        ("one with number and hash forged", |l| l.insert(3, forged(&l[3])), JournalFault::Added { line: 4 }),
+        ("an empty line", |l| l.insert(3, b"\n".to_vec()), JournalFault::Unreadable { line: 4 }),
+        ("text in between", |l| l.insert(3, b"hello\n".to_vec()), JournalFault::Unreadable { line: 4 }),
+        ("text at the end", |l| l.push(b"hello\n".to_vec()), JournalFault::Torn { line: 7 }),
+        ("half a line at the end", |l| l[5].truncate(50), JournalFault::Torn { line: 6 }),
     ];
-    let (desk, key) = (Desk::new(), key());
+    let (queue, key) = (Desk::new(), key());
     for (name, change, expected) in cases {
         let mut lines = lines(&SEALED.events);
         change(&mut lines);
-        let found = desk.check(&lines.concat(), &SEALED.head, Some(&key));
+        let found = queue.check(&lines.concat(), &SEALED.head, Some(&key));
         assert_eq!(found, (*expected).into(), "{name}");
     }
 }
@@ -166,7 +166,7 @@ fn forged(line: &[u8]) -> Vec<u8> {
 /// Without the key, a chain that was rewritten as a whole looks right. The seal tells.
 #[test]
 fn a_chain_rewritten_from_the_start_is_caught_by_the_seal() {
-    let (desk, key) = (Desk::new(), key());
+    let (queue, key) = (Desk::new(), key());
     let other = |key| {
         let world = World::new();
         let options = RunOptions { key, ..world.options.clone() };
@@ -174,31 +174,31 @@ fn a_chain_rewritten_from_the_start_is_caught_by_the_seal() {
         (fs::read(world.file("events.jsonl")).unwrap(), fs::read(world.file("events.head")).unwrap())
     };
     let (events, head) = other(None);
-    assert_eq!(desk.check(&events, &head, None), Verification::Ok { events: 2, sealed: false, unfinished: false });
-    assert_eq!(desk.check(&events, &head, Some(&key)), Fault::SealMissing.into());
-    assert_eq!(desk.check(&events, &SEALED.head, Some(&key)), Fault::CutOff { line: 3, expected: 6 }.into());
-    let (events, head) = other(Some(SealKey::from([1; 32])));
-    assert_eq!(desk.check(&events, &head, Some(&key)), Fault::SealWrong.into());
+    assert_eq!(queue.check(&events, &head, None), Verification::Ok { events: 2, sealed: false, unfinished: false });
+    assert_eq!(queue.check(&events, &head, Some(&key)), JournalFault::SealMissing.into());
+    assert_eq!(queue.check(&events, &SEALED.head, Some(&key)), JournalFault::CutOff { line: 3, expected: 6 }.into());
+    let (events, head) = other(Some(SigningKey::from([1; 32])));
+    assert_eq!(queue.check(&events, &head, Some(&key)), JournalFault::SealWrong.into());
 }
 
 #[test]
 fn a_journal_moved_to_another_run_is_caught_by_the_seal() {
-    let desk = Desk::new();
-    desk.check(&SEALED.events, &SEALED.head, None);
-    let elsewhere = desk.run.with_file_name("run-2");
-    fs::rename(&desk.run, &elsewhere).unwrap();
-    assert_eq!(verify(&elsewhere, Some(&key())).unwrap(), Fault::SealWrong.into());
+    let queue = Desk::new();
+    queue.check(&SEALED.events, &SEALED.head, None);
+    let elsewhere = queue.run.with_file_name("run-2");
+    fs::rename(&queue.run, &elsewhere).unwrap();
+    assert_eq!(verify(&elsewhere, Some(&key())).unwrap(), JournalFault::SealWrong.into());
 }
 
 #[test]
 fn a_missing_file_is_a_fault_and_a_missing_run_an_error() {
-    let desk = Desk::new();
-    desk.check(&SEALED.events, &SEALED.head, None);
-    fs::remove_file(desk.run.join("events.head")).unwrap();
-    assert_eq!(verify(&desk.run, None).unwrap(), Fault::HeadMissing.into());
-    desk.check(&SEALED.events, &SEALED.head, None);
-    fs::remove_file(desk.run.join("events.jsonl")).unwrap();
-    assert_eq!(verify(&desk.run, None).unwrap(), Fault::CutOff { line: 1, expected: 6 }.into());
-    fs::remove_file(desk.run.join("events.head")).unwrap();
-    assert!(matches!(verify(&desk.run, None), Err(JournalError::NoSuchRun { .. })));
+    let queue = Desk::new();
+    queue.check(&SEALED.events, &SEALED.head, None);
+    fs::remove_file(queue.run.join("events.head")).unwrap();
+    assert_eq!(verify(&queue.run, None).unwrap(), JournalFault::HeadMissing.into());
+    queue.check(&SEALED.events, &SEALED.head, None);
+    fs::remove_file(queue.run.join("events.jsonl")).unwrap();
+    assert_eq!(verify(&queue.run, None).unwrap(), JournalFault::CutOff { line: 1, expected: 6 }.into());
+    fs::remove_file(queue.run.join("events.head")).unwrap();
+    assert!(matches!(verify(&queue.run, None), Err(JournalError::NoSuchRun { .. })));
 }

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 use toolgate_contract::{
-    Clock, Decision, Effect, Ending, ErrorCode, Event, Finding, Happening, Layer, Risk, RuleName, RunFacts, Scope,
-    ToolError, Truncated, Verdict,
+    ApprovalScope, CallEnding, Clock, Decision, Effect, ErrorCode, Event, EventPayload, Finding, Layer, Risk, RuleName,
+    RunFacts, ToolError, Truncated, Verdict,
 };
-use toolgate_journal::{Run, RunOptions, SealKey, State};
+use toolgate_journal::{Run, RunOptions, SigningKey, StateDirectory};
 use uuid::Uuid;
 
 pub(crate) const RUN: &str = "run-1";
@@ -30,10 +30,10 @@ impl Clock for Ticking {
     }
 }
 
-/// A workspace with its state folder.
+/// A workspace with its state directory.
 pub(crate) struct World {
     pub(crate) workspace: TempDir,
-    pub(crate) state: State,
+    pub(crate) state: StateDirectory,
     pub(crate) options: RunOptions,
 }
 
@@ -41,7 +41,7 @@ impl World {
     /// A world in which journals are sealed.
     pub(crate) fn new() -> Self {
         let workspace = TempDir::new().unwrap();
-        let state = State::open(workspace.path()).unwrap();
+        let state = StateDirectory::open(workspace.path()).unwrap();
         Self { workspace, state, options: options() }
     }
 
@@ -55,7 +55,7 @@ impl World {
         self.state.open_run(RUN, &self.options).unwrap()
     }
 
-    /// A file in the folder of `RUN`.
+    /// A file in the directory of `RUN`.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.state.run_dir(RUN).unwrap().join(name)
     }
@@ -66,8 +66,8 @@ pub(crate) fn options() -> RunOptions {
     RunOptions { key: Some(key()), clock: Arc::new(Ticking::default()), ..RunOptions::default() }
 }
 
-pub(crate) fn key() -> SealKey {
-    SealKey::from([42; 32])
+pub(crate) fn key() -> SigningKey {
+    SigningKey::from([42; 32])
 }
 
 pub(crate) fn facts(session: &str) -> RunFacts {
@@ -81,14 +81,14 @@ pub(crate) fn facts(session: &str) -> RunFacts {
 }
 
 /// An event of a call, `second` seconds into the run.
-pub(crate) fn event(second: i64, call: &str, happening: Happening) -> Event {
+pub(crate) fn event(second: i64, call: &str, payload: EventPayload) -> Event {
     Event {
         time: Timestamp::from_second(1_700_000_000 + second).unwrap(),
         run: RUN.into(),
         turn: Some(1),
         trace_id: Some("trace-1".into()),
         tool_call_id: Some(call.into()),
-        happening,
+        payload,
     }
 }
 
@@ -111,13 +111,13 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
     event(
         second,
         call,
-        Happening::CallStarted {
+        EventPayload::CallStarted {
             tool: "edit".into(),
             version: Some("1.2.3".into()),
             args: json!({ "path": "src/lib.rs", "find": "a\nb", "replace": "ü", "all": false, "z": 1.5 }),
             effects: vec![Effect::write("src/lib.rs")],
             verdict: Some(verdict),
-            approval: Some(Scope::Run),
+            approval: Some(ApprovalScope::Run),
             risk: Some(Risk::High),
             justification: Some("The test asks for it.".into()),
         },
@@ -126,7 +126,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
 
 /// It works.
 pub(crate) fn completed(second: i64, call: &str) -> Event {
-    let ending = Ending {
+    let ending = CallEnding {
         duration_ms: 12,
         payload: Some(json!({ "replacements": 1 })),
         exit_code: Some(0),
@@ -134,16 +134,16 @@ pub(crate) fn completed(second: i64, call: &str) -> Event {
         commands_run: vec!["cargo fmt".into()],
         truncated: Some(Truncated { lines: 3, bytes: 400, ..Truncated::default() }),
         redacted: true,
-        ..Ending::default()
+        ..CallEnding::default()
     };
-    event(second, call, Happening::CallCompleted(ending))
+    event(second, call, EventPayload::CallCompleted(ending))
 }
 
 /// It fails.
 pub(crate) fn failed(second: i64, call: &str) -> Event {
     let error = ToolError::new(ErrorCode::NoMatch, "`a` is not in `src/lib.rs`.");
-    let ending = Ending { duration_ms: 7, ..Ending::default() };
-    event(second, call, Happening::CallFailed { class: error.code.class(), error, ending })
+    let ending = CallEnding { duration_ms: 7, ..CallEnding::default() };
+    event(second, call, EventPayload::CallFailed { class: error.code.class(), error, ending })
 }
 
 /// A few calls, one of them still running.

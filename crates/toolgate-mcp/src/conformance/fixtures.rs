@@ -6,20 +6,20 @@ use std::time::Duration;
 use semver::Version;
 use serde_json::{Map, Value, json};
 use toolgate_contract::{
-    Adapter, AnyTool, BoxFuture, Declaration, Effect, ErrorCode, Form, Hands, Level, Message, Permission, Prepared,
-    Preview, Risk, SideEffect, ToolError, schemars::Schema,
+    AnyTool, ArgumentFormat, BoxFuture, Declaration, Effect, ErrorCode, Hands, Message, MessageLevel, Permission,
+    PreparedCall, Preview, Risk, SideEffect, ToolError, VersionAdapter, schemars::Schema,
 };
 
-use super::{PIXEL, SILENCE, TIE, Tie, accepted, question};
+use super::{FixtureContext, PIXEL, SILENCE, TIE, accepted, question};
 use crate::client::lock;
-use crate::fault::Fault;
-use crate::server::Changed;
+use crate::json_rpc_error::JsonRpcError;
+use crate::server::ListKind;
 
 /// What a fixture does.
-type Act = for<'a> fn(Value, &'a Hands, Tie) -> BoxFuture<'a, Result<Value, ToolError>>;
+type FixtureAction = for<'a> fn(Value, &'a Hands, FixtureContext) -> BoxFuture<'a, Result<Value, ToolError>>;
 
 /// Every fixture: name, arguments that are needed, act.
-const FIXTURES: &[(&str, &[&str], Act)] = &[
+const FIXTURES: &[(&str, &[&str], FixtureAction)] = &[
     ("test_simple_text", &[], |_, _, _| shown(words("This is a simple text response for testing."))),
     ("test_image_content", &[], |_, _, _| shown(image())),
     ("test_audio_content", &[], |_, _, _| shown(json!({ "type": "audio", "data": SILENCE, "mimeType": "audio/wav" }))),
@@ -34,9 +34,9 @@ const FIXTURES: &[(&str, &[&str], Act)] = &[
         let message = "This tool intentionally returns an error for testing.";
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::IoError, message))))
     }),
-    ("test_tool_with_logging", &[], |_, hands, _| said(hands, Level::Info)),
-    ("test_logging_tool", &[], |_, hands, _| said(hands, Level::Info)),
-    ("test_tool_with_progress", &[], |_, hands, _| said(hands, Level::Progress)),
+    ("test_tool_with_logging", &[], |_, hands, _| said(hands, MessageLevel::Info)),
+    ("test_logging_tool", &[], |_, hands, _| said(hands, MessageLevel::Info)),
+    ("test_tool_with_progress", &[], |_, hands, _| said(hands, MessageLevel::Progress)),
     ("test_sampling", &["prompt"], |args, _, tie| Box::pin(sample(args, tie))),
     ("test_elicitation", &["message"], |args, _, tie| {
         let field = |what: &str| json!({ "type": "string", "description": what });
@@ -49,13 +49,13 @@ const FIXTURES: &[(&str, &[&str], Act)] = &[
     }),
     ("test_elicitation_sep1330_enums", &[], |_, _, tie| Box::pin(elicit("Please choose.".into(), choices(), &[], tie))),
     ("test_missing_capability", &[], |_, _, tie| {
-        if !tie.link.manner.can("sampling") {
-            *lock(&tie.link.instead) = Some(Err(Fault::missing_capability("sampling")));
+        if !tie.link.profile.can("sampling") {
+            *lock(&tie.link.instead) = Some(Err(JsonRpcError::missing_capability("sampling")));
         }
         shown(words("The client can sample."))
     }),
-    ("test_trigger_tool_change", &[], |_, _, tie| announced(&tie, Changed::Tools)),
-    ("test_trigger_prompt_change", &[], |_, _, tie| announced(&tie, Changed::Prompts)),
+    ("test_trigger_tool_change", &[], |_, _, tie| announced(&tie, ListKind::Tools)),
+    ("test_trigger_prompt_change", &[], |_, _, tie| announced(&tie, ListKind::Prompts)),
     ("test_streaming_elicitation", &[], |_, _, tie| ask_for(&tie, &["user_name"], None)),
     ("test_input_required_result_elicitation", &[], |_, _, tie| ask_for(&tie, &["user_name"], None)),
     ("test_input_required_result_sampling", &[], |_, _, tie| ask_for(&tie, &["capital_question"], None)),
@@ -73,7 +73,7 @@ const FIXTURES: &[(&str, &[&str], Act)] = &[
         }
     }),
     ("test_input_required_result_capabilities", &[], |_, _, tie| {
-        let can = |name: &str| tie.link.manner.can(name);
+        let can = |name: &str| tie.link.profile.can(name);
         let wanted: Vec<&str> =
             [("elicitation", "user_name"), ("sampling", "capital_question"), ("roots", "client_roots")]
                 .into_iter()
@@ -85,7 +85,7 @@ const FIXTURES: &[(&str, &[&str], Act)] = &[
 ];
 
 pub(super) fn all() -> Vec<Arc<dyn AnyTool>> {
-    let tool = |&(name, needed, act): &(&'static str, &[&str], Act)| -> Arc<dyn AnyTool> {
+    let tool = |&(name, needed, act): &(&'static str, &[&str], FixtureAction)| -> Arc<dyn AnyTool> {
         Arc::new(Fixture { declaration: declaration(name, needed), act })
     };
     FIXTURES.iter().map(tool).collect()
@@ -93,7 +93,7 @@ pub(super) fn all() -> Vec<Arc<dyn AnyTool>> {
 
 struct Fixture {
     declaration: Declaration,
-    act: Act,
+    act: FixtureAction,
 }
 
 impl AnyTool for Fixture {
@@ -101,21 +101,21 @@ impl AnyTool for Fixture {
         &self.declaration
     }
 
-    fn adapters(&self) -> &[Adapter] {
+    fn adapters(&self) -> &[VersionAdapter] {
         &[]
     }
 
-    fn prepare(&self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
-        Ok(Box::new(Ready { args, act: self.act }))
+    fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(PreparedFixture { args, act: self.act }))
     }
 }
 
-struct Ready {
+struct PreparedFixture {
     args: Value,
-    act: Act,
+    act: FixtureAction,
 }
 
-impl Prepared for Ready {
+impl PreparedCall for PreparedFixture {
     fn effects(&self) -> Vec<Effect> {
         vec![Effect::Speak]
     }
@@ -154,7 +154,7 @@ fn declaration(name: &str, needed: &[&str]) -> Declaration {
         side_effects: vec![SideEffect::SpeaksToPerson],
         risk: Risk::Low,
         parallel: true,
-        form: Form::Function { strict: false },
+        form: ArgumentFormat::Function { strict: false },
     }
 }
 
@@ -179,7 +179,7 @@ fn contents<'a>(contents: Vec<Value>) -> BoxFuture<'a, Result<Value, ToolError>>
 }
 
 /// Says three things, some time apart.
-fn said(hands: &Hands, level: Level) -> BoxFuture<'_, Result<Value, ToolError>> {
+fn said(hands: &Hands, level: MessageLevel) -> BoxFuture<'_, Result<Value, ToolError>> {
     Box::pin(async move {
         for content in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
             let content = content.to_owned();
@@ -190,27 +190,27 @@ fn said(hands: &Hands, level: Level) -> BoxFuture<'_, Result<Value, ToolError>> 
     })
 }
 
-fn announced<'a>(tie: &Tie, changed: Changed) -> BoxFuture<'a, Result<Value, ToolError>> {
+fn announced<'a>(tie: &FixtureContext, changed: ListKind) -> BoxFuture<'a, Result<Value, ToolError>> {
     tie.client.server.announce(changed);
     shown(words("Told everybody."))
 }
 
-async fn sample(args: Value, tie: Tie) -> Result<Value, ToolError> {
+async fn sample(args: Value, tie: FixtureContext) -> Result<Value, ToolError> {
     let content = words(args["prompt"].as_str().unwrap_or_default());
     let params = json!({ "messages": [{ "role": "user", "content": content }], "maxTokens": 100 });
     let answer = asked(&tie, "sampling", "sampling/createMessage", params).await?;
     Ok(json!([words(&format!("LLM response: {}", answer["content"]["text"].as_str().unwrap_or_default()))]))
 }
 
-async fn elicit(message: String, fields: Value, needed: &[&str], tie: Tie) -> Result<Value, ToolError> {
+async fn elicit(message: String, fields: Value, needed: &[&str], tie: FixtureContext) -> Result<Value, ToolError> {
     let schema = json!({ "type": "object", "properties": fields, "required": needed });
     let params = json!({ "message": message, "requestedSchema": schema });
     let answer = asked(&tie, "elicitation", "elicitation/create", params).await?;
     Ok(json!([words(&format!("Elicitation completed: action={}, content={}", answer["action"], answer["content"]))]))
 }
 
-async fn asked(tie: &Tie, capability: &str, method: &str, params: Value) -> Result<Value, ToolError> {
-    if tie.link.manner.is_modern() || !tie.link.manner.can(capability) {
+async fn asked(tie: &FixtureContext, capability: &str, method: &str, params: Value) -> Result<Value, ToolError> {
+    if tie.link.profile.is_modern() || !tie.link.profile.can(capability) {
         return Err(ToolError::new(ErrorCode::IoError, format!("The client can't be asked for {capability}.")));
     }
     let answer = tie.client.ask(&tie.link.outlet(), method, params).await;
@@ -218,7 +218,7 @@ async fn asked(tie: &Tie, capability: &str, method: &str, params: Value) -> Resu
 }
 
 /// Asks for inputs by their keys, unless they came along; with a state to bring back, if there is one.
-fn ask_for<'a>(tie: &Tie, keys: &[&str], state: Option<u64>) -> BoxFuture<'a, Result<Value, ToolError>> {
+fn ask_for<'a>(tie: &FixtureContext, keys: &[&str], state: Option<u64>) -> BoxFuture<'a, Result<Value, ToolError>> {
     let inputs = &tie.link.inputs;
     let is_here = |key: &&str| match *key {
         "client_roots" => inputs.get(*key).is_some_and(|input| input["roots"].is_array()),

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{PIXEL, accepted, param, question};
-use crate::fault::Fault;
-use crate::methods::{Asking, text};
+use crate::json_rpc_error::JsonRpcError;
+use crate::methods::{RequestContext, text};
 
 /// Every prompt.
 pub(super) fn all() -> Vec<Value> {
@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<Value> {
 }
 
 /// Answers `prompts/get`.
-pub(super) fn get(asking: &Asking<'_>) -> Result<Value, Fault> {
+pub(super) fn get(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     let words = |text: &str| json!({ "type": "text", "text": text });
     let contents = match text(asking.params, "name")? {
         "test_simple_prompt" => vec![words("This is a simple prompt for testing.")],
@@ -53,7 +53,7 @@ pub(super) fn get(asking: &Asking<'_>) -> Result<Value, Fault> {
             };
             vec![words(&format!("Context: {}", content["context"]))]
         }
-        name => return Err(Fault::invalid_params(format!("There is no prompt `{name}`."))),
+        name => return Err(JsonRpcError::invalid_params(format!("There is no prompt `{name}`."))),
     };
     let messages: Vec<Value> = contents.iter().map(|content| json!({ "role": "user", "content": content })).collect();
     Ok(json!({ "messages": messages }))

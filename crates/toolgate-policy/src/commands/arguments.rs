@@ -1,16 +1,16 @@
 //! Tells flags, their values and operands apart, by what a form says of them.
 
-use super::forms::{Flags, Form};
-use super::part::{Argument, Certainty};
-use super::roles::{FlagRole, Role};
+use super::forms::{CommandForm, FlagTable};
+use super::roles::{FlagRole, OperandRole};
+use super::simple_command::{Argument, Certainty};
 
 /// The arguments of one command, sorted.
 #[derive(Debug, Default)]
-pub(super) struct Sorted {
-    pub(super) flags: Vec<Flag>,
+pub(super) struct ParsedArguments {
+    pub(super) flags: Vec<ParsedFlag>,
     pub(super) operands: Vec<Argument>,
     /// The words of another command, with how it begins.
-    pub(super) rest: Option<(Role, Vec<Argument>)>,
+    pub(super) rest: Option<(OperandRole, Vec<Argument>)>,
     /// Commands that flags run.
     pub(super) commands: Vec<Vec<Argument>>,
     /// Why flags and operands can't be told apart, or what isn't known of them.
@@ -19,27 +19,28 @@ pub(super) struct Sorted {
 
 /// A flag that is there.
 #[derive(Debug)]
-pub(super) struct Flag {
+pub(super) struct ParsedFlag {
     pub(super) name: String,
     pub(super) role: FlagRole,
     pub(super) value: Option<Argument>,
 }
 
 /// Sorts the arguments after the words that name the form.
-pub(super) fn sort(form: &Form, arguments: &[Argument]) -> Sorted {
-    let mut sorter = Sorter { form, sorted: Sorted::default(), coming: arguments.iter(), only_operands: false };
+pub(super) fn sort(form: &CommandForm, arguments: &[Argument]) -> ParsedArguments {
+    let mut sorter =
+        ArgumentParser { form, sorted: ParsedArguments::default(), coming: arguments.iter(), only_operands: false };
     sorter.run();
     sorter.sorted
 }
 
-struct Sorter<'a> {
-    form: &'a Form,
-    sorted: Sorted,
+struct ArgumentParser<'a> {
+    form: &'a CommandForm,
+    sorted: ParsedArguments,
     coming: std::slice::Iter<'a, Argument>,
     only_operands: bool,
 }
 
-impl Sorter<'_> {
+impl ArgumentParser<'_> {
     fn run(&mut self) {
         while let Some(argument) = self.coming.next() {
             let begins = self.form.operands.command_at().filter(|(at, _)| *at == self.sorted.operands.len());
@@ -47,7 +48,7 @@ impl Sorter<'_> {
                 Some(text) if self.form.numbers && is_number(text, '+') => {}
                 Some(text) if self.form.plus && !self.only_operands && text.starts_with('+') => {}
                 Some("--") if !self.only_operands => {
-                    self.only_operands = !begins.is_some_and(|(_, role)| role == Role::Environment)
+                    self.only_operands = !begins.is_some_and(|(_, role)| role == OperandRole::Environment)
                 }
                 Some(text) if !self.only_operands && text.starts_with("--") => self.long(text),
                 Some(text) if !self.only_operands && text.len() > 1 && text.starts_with('-') => self.short(text),
@@ -124,7 +125,7 @@ impl Sorter<'_> {
     }
 
     fn found(&mut self, name: &str, role: FlagRole, attached: Option<String>) {
-        if role.value == Some(Role::Command) {
+        if role.value == Some(OperandRole::Command) {
             return self.nested_command(name, role, attached);
         }
         let value = match (role.takes_value() && !role.optional, attached) {
@@ -133,10 +134,10 @@ impl Sorter<'_> {
         };
         let second = role.second.and_then(|second| Some((second, self.coming.next()?.clone())));
         let role = self.unless_harmless(name, role, value.as_ref());
-        self.sorted.flags.push(Flag { name: name.to_owned(), role, value });
+        self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role, value });
         if let Some((second, value)) = second {
             let role = FlagRole { value: Some(second), ..FlagRole::default() };
-            self.sorted.flags.push(Flag { name: name.to_owned(), role, value: Some(value) });
+            self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role, value: Some(value) });
         }
     }
 
@@ -151,7 +152,11 @@ impl Sorter<'_> {
             words.push(word.clone());
         }
         self.sorted.commands.push(words);
-        self.sorted.flags.push(Flag { name: name.to_owned(), role: FlagRole { value: None, ..role }, value: None });
+        self.sorted.flags.push(ParsedFlag {
+            name: name.to_owned(),
+            role: FlagRole { value: None, ..role },
+            value: None,
+        });
     }
 
     fn unless_harmless(&self, name: &str, role: FlagRole, value: Option<&Argument>) -> FlagRole {
@@ -165,7 +170,7 @@ impl Sorter<'_> {
         if self.form.strict {
             self.sorted.unclear.push(format!("the option `{name}` isn't known"));
         }
-        self.sorted.flags.push(Flag { name: name.to_owned(), role: FlagRole::default(), value: None });
+        self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role: FlagRole::default(), value: None });
     }
 }
 
@@ -187,7 +192,7 @@ fn is_harmless(patterns: &[String], name: &str, value: Option<&Argument>) -> boo
 }
 
 /// Flags before a subcommand: takes them off, and gives what they are.
-pub(super) fn sort_globals(flags: &Flags, harmless: &[String], arguments: &[Argument]) -> (Vec<Flag>, usize) {
+pub(super) fn sort_globals(flags: &FlagTable, harmless: &[String], arguments: &[Argument]) -> (Vec<ParsedFlag>, usize) {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(text) = arguments.get(at).and_then(Argument::known) {
         if text.len() > 1 && text.starts_with('+') {
@@ -219,7 +224,7 @@ pub(super) fn sort_globals(flags: &Flags, harmless: &[String], arguments: &[Argu
             (_, attached) => attached.map(Argument::literal),
         };
         let role = if is_harmless(harmless, &name, value.as_ref()) { FlagRole::default() } else { role };
-        found.push(Flag { name, role, value });
+        found.push(ParsedFlag { name, role, value });
     }
     (found, at.min(arguments.len()))
 }

@@ -1,12 +1,12 @@
 //! Calculating and comparing numbers. A shell evaluates what variables hold, and that may run code.
 
 use super::Argument;
-use super::syntax::Word;
-use super::walk::Walk;
+use super::shell_reader::ShellReader;
+use super::syntax::ShellWord;
 
-impl<'t> Walk<'t> {
+impl<'t> ShellReader<'t> {
     /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
-    pub(super) fn test(&mut self, words: &'t [Word]) {
+    pub(super) fn test(&mut self, words: &'t [ShellWord]) {
         const COMPARING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
         let arguments: Vec<Vec<Argument>> = words.iter().map(|word| self.expand(word)).collect();
         let is_number = |at: Option<usize>| match at.and_then(|at| arguments.get(at)).map(Vec::as_slice) {
@@ -14,7 +14,7 @@ impl<'t> Walk<'t> {
             _ => false,
         };
         let numbers = words.iter().enumerate().filter(|(_, word)| COMPARING.contains(&word.written.as_str()));
-        let is_plain = |(at, word): (usize, &Word)| {
+        let is_plain = |(at, word): (usize, &ShellWord)| {
             is_number(Some(at + 1)) && (word.written == "-v" || is_number(at.checked_sub(1)))
         };
         if !numbers.into_iter().all(is_plain) {

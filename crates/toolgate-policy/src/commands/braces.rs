@@ -1,6 +1,6 @@
 //! `a{b,c}d` and `{1..3}`: one word that stands for several.
 
-use super::syntax::Piece;
+use super::syntax::WordPiece;
 
 /// More words than this and it isn't worth telling.
 const MOST: usize = 256;
@@ -9,8 +9,8 @@ const MOST: usize = 256;
 const MOST_GROUPS: usize = 16;
 
 /// The words that these pieces stand for; none if there are too many.
-pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
-    if pieces.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_GROUPS {
+pub(super) fn alternatives(pieces: &[WordPiece]) -> Option<Vec<Vec<WordPiece>>> {
+    if pieces.iter().filter(|piece| **piece == WordPiece::Brace('{')).count() > MOST_GROUPS {
         return None;
     }
     if has_odd_sequence(pieces) {
@@ -18,8 +18,8 @@ pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
     }
     let Some((open, close, commas)) = group(pieces) else { return Some(vec![pieces.to_vec()]) };
     let (before, inside, after) = (&pieces[..open], &pieces[open + 1..close], &pieces[close + 1..]);
-    let options: Vec<Vec<Piece>> = if commas.is_empty() {
-        sequence(inside)?.into_iter().map(|text| vec![Piece::Text(text)]).collect()
+    let options: Vec<Vec<WordPiece>> = if commas.is_empty() {
+        sequence(inside)?.into_iter().map(|text| vec![WordPiece::Text(text)]).collect()
     } else {
         let mut options = Vec::new();
         let mut start = open + 1;
@@ -33,14 +33,14 @@ pub(super) fn alternatives(pieces: &[Piece]) -> Option<Vec<Vec<Piece>>> {
     if options.len() * tails.len() > MOST {
         return None;
     }
-    let join = |option: &Vec<Piece>, tail: &Vec<Piece>| [before, option.as_slice(), tail.as_slice()].concat();
+    let join = |option: &Vec<WordPiece>, tail: &Vec<WordPiece>| [before, option.as_slice(), tail.as_slice()].concat();
     Some(options.iter().flat_map(|option| tails.iter().map(move |tail| join(option, tail))).collect())
 }
 
 /// `{a..e..2}` and the like, which bash understands and this doesn't.
-fn has_odd_sequence(pieces: &[Piece]) -> bool {
+fn has_odd_sequence(pieces: &[WordPiece]) -> bool {
     pieces.windows(3).any(|three| match three {
-        [Piece::Brace('{'), inside @ Piece::Text(text), Piece::Brace('}')] => {
+        [WordPiece::Brace('{'), inside @ WordPiece::Text(text), WordPiece::Brace('}')] => {
             text.contains("..") && sequence(std::slice::from_ref(inside)).is_none()
         }
         _ => false,
@@ -48,9 +48,9 @@ fn has_odd_sequence(pieces: &[Piece]) -> bool {
 }
 
 /// The first braces that stand for several words: where they open and close, and the commas between.
-fn group(pieces: &[Piece]) -> Option<(usize, usize, Vec<usize>)> {
+fn group(pieces: &[WordPiece]) -> Option<(usize, usize, Vec<usize>)> {
     let mut from = 0;
-    while let Some(open) = (from..pieces.len()).find(|at| pieces[*at] == Piece::Brace('{')) {
+    while let Some(open) = (from..pieces.len()).find(|at| pieces[*at] == WordPiece::Brace('{')) {
         if let Some((close, commas)) = closing(pieces, open)
             && (!commas.is_empty() || sequence(&pieces[open + 1..close]).is_some())
         {
@@ -61,14 +61,14 @@ fn group(pieces: &[Piece]) -> Option<(usize, usize, Vec<usize>)> {
     None
 }
 
-fn closing(pieces: &[Piece], open: usize) -> Option<(usize, Vec<usize>)> {
+fn closing(pieces: &[WordPiece], open: usize) -> Option<(usize, Vec<usize>)> {
     let (mut depth, mut commas) = (0_usize, Vec::new());
     for (at, piece) in pieces.iter().enumerate().skip(open) {
         match piece {
-            Piece::Brace('{') => depth += 1,
-            Piece::Brace('}') if depth == 1 => return Some((at, commas)),
-            Piece::Brace('}') => depth -= 1,
-            Piece::Brace(',') if depth == 1 => commas.push(at),
+            WordPiece::Brace('{') => depth += 1,
+            WordPiece::Brace('}') if depth == 1 => return Some((at, commas)),
+            WordPiece::Brace('}') => depth -= 1,
+            WordPiece::Brace(',') if depth == 1 => commas.push(at),
             _ => {}
         }
     }
@@ -76,8 +76,8 @@ fn closing(pieces: &[Piece], open: usize) -> Option<(usize, Vec<usize>)> {
 }
 
 /// `1..5` or `a..e`.
-fn sequence(inside: &[Piece]) -> Option<Vec<String>> {
-    let [Piece::Text(text)] = inside else { return None };
+fn sequence(inside: &[WordPiece]) -> Option<Vec<String>> {
+    let [WordPiece::Text(text)] = inside else { return None };
     let (first, last) = text.split_once("..")?;
     if let (Ok(first), Ok(last)) = (first.parse::<i64>(), last.parse::<i64>()) {
         let count = first.abs_diff(last);
@@ -91,14 +91,15 @@ fn sequence(inside: &[Piece]) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::syntax::{Shape, parse};
+    use super::super::syntax::{ShellCommandKind, parse};
     use super::*;
 
     fn expanded(word: &str) -> Vec<String> {
         let script = parse(word).unwrap();
-        let Shape::Simple { words, .. } = &script.list.0[0].first.0[0].shape else { panic!("{word}") };
-        let text =
-            |pieces: Vec<Piece>| super::super::syntax::Word { pieces, written: String::new() }.literal().unwrap();
+        let ShellCommandKind::Simple { words, .. } = &script.list.0[0].first.0[0].shape else { panic!("{word}") };
+        let text = |pieces: Vec<WordPiece>| {
+            super::super::syntax::ShellWord { pieces, written: String::new() }.literal().unwrap()
+        };
         alternatives(&words[0].pieces).unwrap().into_iter().map(text).collect()
     }
 

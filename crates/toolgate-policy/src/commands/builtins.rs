@@ -3,13 +3,13 @@
 
 use toolgate_contract::{Access, Permission};
 
-use super::Ground;
+use super::PathContext;
 use super::environment::is_decisive;
-use super::part::{Argument, Certainty, Danger, Need, Part, Touch};
-use super::program::Context;
-use super::shell::NAMES;
-use super::syntax::{Assigned, Assignment, Flow, Redirection, Target, Word};
-use super::walk::Walk;
+use super::program::CommandContext;
+use super::shell_reader::ShellReader;
+use super::shell_state::NAMES;
+use super::simple_command::{Argument, Certainty, Danger, Need, SimpleCommand, Touch};
+use super::syntax::{AssignedValue, Assignment, Redirection, RedirectionKind, RedirectionTarget, ShellWord};
 
 /// Files that take what is written and keep nothing.
 pub(super) const SINKS: &[&str] =
@@ -18,13 +18,18 @@ pub(super) const SINKS: &[&str] =
 /// How deep functions may call each other.
 const MOST_CALLS: usize = 16;
 
-impl<'t> Walk<'t> {
-    pub(super) fn part(&self, words: Vec<Argument>) -> Part {
-        let folder = self.only_folder().map(str::to_owned);
-        Part { words, level: self.level, folder, ..Part::default() }
+impl<'t> ShellReader<'t> {
+    pub(super) fn part(&self, words: Vec<Argument>) -> SimpleCommand {
+        let directory = self.only_directory().map(str::to_owned);
+        SimpleCommand { words, level: self.level, directory, ..SimpleCommand::default() }
     }
 
-    pub(super) fn simple(&mut self, assignments: &'t [Assignment], words: &'t [Word], redirections: &'t [Redirection]) {
+    pub(super) fn simple(
+        &mut self,
+        assignments: &'t [Assignment],
+        words: &'t [ShellWord],
+        redirections: &'t [Redirection],
+    ) {
         let first = self.parts.len();
         let arguments = self.expand_all(words);
         let values: Vec<_> = assignments.iter().map(|assignment| (assignment, self.assigned(assignment))).collect();
@@ -35,7 +40,7 @@ impl<'t> Walk<'t> {
             outer.doubt(why);
         }
         let input = input.unwrap_or_else(|| self.input.clone());
-        let mut context = Context { inner: first..self.parts.len(), input, ..Context::default() };
+        let mut context = CommandContext { inner: first..self.parts.len(), input, ..CommandContext::default() };
         if matches!(&arguments[..], [only] if only.known() == Some("cat")) {
             self.copied_input = context.input.clone();
         }
@@ -62,7 +67,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Effects of redirections without a command.
-    fn push_outer(&mut self, outer: Part, context: &Context) {
+    fn push_outer(&mut self, outer: SimpleCommand, context: &CommandContext) {
         if !outer.touches.is_empty() || !outer.unclear.is_empty() || !outer.dangers.is_empty() {
             let mut outer = outer;
             self.check_sources(&mut outer, context);
@@ -73,12 +78,12 @@ impl<'t> Walk<'t> {
     /// A value that is one plain word is known.
     fn assigned(&mut self, assignment: &'t Assignment) -> Option<String> {
         match &assignment.value {
-            Assigned::Word(word) => {
+            AssignedValue::Word(word) => {
                 let argument = self.expand_whole(word);
                 let known = matches!(argument.certainty, Certainty::Literal);
                 (known && !assignment.appends).then_some(argument.text)
             }
-            Assigned::Array(words) => {
+            AssignedValue::Array(words) => {
                 self.expand_all(words);
                 None
             }
@@ -87,24 +92,31 @@ impl<'t> Walk<'t> {
 
     fn assign(&mut self, name: &str, value: Option<String>) {
         if is_decisive(name) {
-            self.shell.disturb(format!("`{name}` was set before"));
+            self.shell.mark_uncertain(format!("`{name}` was set before"));
         }
         self.shell.set(name, value);
     }
 
     /// What redirections touch. If they say what comes in: the text, as far as it is written here.
-    pub(super) fn redirect(&mut self, redirections: &'t [Redirection], part: &mut Part) -> Option<Option<String>> {
+    pub(super) fn redirect(
+        &mut self,
+        redirections: &'t [Redirection],
+        part: &mut SimpleCommand,
+    ) -> Option<Option<String>> {
         let mut input = None;
         for redirection in redirections {
             match &redirection.target {
-                Target::Text(word) => input = Some(self.expand_whole(word).known().map(str::to_owned)),
-                Target::Document(number) => {
+                RedirectionTarget::Text(word) => input = Some(self.expand_whole(word).known().map(str::to_owned)),
+                RedirectionTarget::Document(number) => {
                     let documents = self.documents;
                     let body = documents.get(*number);
                     input = Some(body.and_then(|body| self.expand_whole(body).known().map(str::to_owned)));
                 }
-                Target::File(word) => {
-                    if matches!(redirection.flow, Flow::In | Flow::InOut | Flow::DuplicateIn) {
+                RedirectionTarget::File(word) => {
+                    if matches!(
+                        redirection.flow,
+                        RedirectionKind::In | RedirectionKind::InOut | RedirectionKind::DuplicateIn
+                    ) {
                         input = Some(None);
                     }
                     for argument in self.expand(word) {
@@ -116,35 +128,35 @@ impl<'t> Walk<'t> {
         input
     }
 
-    fn redirect_file(&mut self, flow: Flow, file: &Argument, part: &mut Part) {
+    fn redirect_file(&mut self, flow: RedirectionKind, file: &Argument, part: &mut SimpleCommand) {
         let is_descriptor =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         match (flow, file.known()) {
             (_, None) => {
                 part.doubt(format!("where `{}` leads isn't known", file.text));
                 if file.certainty == Certainty::Pattern {
-                    let access = if flow == Flow::In { Access::Read } else { Access::Write };
+                    let access = if flow == RedirectionKind::In { Access::Read } else { Access::Write };
                     self.path(part, access, file);
                 }
             }
-            (Flow::Duplicate | Flow::DuplicateIn, Some(text)) if is_descriptor(text) => {}
+            (RedirectionKind::Duplicate | RedirectionKind::DuplicateIn, Some(text)) if is_descriptor(text) => {}
             (_, Some(text)) if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => {
                 let mut names = text.split('/').skip(3);
                 let name = names.next().unwrap_or_default().to_owned();
                 let port = names.next().and_then(|port| port.parse().ok()).unwrap_or(0);
                 part.touch(Touch::Host { name, port });
             }
-            (Flow::In | Flow::DuplicateIn, Some(_)) => self.path(part, Access::Read, file),
-            (Flow::InOut, Some(_)) => {
+            (RedirectionKind::In | RedirectionKind::DuplicateIn, Some(_)) => self.path(part, Access::Read, file),
+            (RedirectionKind::InOut, Some(_)) => {
                 self.path(part, Access::Read, file);
                 self.path(part, Access::Write, file);
             }
-            (Flow::Out | Flow::Duplicate, Some(_)) => self.path(part, Access::Write, file),
+            (RedirectionKind::Out | RedirectionKind::Duplicate, Some(_)) => self.path(part, Access::Write, file),
         }
     }
 
     /// A path that a part touches, wherever the shell may stand.
-    pub(super) fn path(&self, part: &mut Part, access: Access, argument: &Argument) {
+    pub(super) fn path(&self, part: &mut SimpleCommand, access: Access, argument: &Argument) {
         let pattern = match argument.certainty {
             Certainty::Unclear => {
                 if access == Access::Delete {
@@ -166,16 +178,16 @@ impl<'t> Walk<'t> {
         if argument.text == "-" && !pattern || argument.text.is_empty() {
             return;
         }
-        let folders = match (&part.folder, &self.shell.folders) {
+        let directories = match (&part.directory, &self.shell.directories) {
             _ if argument.text.starts_with('/') => vec!["/".to_owned()],
-            (Some(folder), _) => vec![folder.clone()],
-            (None, Some(folders)) => folders.clone(),
-            (None, None) => return part.doubt("which folder it runs in isn't known"),
+            (Some(directory), _) => vec![directory.clone()],
+            (None, Some(directories)) => directories.clone(),
+            (None, None) => return part.doubt("which directory it runs in isn't known"),
         };
-        for folder in folders {
-            let path = Ground::resolve(&folder, &argument.text);
+        for directory in directories {
+            let path = PathContext::resolve(&directory, &argument.text);
             // A way through another process's eyes is judged by where it leads, and for itself.
-            let written = Ground::written(&folder, &argument.text);
+            let written = PathContext::written(&directory, &argument.text);
             if written != path {
                 part.touch(Touch::Path { access, path: written, pattern });
             }
@@ -188,7 +200,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Runs a command by its arguments: a function, something of the shell's own, or a program.
-    pub(super) fn invoke(&mut self, arguments: Vec<Argument>, context: Context) {
+    pub(super) fn invoke(&mut self, arguments: Vec<Argument>, context: CommandContext) {
         let name = arguments[0].known().unwrap_or_default().to_owned();
         if let Some((body, certain)) = self.shell.functions.get(&name).copied() {
             self.call(&arguments, body);
@@ -200,7 +212,7 @@ impl<'t> Walk<'t> {
         self.change_shell(&name, &arguments[1..]);
     }
 
-    fn call(&mut self, arguments: &[Argument], body: &'t super::syntax::Command) {
+    fn call(&mut self, arguments: &[Argument], body: &'t super::syntax::ShellCommand) {
         if self.calls.iter().any(|called| std::ptr::eq(*called, body)) {
             let mut part = self.part(arguments.to_vec());
             match self.beside {
@@ -232,13 +244,13 @@ impl<'t> Walk<'t> {
     /// What the shell's own commands change in it. What they touch is in the tables, as for any program.
     fn change_shell(&mut self, name: &str, arguments: &[Argument]) {
         match name {
-            "cd" | "chdir" => self.change_folder(arguments),
-            "pushd" | "popd" => self.shell.folders = None,
+            "cd" | "chdir" => self.change_directory(arguments),
+            "pushd" | "popd" => self.shell.directories = None,
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, name == "readonly"),
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" | "printf" => {
                 self.forget_variables(name, arguments)
             }
-            "alias" if !arguments.is_empty() => self.shell.disturb("`alias` changed what names mean"),
+            "alias" if !arguments.is_empty() => self.shell.mark_uncertain("`alias` changed what names mean"),
             "shopt"
                 if arguments.iter().any(|word| {
                     !matches!(
@@ -247,24 +259,24 @@ impl<'t> Walk<'t> {
                     )
                 }) =>
             {
-                self.shell.disturb("`shopt` changed how words are read");
+                self.shell.mark_uncertain("`shopt` changed how words are read");
             }
             "enable" | "bind" | "complete" | "hash" if arguments.iter().any(|word| word.known() != Some("-r")) => {
-                self.shell.disturb(format!("`{name}` changed what names mean"));
+                self.shell.mark_uncertain(format!("`{name}` changed what names mean"));
             }
             "set"
                 if arguments
                     .iter()
                     .any(|word| word.known().is_none_or(|text| text == "posix" || text == "keyword")) =>
             {
-                self.shell.disturb("`set` changed how commands are read");
+                self.shell.mark_uncertain("`set` changed how commands are read");
             }
-            "source" | "." => self.shell.disturb(format!("`{name}` ran what can't be seen")),
+            "source" | "." => self.shell.mark_uncertain(format!("`{name}` ran what can't be seen")),
             _ => {}
         }
     }
 
-    fn change_folder(&mut self, arguments: &[Argument]) {
+    fn change_directory(&mut self, arguments: &[Argument]) {
         let operands: Vec<_> =
             arguments.iter().filter(|word| !matches!(word.known(), Some("-P" | "-L" | "-e" | "--"))).collect();
         let target = match operands[..] {
@@ -272,10 +284,10 @@ impl<'t> Walk<'t> {
             [target] => target.known().filter(|text| !text.starts_with('-')).map(str::to_owned),
             _ => None,
         };
-        self.shell.folders = match (target, &self.shell.folders) {
-            (Some(target), _) if target.starts_with('/') => Some(vec![Ground::resolve("/", &target)]),
-            (Some(target), Some(folders)) => {
-                Some(folders.iter().map(|folder| Ground::resolve(folder, &target)).collect())
+        self.shell.directories = match (target, &self.shell.directories) {
+            (Some(target), _) if target.starts_with('/') => Some(vec![PathContext::resolve("/", &target)]),
+            (Some(target), Some(directories)) => {
+                Some(directories.iter().map(|directory| PathContext::resolve(directory, &target)).collect())
             }
             _ => None,
         };
@@ -283,20 +295,20 @@ impl<'t> Walk<'t> {
 
     fn declare(&mut self, arguments: &[Argument], readonly: bool) {
         if readonly || arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('r')) {
-            self.shell.disturb("a variable can't be changed any more");
+            self.shell.mark_uncertain("a variable can't be changed any more");
         }
         for argument in arguments {
             let text = argument.text.as_str();
             match text.split_once('=') {
                 _ if text.starts_with(['-', '+']) && text.contains(['n', 'i', 'A', 'a', 'u', 'l']) => {
-                    self.shell.disturb("a variable was given a special meaning");
+                    self.shell.mark_uncertain("a variable was given a special meaning");
                 }
                 _ if text.starts_with(['-', '+']) => {}
                 Some((name, value)) => {
                     let value = argument.known().map(|_| value.to_owned());
                     self.assign(name.trim_end_matches('+'), value);
                 }
-                None if argument.is_unclear() => self.shell.disturb("a variable that isn't known was set"),
+                None if argument.is_unclear() => self.shell.mark_uncertain("a variable that isn't known was set"),
                 None => {}
             }
         }
@@ -308,7 +320,7 @@ impl<'t> Walk<'t> {
                 Some(name) if command == "unset" && is_decisive(name) => self.assign(name, None),
                 Some(name) => self.shell.set(name.split(['=', '+', '[']).next().unwrap_or_default(), None),
                 None if command == "printf" => {}
-                None => self.shell.disturb("a variable that isn't known was set"),
+                None => self.shell.mark_uncertain("a variable that isn't known was set"),
             }
         }
         ["REPLY", "MAPFILE", "OPTARG", "OPTIND"].iter().for_each(|name| self.shell.set(name, None));

@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
-use toolgate_contract::{Access, Place};
+use toolgate_contract::{Access, WorkspacePath};
 
-use super::Ground;
-use super::arguments::{Flag, Sorted};
-use super::part::{Argument, Danger, Part, Touch};
-use crate::guards::guard_over;
+use super::PathContext;
+use super::arguments::{ParsedArguments, ParsedFlag};
+use super::simple_command::{Argument, Danger, SimpleCommand, Touch};
 use crate::path_glob::PathSet;
+use crate::sensitive_paths::find_sensitive;
 
 /// One entry of the table, as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct DangerEntry {
     reason: String,
     command: String,
     #[serde(default)]
@@ -33,22 +33,23 @@ struct Entry {
     harmless: Vec<String>,
 }
 
-struct Known {
-    entry: Entry,
+struct DangerPattern {
+    entry: DangerEntry,
     words: Vec<GlobMatcher>,
     /// Flags, each with the pattern that its value must fit, if any.
     flags: Vec<(String, Option<GlobMatcher>)>,
     operands: Vec<GlobMatcher>,
 }
 
-static TABLE: LazyLock<Vec<Known>> = LazyLock::new(|| {
+static TABLE: LazyLock<Vec<DangerPattern>> = LazyLock::new(|| {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
-        danger: Vec<Entry>,
+    struct DangerTable {
+        danger: Vec<DangerEntry>,
     }
-    let table: Table = toml::from_str(include_str!("knowledge/dangers.toml")).expect("the built-in table is tested");
-    table.danger.into_iter().map(Known::new).collect()
+    let table: DangerTable =
+        toml::from_str(include_str!("knowledge/dangers.toml")).expect("the built-in table is tested");
+    table.danger.into_iter().map(DangerPattern::new).collect()
 });
 
 /// A pattern of the table; letters count whatever their case.
@@ -63,8 +64,8 @@ const DECODERS: &[&str] = &[
 ];
 
 /// Places that may be read without a thought: the system's own.
-pub(super) fn is_sensitive(place: &Place) -> bool {
-    guard_over(Access::Read, place, &PathSet::default()).is_some()
+pub(super) fn is_sensitive(place: &WorkspacePath) -> bool {
+    find_sensitive(Access::Read, place, &PathSet::default()).is_some()
 }
 
 /// Every example of the table: its rule, the command, and whether it is dangerous.
@@ -77,7 +78,12 @@ pub(super) fn examples() -> impl Iterator<Item = (String, &'static str, bool)> {
 }
 
 /// Holds a command against the table. `sorted` are its arguments, if a form of it is known.
-pub(super) fn from_table(part: &mut Part, name: &str, arguments: &[Argument], sorted: Option<&Sorted>) {
+pub(super) fn from_table(
+    part: &mut SimpleCommand,
+    name: &str,
+    arguments: &[Argument],
+    sorted: Option<&ParsedArguments>,
+) {
     for known in TABLE.iter().filter(|known| known.matches(name, arguments, sorted)) {
         let danger = Danger { rule: known.rule(), reason: known.entry.reason.clone(), fixed: known.entry.fixed };
         if !part.dangers.contains(&danger) {
@@ -86,8 +92,8 @@ pub(super) fn from_table(part: &mut Part, name: &str, arguments: &[Argument], so
     }
 }
 
-impl Known {
-    fn new(entry: Entry) -> Self {
+impl DangerPattern {
+    fn new(entry: DangerEntry) -> Self {
         let flag = |flag: &String| match flag.split_once(' ') {
             Some((name, value)) => (name.to_owned(), Some(glob(value))),
             None => (flag.clone(), None),
@@ -104,7 +110,7 @@ impl Known {
         format!("deny dangerous command {}", self.entry.command)
     }
 
-    fn matches(&self, name: &str, arguments: &[Argument], sorted: Option<&Sorted>) -> bool {
+    fn matches(&self, name: &str, arguments: &[Argument], sorted: Option<&ParsedArguments>) -> bool {
         let Some((program, rest)) = self.words.split_first() else { return false };
         if !program.is_match(name) {
             return false;
@@ -136,14 +142,14 @@ impl Known {
         operands || dashed || self.has_flag(arguments, sorted)
     }
 
-    fn has_flag(&self, arguments: &[Argument], sorted: Option<&Sorted>) -> bool {
+    fn has_flag(&self, arguments: &[Argument], sorted: Option<&ParsedArguments>) -> bool {
         let fits = |pattern: &Option<GlobMatcher>, value: Option<&str>| match (pattern, value) {
             (None, _) => true,
             (Some(pattern), Some(value)) => pattern.is_match(value),
             (Some(_), None) => false,
         };
         let by_form = sorted.is_some_and(|sorted| {
-            let is_flag = |(flag, pattern): &(String, Option<GlobMatcher>), given: &Flag| {
+            let is_flag = |(flag, pattern): &(String, Option<GlobMatcher>), given: &ParsedFlag| {
                 is_named(&given.name, flag) && fits(pattern, given.value.as_ref().map(|value| value.text.as_str()))
             };
             sorted.flags.iter().any(|given| self.flags.iter().any(|flag| is_flag(flag, given)))
@@ -176,7 +182,7 @@ fn is_bundled(text: &str, flag: &str) -> bool {
 }
 
 /// Dangers that lie in what is touched.
-pub(super) fn of_touches(part: &mut Part, ground: &Ground, moves: bool, recursive: bool) {
+pub(super) fn dangers_of_touches(part: &mut SimpleCommand, ground: &PathContext, moves: bool, recursive: bool) {
     for touch in part.touches.clone() {
         let Touch::Path { access, path, pattern } = touch else { continue };
         if access != Access::Read && is_device(&path) {
@@ -184,8 +190,8 @@ pub(super) fn of_touches(part: &mut Part, ground: &Ground, moves: bool, recursiv
                 .push(danger("deny writing to devices", "It overwrites a device, and all that is stored on it."));
         }
         let takes_away = access == Access::Delete || access == Access::Write && recursive;
-        let folder = if pattern && !moves { all_of(&path) } else { (!pattern).then_some(path.as_str()) };
-        if takes_away && folder.is_some_and(|folder| ground.is_vital(folder)) {
+        let directory = if pattern && !moves { all_of(&path) } else { (!pattern).then_some(path.as_str()) };
+        if takes_away && directory.is_some_and(|directory| ground.is_vital(directory)) {
             let what = if access == Access::Delete { "deletes or moves away" } else { "changes everything in" };
             part.dangers.push(danger(
                 "deny taking away roots and home",
@@ -199,11 +205,11 @@ fn danger(rule: &str, reason: &str) -> Danger {
     Danger { rule: rule.to_owned(), reason: reason.to_owned(), fixed: true }
 }
 
-/// The folder of which a pattern names everything: `/etc` for `/etc/*`.
+/// The directory of which a pattern names everything: `/etc` for `/etc/*`.
 fn all_of(path: &str) -> Option<&str> {
-    let (folder, name) = path.rsplit_once('/')?;
+    let (directory, name) = path.rsplit_once('/')?;
     let is_all = !name.is_empty() && name.chars().all(|letter| matches!(letter, '*' | '?' | '.' | '[' | ']' | '!'));
-    is_all.then_some(if folder.is_empty() { "/" } else { folder })
+    is_all.then_some(if directory.is_empty() { "/" } else { directory })
 }
 
 fn is_device(path: &str) -> bool {
@@ -214,8 +220,8 @@ fn is_device(path: &str) -> bool {
 }
 
 /// Code from elsewhere that is run at once.
-pub(super) fn of_sources<'a>(part: &mut Part, mut sources: impl Iterator<Item = &'a Part>) {
-    let is_decoder = |source: &Part| {
+pub(super) fn dangers_of_sources<'a>(part: &mut SimpleCommand, mut sources: impl Iterator<Item = &'a SimpleCommand>) {
+    let is_decoder = |source: &SimpleCommand| {
         let name = source.words.first().and_then(Argument::known).unwrap_or_default();
         DECODERS.contains(&name.rsplit('/').next().unwrap_or(name))
     };

@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct VariableTable {
     harmless: Vec<String>,
     decisive: Vec<String>,
 }
 
-static TABLE: LazyLock<Table> =
+static TABLE: LazyLock<VariableTable> =
     LazyLock::new(|| toml::from_str(include_str!("knowledge/environment.toml")).expect("the built-in table is tested"));
 
 /// Whether a variable of this name decides what programs do.

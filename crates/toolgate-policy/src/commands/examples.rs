@@ -1,10 +1,10 @@
 //! The examples that stand in the tables themselves, tried.
 
-use super::part::{Need, Part, Touch};
-use super::{Ground, dangers, forms, read};
+use super::simple_command::{Need, SimpleCommand, Touch};
+use super::{PathContext, dangers, forms, read};
 
 /// One example of a table.
-pub(crate) struct Tried {
+pub(crate) struct TableExample {
     /// What it is an example of.
     pub(crate) rule: String,
     /// The command, and for a form what should be told of it.
@@ -16,22 +16,22 @@ pub(crate) struct Tried {
 }
 
 /// Every example of every table.
-pub(crate) fn examples() -> impl Iterator<Item = Tried> {
-    let ground = Ground::new(["/home/me/project"], "/home/me");
+pub(crate) fn examples() -> impl Iterator<Item = TableExample> {
+    let ground = PathContext::new(["/home/me/project"], "/home/me");
     let same = ground.clone();
     let forms = forms::examples().map(move |(command, expected)| {
         let matched = is_told(command, expected, &ground);
-        Tried { rule: format!("known: {expected}"), example: command.to_owned(), expected: true, matched }
+        TableExample { rule: format!("known: {expected}"), example: command.to_owned(), expected: true, matched }
     });
     let dangers = dangers::examples().map(move |(rule, command, expected)| {
         let matched = read(command, ".", &same).parts.iter().any(|part| !part.dangers.is_empty());
-        Tried { rule, example: command.to_owned(), expected, matched }
+        TableExample { rule, example: command.to_owned(), expected, matched }
     });
     forms.chain(dangers)
 }
 
 /// Whether a command comes to what a table says: `read a, write b, needs git.write, runs, part: rm a`.
-fn is_told(command: &str, expected: &str, ground: &Ground) -> bool {
+fn is_told(command: &str, expected: &str, ground: &PathContext) -> bool {
     let mut expected: Vec<String> =
         expected.split(", ").filter(|word| *word != "nothing").map(|word| tidied(word, ground)).collect();
     let mut told = told(command, ground);
@@ -45,7 +45,7 @@ fn is_told(command: &str, expected: &str, ground: &Ground) -> bool {
 }
 
 /// A reading in the words of the tables.
-fn told(command: &str, ground: &Ground) -> Vec<String> {
+fn told(command: &str, ground: &PathContext) -> Vec<String> {
     let reading = read(command, ".", ground);
     let mut parts = reading.parts.iter();
     let mut told: Vec<String> = parts.next().map(|part| told_of(part, ground)).unwrap_or_default();
@@ -54,7 +54,7 @@ fn told(command: &str, ground: &Ground) -> Vec<String> {
     told
 }
 
-fn told_of(part: &Part, ground: &Ground) -> Vec<String> {
+fn told_of(part: &SimpleCommand, ground: &PathContext) -> Vec<String> {
     let touches = part.touches.iter().map(|touch| match touch {
         Touch::Host { name, port } => format!("connect {name}:{port}"),
         Touch::Path { access, path, .. } => format!("{} {}", format!("{access:?}").to_lowercase(), ground.shown(path)),
@@ -69,10 +69,10 @@ fn told_of(part: &Part, ground: &Ground) -> Vec<String> {
 }
 
 /// A path in an example is written as it would be typed.
-fn tidied(expected: &str, ground: &Ground) -> String {
+fn tidied(expected: &str, ground: &PathContext) -> String {
     match expected.split_once(' ') {
         Some((access @ ("read" | "write" | "delete"), path)) => {
-            format!("{access} {}", ground.shown(&Ground::resolve(ground.workspace(), path)))
+            format!("{access} {}", ground.shown(&PathContext::resolve(ground.workspace(), path)))
         }
         _ => expected.to_owned(),
     }
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn every_example_of_the_tables_holds() {
-        let all: Vec<Tried> = examples().collect();
+        let all: Vec<TableExample> = examples().collect();
         let wrong = all.iter().filter(|tried| tried.expected != tried.matched);
-        let ground = Ground::new(["/home/me/project"], "/home/me");
+        let ground = PathContext::new(["/home/me/project"], "/home/me");
         let wrong: Vec<String> = wrong
             .map(|tried| format!("{} ({}) told {:?}", tried.example, tried.rule, told(&tried.example, &ground)))
             .collect();

@@ -1,14 +1,14 @@
 //! Words as the arguments that they stand for.
 
 use super::braces::alternatives;
-use super::part::{Argument, Certainty};
-use super::shell::NAMES;
-use super::syntax::{Operator, Piece, Word};
-use super::walk::Walk;
+use super::shell_reader::ShellReader;
+use super::shell_state::NAMES;
+use super::simple_command::{Argument, Certainty};
+use super::syntax::{ExpansionOperator, ShellWord, WordPiece};
 
 /// What has been put together of one argument.
 #[derive(Default)]
-struct Draft {
+struct ArgumentBuilder {
     text: String,
     /// The same with what is quoted escaped, to be read as a pattern.
     pattern: String,
@@ -17,7 +17,7 @@ struct Draft {
     unclear: bool,
 }
 
-impl Draft {
+impl ArgumentBuilder {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         for letter in text.chars() {
@@ -29,17 +29,17 @@ impl Draft {
     }
 }
 
-impl<'t> Walk<'t> {
-    pub(super) fn expand_all(&mut self, words: &'t [Word]) -> Vec<Argument> {
+impl<'t> ShellReader<'t> {
+    pub(super) fn expand_all(&mut self, words: &'t [ShellWord]) -> Vec<Argument> {
         words.iter().flat_map(|word| self.expand(word)).collect()
     }
 
     /// The arguments that a word stands for.
-    pub(super) fn expand(&mut self, word: &'t Word) -> Vec<Argument> {
-        if let [Piece::Text(text)] = &word.pieces[..] {
+    pub(super) fn expand(&mut self, word: &'t ShellWord) -> Vec<Argument> {
+        if let [WordPiece::Text(text)] = &word.pieces[..] {
             return vec![Argument::literal(text)];
         }
-        if let [Piece::Variable { name, quoted: false }] = &word.pieces[..]
+        if let [WordPiece::Variable { name, quoted: false }] = &word.pieces[..]
             && let Some(value) = self.value(name)
             && !value.contains(['*', '?', '['])
         {
@@ -51,13 +51,13 @@ impl<'t> Walk<'t> {
     }
 
     /// One word as one argument, without splitting: the value of an assignment, a here-document.
-    pub(super) fn expand_whole(&mut self, word: &'t Word) -> Argument {
+    pub(super) fn expand_whole(&mut self, word: &'t ShellWord) -> Argument {
         self.visit_nested(&word.pieces);
         self.join(&word.pieces, &word.written)
     }
 
-    fn join(&mut self, pieces: &[Piece], written: &str) -> Argument {
-        let mut draft = Draft::default();
+    fn join(&mut self, pieces: &[WordPiece], written: &str) -> Argument {
+        let mut draft = ArgumentBuilder::default();
         pieces.iter().for_each(|piece| self.append(piece, &mut draft));
         match (draft.unclear, draft.is_pattern) {
             (true, _) => Argument::unclear(written),
@@ -67,42 +67,44 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn append(&mut self, piece: &Piece, draft: &mut Draft) {
+    fn append(&mut self, piece: &WordPiece, draft: &mut ArgumentBuilder) {
         match piece {
-            Piece::Text(text) => draft.push(text),
-            Piece::Brace(letter) => draft.push(letter.encode_utf8(&mut [0; 4])),
-            Piece::Glob(glob) => {
+            WordPiece::Text(text) => draft.push(text),
+            WordPiece::Brace(letter) => draft.push(letter.encode_utf8(&mut [0; 4])),
+            WordPiece::Glob(glob) => {
                 draft.text.push_str(glob);
                 draft.pattern.push_str(glob);
                 draft.is_pattern = true;
             }
-            Piece::Unread(text) => {
+            WordPiece::Unread(text) => {
                 draft.push(text);
                 draft.unclear = true;
             }
-            Piece::Tilde(user) => match self.home_of(user) {
+            WordPiece::Tilde(user) => match self.home_of(user) {
                 Some(home) => draft.push(&home),
                 None => draft.unclear = true,
             },
-            Piece::Variable { name, .. } if self.shell.loose.contains_key(name) => {
+            WordPiece::Variable { name, .. } if self.shell.loose.contains_key(name) => {
                 let loose = &self.shell.loose[name];
                 draft.text.push_str(loose);
                 draft.pattern.push_str(loose);
                 draft.is_pattern = true;
                 draft.is_names |= loose == NAMES;
             }
-            Piece::Variable { name, quoted } => match self.value(name) {
+            WordPiece::Variable { name, quoted } => match self.value(name) {
                 Some(value) if *quoted || !value.contains([' ', '\t', '\n', '*', '?', '[']) => draft.push(&value),
                 _ => draft.unclear = true,
             },
-            Piece::Process(_) => draft.push("/dev/fd/63"),
-            Piece::Substitution { script, .. } => match self.is_where_it_stands(script) {
-                Some(folder) => draft.push(&folder),
+            WordPiece::Process(_) => draft.push("/dev/fd/63"),
+            WordPiece::Substitution { script, .. } => match self.is_where_it_stands(script) {
+                Some(directory) => draft.push(&directory),
                 None => draft.unclear = true,
             },
-            Piece::Expansion { name, operator, word, quoted } => self.expansion(name, *operator, word, *quoted, draft),
-            Piece::Number => draft.unclear = true,
-            Piece::Arithmetic(expression, _) => {
+            WordPiece::Expansion { name, operator, word, quoted } => {
+                self.expansion(name, *operator, word, *quoted, draft)
+            }
+            WordPiece::Number => draft.unclear = true,
+            WordPiece::Arithmetic(expression, _) => {
                 if !self.is_plain_arithmetic(&expression.replace('$', "")) {
                     self.wild.get_or_insert_with(|| {
                         format!("`$(({expression}))` calculates with variables that aren't known, which can run code")
@@ -113,22 +115,29 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn expansion(&mut self, name: &str, operator: Operator, word: &[Piece], quoted: bool, draft: &mut Draft) {
+    fn expansion(
+        &mut self,
+        name: &str,
+        operator: ExpansionOperator,
+        word: &[WordPiece],
+        quoted: bool,
+        draft: &mut ArgumentBuilder,
+    ) {
         let value = self.value(name);
         match (operator, value) {
-            (Operator::Wild, _) => {
+            (ExpansionOperator::Wild, _) => {
                 self.wild.get_or_insert_with(|| "an expansion in it can run code".into());
                 draft.unclear = true;
             }
-            (Operator::Default | Operator::Assign, Some(value))
+            (ExpansionOperator::Default | ExpansionOperator::Assign, Some(value))
                 if !value.is_empty() && (quoted || !value.contains([' ', '\t', '\n', '*', '?', '['])) =>
             {
                 draft.push(&value);
             }
-            (Operator::Alternative, Some(value)) if !value.is_empty() => {
+            (ExpansionOperator::Alternative, Some(value)) if !value.is_empty() => {
                 word.iter().for_each(|piece| self.append(piece, draft));
             }
-            (Operator::Assign, _) => {
+            (ExpansionOperator::Assign, _) => {
                 self.shell.set(name, None);
                 draft.unclear = true;
             }
@@ -141,15 +150,15 @@ impl<'t> Walk<'t> {
         match (self.shell.variables.get(name), name) {
             (Some(value), _) => value.clone(),
             (None, "HOME") => Some(self.ground.home().to_owned()),
-            (None, "PWD") => self.only_folder().map(str::to_owned),
+            (None, "PWD") => self.only_directory().map(str::to_owned),
             _ => None,
         }
     }
 
     /// Where the shell stands, if there is just one place.
-    pub(super) fn only_folder(&self) -> Option<&str> {
-        match self.shell.folders.as_deref() {
-            Some([folder]) => Some(folder),
+    pub(super) fn only_directory(&self) -> Option<&str> {
+        match self.shell.directories.as_deref() {
+            Some([directory]) => Some(directory),
             _ => None,
         }
     }
@@ -158,40 +167,40 @@ impl<'t> Walk<'t> {
     fn home_of(&self, user: &str) -> Option<String> {
         match user {
             "" => Some(self.ground.home().to_owned()),
-            "+" => self.only_folder().map(str::to_owned),
+            "+" => self.only_directory().map(str::to_owned),
             "root" => Some("/root".to_owned()),
             _ => None,
         }
     }
 
     /// `$(pwd)` is known.
-    fn is_where_it_stands(&self, list: &super::syntax::List) -> Option<String> {
+    fn is_where_it_stands(&self, list: &super::syntax::CommandList) -> Option<String> {
         let [statement] = &list.0[..] else { return None };
         let [command] = &statement.first.0[..] else { return None };
-        let super::syntax::Shape::Simple { assignments, words } = &command.shape else { return None };
+        let super::syntax::ShellCommandKind::Simple { assignments, words } = &command.shape else { return None };
         let is_pwd = assignments.is_empty() && statement.rest.is_empty() && command.redirections.is_empty();
         match &words[..] {
-            [word] if is_pwd && word.written == "pwd" => self.only_folder().map(str::to_owned),
+            [word] if is_pwd && word.written == "pwd" => self.only_directory().map(str::to_owned),
             _ => None,
         }
     }
 
     /// Reads the commands inside words, each in a shell of its own.
-    fn visit_nested(&mut self, pieces: &'t [Piece]) {
+    fn visit_nested(&mut self, pieces: &'t [WordPiece]) {
         for piece in pieces {
             match piece {
-                Piece::Substitution { script, .. } | Piece::Process(script) => {
+                WordPiece::Substitution { script, .. } | WordPiece::Process(script) => {
                     let (feeding, input, wild) =
                         (std::mem::replace(&mut self.feeding, 0..0), self.input.take(), self.wild.take());
                     self.level += 1;
-                    self.apart(false, |walk| walk.list(script));
+                    self.in_subshell(false, |walk| walk.list(script));
                     self.level -= 1;
                     (self.feeding, self.input, self.wild) = (feeding, input, wild);
                 }
-                Piece::Arithmetic(_, nested) => {
-                    nested.iter().for_each(|list| self.apart(false, |walk| walk.list(list)));
+                WordPiece::Arithmetic(_, nested) => {
+                    nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
                 }
-                Piece::Expansion { word, .. } => self.visit_nested(word),
+                WordPiece::Expansion { word, .. } => self.visit_nested(word),
                 _ => {}
             }
         }

@@ -2,14 +2,14 @@
 
 use toolgate_contract::Access;
 
-use super::arguments::{Flag, Sorted};
-use super::inside::Nested;
-use super::part::{Argument, Certainty, Part};
-use super::roles::Mark;
-use super::walk::Walk;
+use super::arguments::{ParsedArguments, ParsedFlag};
+use super::nested_commands::NestedCommands;
+use super::roles::FlagEffect;
+use super::shell_reader::ShellReader;
+use super::simple_command::{Argument, Certainty, SimpleCommand};
 
-impl Walk<'_> {
-    pub(super) fn find(&mut self, part: &mut Part, sorted: &Sorted, nested: &mut Nested) {
+impl ShellReader<'_> {
+    pub(super) fn find(&mut self, part: &mut SimpleCommand, sorted: &ParsedArguments, nested: &mut NestedCommands) {
         let is_sign = |word: &&Argument| matches!(word.known(), Some("(" | ")" | "!" | "," | "+" | ";" | "{}"));
         let mut starts: Vec<Argument> = sorted.operands.iter().filter(|word| !is_sign(word)).cloned().collect();
         starts.iter().for_each(|start| self.path(part, Access::Read, start));
@@ -17,7 +17,7 @@ impl Walk<'_> {
             starts.push(Argument::literal("."));
         }
         let found: Vec<Argument> = starts.iter().map(|start| what_is_found(start, sorted)).collect();
-        if sorted.flags.iter().any(|flag| flag.role.has(Mark::Delete)) {
+        if sorted.flags.iter().any(|flag| flag.role.has(FlagEffect::Delete)) {
             nested.recursive = true;
             found.iter().for_each(|found| self.path(part, Access::Delete, found));
         }
@@ -25,7 +25,7 @@ impl Walk<'_> {
         if sorted.commands.iter().flatten().any(is_within) {
             nested.doubt = Some("what comes in for `{}` isn't known".to_owned());
         }
-        // Whatever is found beneath a folder: read, it is for the sandbox to hide; changed, it is all that is there.
+        // Whatever is found beneath a directory: read, it is for the sandbox to hide; changed, it is all that is there.
         let each: Vec<Argument> = found.iter().map(everything_in).collect();
         for words in &sorted.commands {
             nested.commands.push(words.iter().flat_map(|word| filled_in(word, &each)).collect());
@@ -34,10 +34,11 @@ impl Walk<'_> {
 }
 
 /// With a test on names, only files named so; without one, everything from the start on.
-fn what_is_found(start: &Argument, sorted: &Sorted) -> Argument {
-    let acts =
-        |flag: &Flag| flag.role.has(Mark::Delete) || flag.name.starts_with("-exec") || flag.name.starts_with("-ok");
-    let named = |flag: &&Flag| matches!(flag.name.as_str(), "-name" | "-iname");
+fn what_is_found(start: &Argument, sorted: &ParsedArguments) -> Argument {
+    let acts = |flag: &ParsedFlag| {
+        flag.role.has(FlagEffect::Delete) || flag.name.starts_with("-exec") || flag.name.starts_with("-ok")
+    };
+    let named = |flag: &&ParsedFlag| matches!(flag.name.as_str(), "-name" | "-iname");
     // A test after the action comes too late.
     let before = sorted.flags.iter().take_while(|flag| !acts(flag));
     let names: Vec<&Argument> = before.filter(named).filter_map(|flag| flag.value.as_ref()).collect();

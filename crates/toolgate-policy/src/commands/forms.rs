@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::part::Need;
-use super::roles::{FlagRole, Operands, Role};
+use super::roles::{FlagRole, OperandRole, OperandRoles};
+use super::simple_command::Need;
 use toolgate_contract::Permission;
 
 /// The tables, by name.
@@ -27,18 +27,18 @@ const TABLES: &[(&str, &str)] = &[
 /// One form of a program, as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Form {
+pub(super) struct CommandForm {
     programs: Vec<String>,
     pub(super) kind: FormKind,
     #[serde(default)]
-    pub(super) operands: Operands,
+    pub(super) operands: OperandRoles,
     #[serde(default)]
-    pub(super) flags: Flags,
+    pub(super) flags: FlagTable,
     #[serde(default)]
     pub(super) needs: Vec<NeedName>,
     #[serde(default)]
     pub(super) hosts: Vec<String>,
-    pub(super) when: Option<When>,
+    pub(super) when: Option<OperandCondition>,
     #[serde(default)]
     pub(super) with: Vec<String>,
     #[serde(default)]
@@ -49,8 +49,8 @@ pub(super) struct Form {
     pub(super) long: bool,
     #[serde(default)]
     pub(super) numbers: bool,
-    /// What is done to the folder it runs in.
-    pub(super) here: Option<Role>,
+    /// What is done to the directory it runs in.
+    pub(super) here: Option<OperandRole>,
     /// An argument that isn't known is never an option.
     #[serde(default)]
     pub(super) quiet: bool,
@@ -78,7 +78,7 @@ pub(super) enum FormKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum When {
+pub(super) enum OperandCondition {
     /// Only without operands.
     Bare,
     /// Only with operands.
@@ -124,9 +124,9 @@ impl NeedName {
 /// Flags with what they mean. In the tables, names that mean the same stand together: `"-o --output" = "write"`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "BTreeMap<String, FlagRole>")]
-pub(super) struct Flags(BTreeMap<String, FlagRole>);
+pub(super) struct FlagTable(BTreeMap<String, FlagRole>);
 
-impl From<BTreeMap<String, FlagRole>> for Flags {
+impl From<BTreeMap<String, FlagRole>> for FlagTable {
     fn from(written: BTreeMap<String, FlagRole>) -> Self {
         let single = |(names, role): (String, FlagRole)| {
             names.split_whitespace().map(|name| (name.to_owned(), role)).collect::<Vec<_>>()
@@ -135,7 +135,7 @@ impl From<BTreeMap<String, FlagRole>> for Flags {
     }
 }
 
-impl Flags {
+impl FlagTable {
     pub(super) fn role(&self, name: &str) -> Option<FlagRole> {
         self.0.get(name).copied()
     }
@@ -152,7 +152,7 @@ impl Flags {
     }
 }
 
-impl Form {
+impl CommandForm {
     /// Whether some argument could make it do more than its operands say.
     pub(super) fn is_risky(&self) -> bool {
         self.strict || self.flags.iter().any(FlagRole::is_risky) || self.operands.is_risky()
@@ -162,40 +162,40 @@ impl Form {
 /// Flags before a subcommand.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Globals {
+pub(super) struct GlobalFlags {
     program: String,
-    pub(super) flags: Flags,
+    pub(super) flags: FlagTable,
     #[serde(default)]
     pub(super) harmless: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ProgramTable {
     #[serde(default)]
-    form: Vec<Form>,
+    form: Vec<CommandForm>,
     #[serde(default)]
-    globals: Vec<Globals>,
+    globals: Vec<GlobalFlags>,
 }
 
 /// Everything that is known, by program.
-pub(super) struct Knowledge {
-    programs: HashMap<&'static str, Vec<(Vec<&'static str>, &'static Form)>>,
-    globals: HashMap<&'static str, &'static Globals>,
+pub(super) struct ProgramCatalog {
+    programs: HashMap<&'static str, Vec<(Vec<&'static str>, &'static CommandForm)>>,
+    globals: HashMap<&'static str, &'static GlobalFlags>,
 }
 
-static TABLES_READ: LazyLock<Vec<Table>> = LazyLock::new(|| {
+static TABLES_READ: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
     let read = |(name, text): &(&str, &str)| {
         toml::from_str(text).unwrap_or_else(|fault| panic!("the built-in table `{name}` is tested: {fault}"))
     };
     TABLES.iter().map(read).collect()
 });
 
-pub(super) static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::new(&TABLES_READ));
+pub(super) static KNOWLEDGE: LazyLock<ProgramCatalog> = LazyLock::new(|| ProgramCatalog::new(&TABLES_READ));
 
-impl Knowledge {
-    fn new(tables: &'static [Table]) -> Self {
-        let mut programs: HashMap<_, Vec<(Vec<_>, &'static Form)>> = HashMap::new();
+impl ProgramCatalog {
+    fn new(tables: &'static [ProgramTable]) -> Self {
+        let mut programs: HashMap<_, Vec<(Vec<_>, &'static CommandForm)>> = HashMap::new();
         for form in tables.iter().flat_map(|table| &table.form) {
             for name in &form.programs {
                 let mut words = name.split_whitespace();
@@ -209,12 +209,12 @@ impl Knowledge {
         Self { programs, globals: globals.map(|globals| (globals.program.as_str(), globals)).collect() }
     }
 
-    pub(super) fn globals(&self, program: &str) -> Option<&'static Globals> {
+    pub(super) fn globals(&self, program: &str) -> Option<&'static GlobalFlags> {
         self.globals.get(program).copied()
     }
 
     /// The forms of a program, the longest first, each with its words after the program.
-    pub(super) fn forms(&self, program: &str) -> &[(Vec<&'static str>, &'static Form)] {
+    pub(super) fn forms(&self, program: &str) -> &[(Vec<&'static str>, &'static CommandForm)] {
         self.programs.get(program).map_or(&[], Vec::as_slice)
     }
 }

@@ -2,11 +2,11 @@
 
 use toolgate_contract::Permission;
 
-use super::part::{Argument, Need, Part, Touch};
-use super::roles::Role;
+use super::roles::OperandRole;
+use super::simple_command::{Argument, Need, SimpleCommand, Touch};
 
 /// The host that an operand leads to.
-pub(super) fn reach(part: &mut Part, role: Role, argument: &Argument) {
+pub(super) fn reach(part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
     // Brackets around an address look like a pattern.
     let Some(text) = (!argument.is_unclear()).then(|| argument.text.replace('\\', "")) else {
         part.doubt(format!("which host `{}` is isn't known", argument.text));
@@ -22,10 +22,10 @@ pub(super) fn reach(part: &mut Part, role: Role, argument: &Argument) {
 }
 
 /// The host and port of an address.
-pub(super) fn host(role: Role, text: &str) -> Option<(String, u16)> {
+pub(super) fn host(role: OperandRole, text: &str) -> Option<(String, u16)> {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (scheme, rest),
-        None if role == Role::Url => ("http", text),
+        None if role == OperandRole::Url => ("http", text),
         None => return host_of_copy(role, text),
     };
     let default = match scheme {
@@ -46,10 +46,10 @@ pub(super) fn host(role: Role, text: &str) -> Option<(String, u16)> {
 }
 
 /// `user@host`, `host:path`; the bare name of a repository says nothing.
-fn host_of_copy(role: Role, text: &str) -> Option<(String, u16)> {
+fn host_of_copy(role: OperandRole, text: &str) -> Option<(String, u16)> {
     let (before, path) = text.split_once(':').map_or((text, None), |(before, path)| (before, Some(path)));
     let name = before.rsplit('@').next().unwrap_or_default();
-    let is_host = role == Role::Host || path.is_some() && !before.contains('/');
+    let is_host = role == OperandRole::Host || path.is_some() && !before.contains('/');
     let port = path.and_then(|path| path.parse().ok()).unwrap_or(22);
     (is_host && !name.is_empty() && !name.starts_with('-')).then(|| (name.to_owned(), port))
 }

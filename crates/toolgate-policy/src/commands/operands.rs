@@ -2,45 +2,51 @@
 
 use toolgate_contract::{Access, Permission};
 
-use super::Ground;
+use super::PathContext;
 use super::dangers;
+use super::embedded_scripts;
 use super::hosts::{host, reach};
-use super::inside::Nested;
-use super::part::{Argument, Certainty, Need, Part, Touch};
-use super::roles::Role;
-use super::scripts;
-use super::walk::Walk;
+use super::nested_commands::NestedCommands;
+use super::roles::OperandRole;
+use super::shell_reader::ShellReader;
+use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
-impl Walk<'_> {
+impl ShellReader<'_> {
     /// One operand, or the value of one flag.
-    pub(super) fn operand(&mut self, part: &mut Part, role: Role, argument: &Argument, nested: &mut Nested) {
+    pub(super) fn operand(
+        &mut self,
+        part: &mut SimpleCommand,
+        role: OperandRole,
+        argument: &Argument,
+        nested: &mut NestedCommands,
+    ) {
         match role {
-            Role::Assignments => {
+            OperandRole::Assignments => {
                 if argument.text.contains(['[', '(']) {
                     part.doubt(format!("`{}` may run code", argument.text));
                 }
             }
-            Role::Text | Role::Command | Role::Environment | Role::Exec => {}
-            Role::Read => self.path(part, Access::Read, argument),
-            Role::Write => self.path(part, Access::Write, argument),
-            Role::Delete => self.path(part, Access::Delete, argument),
-            Role::Workdir => self.visits(part, argument),
-            Role::Url if argument.text.starts_with("file://") => {
+            OperandRole::Text | OperandRole::Command | OperandRole::Environment | OperandRole::Exec => {}
+            OperandRole::Read => self.path(part, Access::Read, argument),
+            OperandRole::Write => self.path(part, Access::Write, argument),
+            OperandRole::Delete => self.path(part, Access::Delete, argument),
+            OperandRole::Workdir => self.visits(part, argument),
+            OperandRole::Url if argument.text.starts_with("file://") => {
                 let path = argument.text["file://".len()..].to_owned();
                 self.path(part, Access::Read, &Argument { text: path, certainty: argument.certainty });
             }
-            Role::Url | Role::Host | Role::Remote => reach(part, role, argument),
-            Role::Rev | Role::Revpath => self.revision(part, role, argument),
-            Role::Dd => self.copy_operand(part, argument),
-            Role::Sed | Role::Awk => self.script_text(part, role, argument),
-            Role::GitRef => part.need(Need::Permission(Permission::GitWrite)),
-            Role::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
-            Role::Code => {
+            OperandRole::Url | OperandRole::Host | OperandRole::Remote => reach(part, role, argument),
+            OperandRole::Rev | OperandRole::Revpath => self.revision(part, role, argument),
+            OperandRole::Dd => self.copy_operand(part, argument),
+            OperandRole::Sed | OperandRole::Awk => self.script_text(part, role, argument),
+            OperandRole::GitRef => part.need(Need::Permission(Permission::GitWrite)),
+            OperandRole::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
+            OperandRole::Code => {
                 part.runs = true;
                 part.interprets = true;
                 nested.code = true;
             }
-            Role::Program => {
+            OperandRole::Program => {
                 part.runs = true;
                 nested.code |= argument.text != "-";
                 if argument.is_unclear() || argument.text.starts_with("/dev/") {
@@ -49,13 +55,13 @@ impl Walk<'_> {
                     self.path(part, Access::Read, argument);
                 }
             }
-            Role::Filter => match argument.known() {
-                Some(text) if !scripts::jq_loads(text) => {}
+            OperandRole::Filter => match argument.known() {
+                Some(text) if !embedded_scripts::jq_loads(text) => {}
                 _ => part.doubt(format!("what `{}` loads isn't known", argument.text)),
             },
-            Role::Data => self.sent(part, argument),
-            Role::Copy | Role::CopyTo | Role::Cloud => self.copied(part, role, argument),
-            Role::Script | Role::Scripts => {
+            OperandRole::Data => self.sent(part, argument),
+            OperandRole::Copy | OperandRole::CopyTo | OperandRole::Cloud => self.copied(part, role, argument),
+            OperandRole::Script | OperandRole::Scripts => {
                 part.interprets = true;
                 match argument.known() {
                     Some("-") | Some("") => {}
@@ -69,11 +75,11 @@ impl Walk<'_> {
         }
     }
 
-    /// A folder that is gone to: nothing is read yet, but a sensitive one is no place to be.
-    fn visits(&mut self, part: &mut Part, folder: &Argument) {
-        let mut probe = Part { folder: part.folder.clone(), ..Part::default() };
-        if folder.certainty == Certainty::Literal && !folder.text.starts_with('-') {
-            self.path(&mut probe, Access::Read, folder);
+    /// A directory that is gone to: nothing is read yet, but a sensitive one is no place to be.
+    fn visits(&mut self, part: &mut SimpleCommand, directory: &Argument) {
+        let mut probe = SimpleCommand { directory: part.directory.clone(), ..SimpleCommand::default() };
+        if directory.certainty == Certainty::Literal && !directory.text.starts_with('-') {
+            self.path(&mut probe, Access::Read, directory);
         }
         for touch in probe.touches {
             if matches!(&touch, Touch::Path { path, .. } if dangers::is_sensitive(&self.ground.place(path))) {
@@ -82,13 +88,13 @@ impl Walk<'_> {
         }
     }
 
-    fn revision(&mut self, part: &mut Part, role: Role, argument: &Argument) {
+    fn revision(&mut self, part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
         if argument.is_unclear() {
             return;
         }
         let path = match argument.text.split_once(':') {
             Some((_, path)) if !path.is_empty() => Some(path.rsplit_once(':').map_or(path, |(_, path)| path)),
-            _ if role == Role::Revpath && !is_revision(&argument.text) => Some(argument.text.as_str()),
+            _ if role == OperandRole::Revpath && !is_revision(&argument.text) => Some(argument.text.as_str()),
             _ => None,
         };
         if let Some(path) = path {
@@ -100,7 +106,7 @@ impl Walk<'_> {
     }
 
     /// `dd`'s `if=` and `of=`.
-    fn copy_operand(&mut self, part: &mut Part, argument: &Argument) {
+    fn copy_operand(&mut self, part: &mut SimpleCommand, argument: &Argument) {
         let Some((name, value)) = argument.text.split_once('=') else { return };
         let access = match name {
             "if" => Access::Read,
@@ -111,7 +117,7 @@ impl Walk<'_> {
     }
 
     /// `@file`, `name=@file` and `name=<file` send what is in a file.
-    fn sent(&mut self, part: &mut Part, argument: &Argument) {
+    fn sent(&mut self, part: &mut SimpleCommand, argument: &Argument) {
         if argument.is_unclear() {
             return part.doubt(format!("what `{}` sends isn't known", argument.text));
         }
@@ -130,21 +136,21 @@ impl Walk<'_> {
         }
     }
 
-    fn copied(&mut self, part: &mut Part, role: Role, argument: &Argument) {
-        if argument.text.contains("://") && role == Role::Cloud {
+    fn copied(&mut self, part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
+        if argument.text.contains("://") && role == OperandRole::Cloud {
             return part.need(Need::Permission(Permission::NetConnect));
         }
-        match host(Role::Remote, &argument.text).filter(|_| !argument.is_unclear()) {
+        match host(OperandRole::Remote, &argument.text).filter(|_| !argument.is_unclear()) {
             Some((name, port)) => part.touch(Touch::Host { name, port }),
-            None if role == Role::Cloud => self.mentions(part, std::slice::from_ref(argument)),
-            None => self.path(part, if role == Role::Copy { Access::Read } else { Access::Write }, argument),
+            None if role == OperandRole::Cloud => self.mentions(part, std::slice::from_ref(argument)),
+            None => self.path(part, if role == OperandRole::Copy { Access::Read } else { Access::Write }, argument),
         }
     }
 
-    fn script_text(&mut self, part: &mut Part, role: Role, argument: &Argument) {
+    fn script_text(&mut self, part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
         let found = match argument.known() {
-            Some(text) if role == Role::Sed => scripts::sed(text),
-            Some(text) => scripts::awk(text),
+            Some(text) if role == OperandRole::Sed => embedded_scripts::sed(text),
+            Some(text) => embedded_scripts::awk(text),
             None => return part.doubt(format!("what `{}` says isn't known", argument.text)),
         };
         match found {
@@ -157,17 +163,17 @@ impl Walk<'_> {
         }
     }
 
-    /// A folder that the program works in from here on.
-    pub(super) fn move_to(&mut self, part: &mut Part, folder: &Argument) {
-        self.path(part, Access::Read, folder);
+    /// A directory that the program works in from here on.
+    pub(super) fn move_to(&mut self, part: &mut SimpleCommand, directory: &Argument) {
+        self.path(part, Access::Read, directory);
         part.touches.pop_if(|touch| matches!(touch, Touch::Path { access: Access::Read, path, .. } if !dangers::is_sensitive(&self.ground.place(path))));
-        part.folder = match (folder.known(), &part.folder) {
-            (Some(folder), _) if folder.starts_with('/') => Some(Ground::resolve("/", folder)),
-            (Some(folder), Some(from)) => Some(Ground::resolve(from, folder)),
+        part.directory = match (directory.known(), &part.directory) {
+            (Some(directory), _) if directory.starts_with('/') => Some(PathContext::resolve("/", directory)),
+            (Some(directory), Some(from)) => Some(PathContext::resolve(from, directory)),
             _ => None,
         };
-        if part.folder.is_none() {
-            part.doubt("which folder it runs in isn't known");
+        if part.directory.is_none() {
+            part.doubt("which directory it runs in isn't known");
         }
     }
 }

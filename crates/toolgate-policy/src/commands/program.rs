@@ -4,24 +4,24 @@ use std::ops::Range;
 
 use toolgate_contract::{Access, Permission};
 
-use super::Ground;
-use super::arguments::{Flag, Sorted, sort, sort_globals};
+use super::PathContext;
+use super::arguments::{ParsedArguments, ParsedFlag, sort, sort_globals};
 use super::dangers;
 use super::environment::is_decisive;
-use super::forms::{Form, FormKind, KNOWLEDGE, When};
-use super::inside::Nested;
-use super::part::{Argument, Certainty, Need, Part, Touch};
-use super::roles::{Mark, Role};
-use super::walk::Walk;
+use super::forms::{CommandForm, FormKind, KNOWLEDGE, OperandCondition};
+use super::nested_commands::NestedCommands;
+use super::roles::{FlagEffect, OperandRole};
+use super::shell_reader::ShellReader;
+use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
-/// Folders whose programs are what their names say.
+/// Directories whose programs are what their names say.
 const SYSTEM_PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 /// What stands around a command.
 #[derive(Clone, Default)]
-pub(super) struct Context {
+pub(super) struct CommandContext {
     /// Effects of the redirections and assignments around it.
-    pub(super) outer: Option<Part>,
+    pub(super) outer: Option<SimpleCommand>,
     /// The parts inside its words.
     pub(super) inner: Range<usize>,
     /// Its input, if all of it is written in the command.
@@ -29,16 +29,16 @@ pub(super) struct Context {
 }
 
 /// A form that fits, with its arguments sorted.
-struct Match {
-    form: &'static Form,
+struct FormMatch {
+    form: &'static CommandForm,
     /// How many words name it, the program included.
     words: usize,
-    sorted: Sorted,
+    sorted: ParsedArguments,
 }
 
-impl Walk<'_> {
+impl ShellReader<'_> {
     /// Reads one call of a program and pushes it, and what it runs in turn.
-    pub(super) fn program(&mut self, arguments: Vec<Argument>, context: Context) {
+    pub(super) fn program(&mut self, arguments: Vec<Argument>, context: CommandContext) {
         let mut part = self.part(arguments);
         if let Some(outer) = &context.outer {
             (part.touches, part.unclear, part.dangers) =
@@ -64,10 +64,10 @@ impl Walk<'_> {
         part.globals = skipped;
         self.globals(&mut part, &globals);
         let found = choose(&name, &arguments[skipped..]);
-        let mut nested = Nested::default();
+        let mut nested = NestedCommands::default();
         match &found {
-            _ if globals.iter().any(|flag| flag.role.has(Mark::Help)) => {}
-            _ if asks_for_help(&name, &arguments) => {}
+            _ if globals.iter().any(|flag| flag.role.has(FlagEffect::Help)) => {}
+            _ if asks_for_version(&name, &arguments) => {}
             Some(found) => self.apply(&mut part, found, &context, &mut nested),
             None => self.unlisted(&mut part, &arguments),
         }
@@ -76,22 +76,22 @@ impl Walk<'_> {
         }
         let sorted = found.as_ref().map(|found| &found.sorted);
         dangers::from_table(&mut part, &name, &arguments[skipped..], sorted);
-        dangers::of_touches(&mut part, self.ground, nested.moves, nested.recursive);
+        dangers::dangers_of_touches(&mut part, self.ground, nested.moves, nested.recursive);
         self.check_sources(&mut part, &context);
         part.wraps = !nested.commands.is_empty() || !nested.scripts.is_empty();
         self.push(part);
         self.inside(nested, &name, &context);
     }
 
-    /// The program's name. One that isn't in a system folder may be anything, whatever it is called.
-    fn name(&self, part: &mut Part) -> Option<String> {
+    /// The program's name. One that isn't in a system directory may be anything, whatever it is called.
+    fn name(&self, part: &mut SimpleCommand) -> Option<String> {
         let text = part.words.first()?.known()?;
         if text.is_empty() {
             return None;
         }
         let Some((_, base)) = text.rsplit_once('/') else { return Some(text.to_owned()) };
-        let folder = part.folder.as_deref().unwrap_or("/");
-        let resolved = Ground::resolve(folder, text);
+        let directory = part.directory.as_deref().unwrap_or("/");
+        let resolved = PathContext::resolve(directory, text);
         let parent = resolved.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !SYSTEM_PROGRAMS.contains(&parent) {
             part.runs = true;
@@ -99,27 +99,27 @@ impl Walk<'_> {
         Some(base.to_owned())
     }
 
-    fn globals(&mut self, part: &mut Part, flags: &[Flag]) {
+    fn globals(&mut self, part: &mut SimpleCommand, flags: &[ParsedFlag]) {
         for flag in flags {
-            if flag.role.has(Mark::Unclear) {
+            if flag.role.has(FlagEffect::Unclear) {
                 part.doubt(format!("`{}` decides what it runs", flag.name));
             }
             match (&flag.value, flag.role.value) {
-                (Some(value), Some(Role::Workdir)) => self.move_to(part, value),
-                (Some(value), Some(role)) => self.operand(part, role, value, &mut Nested::default()),
+                (Some(value), Some(OperandRole::Workdir)) => self.move_to(part, value),
+                (Some(value), Some(role)) => self.operand(part, role, value, &mut NestedCommands::default()),
                 _ => {}
             }
         }
     }
 
     /// A program that no table knows. It runs; what it is given that is plainly a sensitive file counts as read.
-    fn unlisted(&mut self, part: &mut Part, arguments: &[Argument]) {
+    fn unlisted(&mut self, part: &mut SimpleCommand, arguments: &[Argument]) {
         part.runs = true;
         self.mentions(part, arguments);
     }
 
     /// What a program is given that can't be seen into.
-    pub(super) fn mentions(&mut self, part: &mut Part, arguments: &[Argument]) {
+    pub(super) fn mentions(&mut self, part: &mut SimpleCommand, arguments: &[Argument]) {
         for argument in arguments {
             if argument.is_unclear() {
                 part.doubt(format!("what `{}` is isn't known", argument.text));
@@ -127,18 +127,24 @@ impl Walk<'_> {
             let value = argument.known().map(|text| text.rsplit_once('=').map_or(text, |(_, value)| value));
             let Some(value) = value.filter(|value| !value.is_empty() && !value.starts_with('-')) else { continue };
             let value = value.strip_prefix('@').unwrap_or(value);
-            let folder = part.folder.clone().unwrap_or_else(|| self.ground.workspace().to_owned());
-            let path = Ground::resolve(&folder, value);
+            let directory = part.directory.clone().unwrap_or_else(|| self.ground.workspace().to_owned());
+            let path = PathContext::resolve(&directory, value);
             if dangers::is_sensitive(&self.ground.place(&path)) {
                 part.touch(Touch::Path { access: Access::Read, path, pattern: false });
             }
         }
     }
 
-    fn apply(&mut self, part: &mut Part, found: &Match, context: &Context, nested: &mut Nested) {
-        let Match { form, words, sorted } = found;
+    fn apply(
+        &mut self,
+        part: &mut SimpleCommand,
+        found: &FormMatch,
+        context: &CommandContext,
+        nested: &mut NestedCommands,
+    ) {
+        let FormMatch { form, words, sorted } = found;
         let is_risky = sorted.flags.iter().any(|flag| flag.role.is_risky()) || !sorted.unclear.is_empty();
-        if sorted.flags.iter().any(|flag| flag.role.has(Mark::Help)) && !is_risky {
+        if sorted.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky {
             part.form = Some(*words);
             return;
         }
@@ -154,9 +160,9 @@ impl Walk<'_> {
         if let Some(role) = form.here {
             self.operand(part, role, &Argument::literal("."), nested);
         }
-        let looks_around = form.operands.role(0, 1).is_source() || form.operands.role(0, 1) == Role::Exec;
-        if looks_around && sorted.operands.is_empty() && part.folder.is_none() && self.shell.folders.is_none() {
-            part.doubt("which folder it runs in isn't known");
+        let looks_around = form.operands.role(0, 1).is_source() || form.operands.role(0, 1) == OperandRole::Exec;
+        if looks_around && sorted.operands.is_empty() && part.directory.is_none() && self.shell.directories.is_none() {
+            part.doubt("which directory it runs in isn't known");
         }
         // `test $a 'b[$(c)]'`: what is compared may be calculated.
         if form.quiet
@@ -167,11 +173,11 @@ impl Walk<'_> {
         {
             part.doubt("what it compares may run code");
         }
-        if form.operands.role(0, 1) != Role::Exec {
+        if form.operands.role(0, 1) != OperandRole::Exec {
             nested.commands.extend(sorted.commands.iter().cloned());
         }
         if let Some((role, rest)) = &sorted.rest {
-            let from = if *role == Role::Environment { self.leading_assignments(part, rest) } else { 0 };
+            let from = if *role == OperandRole::Environment { self.leading_assignments(part, rest) } else { 0 };
             nested.commands.extend((from < rest.len()).then(|| rest[from..].to_vec()));
         }
         if part.runs {
@@ -179,67 +185,77 @@ impl Walk<'_> {
         }
     }
 
-    fn flags(&mut self, part: &mut Part, flags: &[Flag], nested: &mut Nested) {
+    fn flags(&mut self, part: &mut SimpleCommand, flags: &[ParsedFlag], nested: &mut NestedCommands) {
         for flag in flags {
             for mark in flag.role.marks.into_iter().flatten() {
                 match mark {
-                    Mark::Unclear => part.doubt(format!("`{}` can make it do anything", flag.name)),
-                    Mark::Run => part.runs = true,
-                    Mark::Net => part.need(Need::Permission(Permission::NetConnect)),
-                    Mark::GitWrite => part.need(Need::Permission(Permission::GitWrite)),
-                    Mark::FsWrite => part.need(Need::Permission(Permission::FsWrite)),
-                    Mark::FsDelete => part.need(Need::Permission(Permission::FsDelete)),
-                    Mark::Recursive => nested.recursive = true,
-                    Mark::Fill => {
+                    FlagEffect::Unclear => part.doubt(format!("`{}` can make it do anything", flag.name)),
+                    FlagEffect::Run => part.runs = true,
+                    FlagEffect::Net => part.need(Need::Permission(Permission::NetConnect)),
+                    FlagEffect::GitWrite => part.need(Need::Permission(Permission::GitWrite)),
+                    FlagEffect::FsWrite => part.need(Need::Permission(Permission::FsWrite)),
+                    FlagEffect::FsDelete => part.need(Need::Permission(Permission::FsDelete)),
+                    FlagEffect::Recursive => nested.recursive = true,
+                    FlagEffect::Fill => {
                         let filled = flag.value.as_ref().and_then(Argument::known).unwrap_or("{}");
                         nested.replaces = Some(filled.to_owned());
                     }
-                    Mark::Write | Mark::Delete | Mark::Read | Mark::Text | Mark::Shift | Mark::Help => {}
+                    FlagEffect::Write
+                    | FlagEffect::Delete
+                    | FlagEffect::Read
+                    | FlagEffect::Text
+                    | FlagEffect::Shift
+                    | FlagEffect::Help => {}
                 }
             }
             match (flag.role.value, &flag.value) {
-                (Some(Role::Workdir), Some(folder)) => self.move_to(part, folder),
+                (Some(OperandRole::Workdir), Some(directory)) => self.move_to(part, directory),
                 (Some(role), Some(value)) => self.operand(part, role, value, nested),
                 _ => {}
             }
         }
     }
 
-    fn operands(&mut self, part: &mut Part, found: &Match, nested: &mut Nested) {
-        let Match { form, sorted, .. } = found;
+    fn operands(&mut self, part: &mut SimpleCommand, found: &FormMatch, nested: &mut NestedCommands) {
+        let FormMatch { form, sorted, .. } = found;
         let has = |mark| sorted.flags.iter().any(|flag| flag.role.has(mark));
-        let roles = if has(Mark::Shift) { form.operands.shifted() } else { form.operands.clone() };
-        if roles.role(0, 1) == Role::Exec {
+        let roles = if has(FlagEffect::Shift) { form.operands.shifted() } else { form.operands.clone() };
+        if roles.role(0, 1) == OperandRole::Exec {
             return self.find(part, sorted, nested);
         }
-        let as_well = [(Mark::Write, Access::Write), (Mark::Delete, Access::Delete), (Mark::Read, Access::Read)];
+        let as_well = [
+            (FlagEffect::Write, Access::Write),
+            (FlagEffect::Delete, Access::Delete),
+            (FlagEffect::Read, Access::Read),
+        ];
         let as_well: Vec<Access> =
             as_well.into_iter().filter(|(mark, _)| has(*mark)).map(|(_, access)| access).collect();
         let operands = if form.plus { after_lone_dash(&sorted.operands) } else { &sorted.operands };
         let count = operands.len();
-        let roles: Vec<Role> =
-            (0..count).map(|index| if has(Mark::Text) { Role::Text } else { roles.role(index, count) }).collect();
+        let roles: Vec<OperandRole> = (0..count)
+            .map(|index| if has(FlagEffect::Text) { OperandRole::Text } else { roles.role(index, count) })
+            .collect();
         let reads = roles.iter().any(|role| role.is_source());
         let together = joined_script(&roles, operands);
         for (role, operand) in roles.iter().zip(operands) {
-            if *role == Role::Script && together.is_some() {
+            if *role == OperandRole::Script && together.is_some() {
                 continue;
             }
             self.operand(part, *role, operand, nested);
             if role.is_source()
-                || !reads && matches!(role, Role::Write | Role::Delete)
-                || *role == Role::Text && has(Mark::Read)
+                || !reads && matches!(role, OperandRole::Write | OperandRole::Delete)
+                || *role == OperandRole::Text && has(FlagEffect::Read)
             {
                 as_well.iter().for_each(|access| self.path(part, *access, operand));
             }
         }
         if let Some(text) = together {
-            self.operand(part, Role::Script, &text, nested);
+            self.operand(part, OperandRole::Script, &text, nested);
         }
     }
 
     /// `NAME=value` words before a command. Gives how many there are.
-    fn leading_assignments(&mut self, part: &mut Part, words: &[Argument]) -> usize {
+    fn leading_assignments(&mut self, part: &mut SimpleCommand, words: &[Argument]) -> usize {
         let mut count = 0;
         for word in words {
             let Some((name, _)) = word.text.split_once('=').filter(|_| word.certainty != Certainty::Pattern) else {
@@ -263,7 +279,7 @@ fn after_lone_dash(operands: &[Argument]) -> &[Argument] {
 }
 
 /// A program that is known and is only asked what it is.
-fn asks_for_help(name: &str, arguments: &[Argument]) -> bool {
+fn asks_for_version(name: &str, arguments: &[Argument]) -> bool {
     let [only] = arguments else { return false };
     only.known() == Some("--version") && !KNOWLEDGE.forms(name).is_empty()
 }
@@ -280,34 +296,34 @@ fn with_dash(arguments: &mut [Argument]) {
 }
 
 /// The first form that fits.
-fn choose(name: &str, arguments: &[Argument]) -> Option<Match> {
+fn choose(name: &str, arguments: &[Argument]) -> Option<FormMatch> {
     let says = |words: &[&str]| {
         words.len() <= arguments.len()
             && words.iter().zip(arguments).all(|(word, argument)| argument.known() == Some(word))
     };
     let forms = KNOWLEDGE.forms(name).iter().filter(|(words, _)| says(words));
     forms
-        .map(|(words, form)| Match { form, words: words.len() + 1, sorted: sort(form, &arguments[words.len()..]) })
+        .map(|(words, form)| FormMatch { form, words: words.len() + 1, sorted: sort(form, &arguments[words.len()..]) })
         .find(fits)
 }
 
-fn fits(found: &Match) -> bool {
-    let Match { form, sorted, .. } = found;
+fn fits(found: &FormMatch) -> bool {
+    let FormMatch { form, sorted, .. } = found;
     let has = |names: &[String]| sorted.flags.iter().any(|flag| names.contains(&flag.name));
     let is_bare = sorted.operands.is_empty() && sorted.rest.is_none();
     (form.with.is_empty() || has(&form.with))
         && !has(&form.without)
         && match form.when {
             None => true,
-            Some(When::Bare) => is_bare,
-            Some(When::Operands) => !is_bare,
+            Some(OperandCondition::Bare) => is_bare,
+            Some(OperandCondition::Operands) => !is_bare,
         }
 }
 
 /// Several words that together are one script, as `eval` and `watch` take them.
-fn joined_script(roles: &[Role], operands: &[Argument]) -> Option<Argument> {
+fn joined_script(roles: &[OperandRole], operands: &[Argument]) -> Option<Argument> {
     let words: Vec<&Argument> =
-        roles.iter().zip(operands).filter(|(role, _)| **role == Role::Script).map(|(_, word)| word).collect();
+        roles.iter().zip(operands).filter(|(role, _)| **role == OperandRole::Script).map(|(_, word)| word).collect();
     if words.len() < 2 {
         return None;
     }

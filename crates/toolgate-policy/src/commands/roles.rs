@@ -5,11 +5,11 @@ use serde::Deserialize;
 /// What an operand, or the value of a flag, is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Role {
+pub(super) enum OperandRole {
     /// Nothing that is touched.
     #[serde(alias = "signal")]
     Text,
-    /// A file or folder that is looked at.
+    /// A file or directory that is looked at.
     #[serde(alias = "list")]
     Read,
     Write,
@@ -24,7 +24,7 @@ pub(super) enum Role {
     Rev,
     /// A revision or a path.
     Revpath,
-    /// The folder to work in.
+    /// The directory to work in.
     Workdir,
     /// The first word of another command; the rest belongs to it.
     Command,
@@ -65,7 +65,7 @@ pub(super) enum Role {
     Unclear,
 }
 
-impl Role {
+impl OperandRole {
     fn read(word: &str) -> Result<Self, String> {
         let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(word);
         Self::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))
@@ -95,16 +95,16 @@ impl Role {
 /// The roles of all operands, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Operands {
+pub(super) struct OperandRoles {
     /// Roles of the first operands.
-    first: Vec<Role>,
+    first: Vec<OperandRole>,
     /// The role of all in between: what is written with a star, or the last.
-    middle: Option<Role>,
+    middle: Option<OperandRole>,
     /// The role of the last operand, where it differs.
-    last: Option<Role>,
+    last: Option<OperandRole>,
 }
 
-impl TryFrom<String> for Operands {
+impl TryFrom<String> for OperandRoles {
     type Error = String;
 
     fn try_from(written: String) -> Result<Self, String> {
@@ -113,11 +113,11 @@ impl TryFrom<String> for Operands {
         for (index, word) in words.iter().enumerate() {
             match word.strip_suffix('*') {
                 Some(starred) => {
-                    roles.middle = Some(Role::read(starred)?);
-                    roles.last = words.get(index + 1).map(|last| Role::read(last)).transpose()?;
+                    roles.middle = Some(OperandRole::read(starred)?);
+                    roles.last = words.get(index + 1).map(|last| OperandRole::read(last)).transpose()?;
                     break;
                 }
-                None => roles.first.push(Role::read(word)?),
+                None => roles.first.push(OperandRole::read(word)?),
             }
         }
         if roles.middle.is_none() {
@@ -127,17 +127,17 @@ impl TryFrom<String> for Operands {
     }
 }
 
-impl Operands {
+impl OperandRoles {
     /// The role of the operand at `index` of `count`.
-    pub(super) fn role(&self, index: usize, count: usize) -> Role {
+    pub(super) fn role(&self, index: usize, count: usize) -> OperandRole {
         match self.last {
             Some(last) if index + 1 == count && index >= self.first.len() && count > self.first.len() => last,
-            _ => self.first.get(index).copied().or(self.middle).unwrap_or(Role::Text),
+            _ => self.first.get(index).copied().or(self.middle).unwrap_or(OperandRole::Text),
         }
     }
 
     /// Where another command begins, if one does.
-    pub(super) fn command_at(&self) -> Option<(usize, Role)> {
+    pub(super) fn command_at(&self) -> Option<(usize, OperandRole)> {
         let at = self.first.iter().position(|role| role.takes_the_rest());
         let middle = self.middle.filter(|role| role.takes_the_rest());
         at.map(|at| (at, self.first[at])).or(middle.map(|role| (self.first.len(), role)))
@@ -155,7 +155,7 @@ impl Operands {
     /// Whether what is deleted comes back under the name that is written.
     pub(super) fn moves(&self) -> bool {
         let roles = [self.first.first().copied(), self.middle, self.last];
-        roles.contains(&Some(Role::Delete)) && roles.contains(&Some(Role::Write))
+        roles.contains(&Some(OperandRole::Delete)) && roles.contains(&Some(OperandRole::Write))
     }
 
     pub(super) fn is_risky(&self) -> bool {
@@ -166,7 +166,7 @@ impl Operands {
 /// What a flag without a value, or beside its value, changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mark {
+pub(super) enum FlagEffect {
     /// Operands are written as well.
     Write,
     /// Operands are deleted as well.
@@ -199,12 +199,12 @@ pub(super) enum Mark {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct FlagRole {
-    pub(super) value: Option<Role>,
+    pub(super) value: Option<OperandRole>,
     /// `find -fprintf FILE FORMAT` takes two.
-    pub(super) second: Option<Role>,
+    pub(super) second: Option<OperandRole>,
     /// `[text]`: the value can be left out, and is attached if it is there.
     pub(super) optional: bool,
-    pub(super) marks: [Option<Mark>; 2],
+    pub(super) marks: [Option<FlagEffect>; 2],
 }
 
 impl TryFrom<String> for FlagRole {
@@ -214,15 +214,15 @@ impl TryFrom<String> for FlagRole {
         let mut role = Self::default();
         for word in written.split_whitespace().filter(|word| *word != "switch") {
             match word.strip_prefix('!') {
-                None if role.value.is_some() => role.second = Some(Role::read(word)?),
+                None if role.value.is_some() => role.second = Some(OperandRole::read(word)?),
                 None => {
                     let inner = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
                     role.optional = inner.is_some();
-                    role.value = Some(Role::read(inner.unwrap_or(word))?);
+                    role.value = Some(OperandRole::read(inner.unwrap_or(word))?);
                 }
                 Some(name) => {
                     let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
-                    let mark = Mark::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))?;
+                    let mark = FlagEffect::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))?;
                     let slot = role.marks.iter_mut().find(|slot| slot.is_none());
                     *slot.ok_or_else(|| format!("`{written}` says too much"))? = Some(mark);
                 }
@@ -237,14 +237,22 @@ impl FlagRole {
         self.value.is_some()
     }
 
-    pub(super) fn has(self, mark: Mark) -> bool {
+    pub(super) fn has(self, mark: FlagEffect) -> bool {
         self.marks.contains(&Some(mark))
     }
 
     pub(super) fn is_risky(self) -> bool {
-        let harmless = |mark: Mark| {
-            matches!(mark, Mark::Read | Mark::Text | Mark::Shift | Mark::Fill | Mark::Recursive | Mark::Help)
+        let harmless = |mark: FlagEffect| {
+            matches!(
+                mark,
+                FlagEffect::Read
+                    | FlagEffect::Text
+                    | FlagEffect::Shift
+                    | FlagEffect::Fill
+                    | FlagEffect::Recursive
+                    | FlagEffect::Help
+            )
         };
-        self.value.is_some_and(Role::is_risky) || self.marks.into_iter().flatten().any(|mark| !harmless(mark))
+        self.value.is_some_and(OperandRole::is_risky) || self.marks.into_iter().flatten().any(|mark| !harmless(mark))
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// `[commands]`: commands by the words they begin with.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Commands {
+pub struct CommandsConfig {
     /// These need no asking.
     pub allow: Vec<String>,
     /// These are refused.
@@ -13,11 +13,11 @@ pub struct Commands {
     /// These aren't dangerous after all, whatever the built-in list says.
     pub except: Vec<String>,
     /// What becomes of a command that can't be understood.
-    pub unknown: Option<Unknown>,
+    pub unknown: Option<UnknownCommandAction>,
     /// Whether commands work on a layer of their own, and their changes are put in place when they end.
-    pub overlay: Option<Overlay>,
+    pub overlay: Option<OverlayMode>,
     /// What becomes of files that they leave for git, editors or other agents to obey.
-    pub quarantine: Option<Quarantine>,
+    pub quarantine: Option<QuarantineMode>,
     /// The weakest sandbox that they may run in.
     pub weakest_sandbox: Option<WeakestSandbox>,
 }
@@ -39,7 +39,7 @@ pub enum WeakestSandbox {
 /// What becomes of files that commands leave for git, editors or other agents to obey, mildest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Quarantine {
+pub enum QuarantineMode {
     /// They are files like any other.
     Off,
     /// They are put in place, and the reply names them.
@@ -52,7 +52,7 @@ pub enum Quarantine {
 /// Whether commands work on a layer of their own, milder first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Overlay {
+pub enum OverlayMode {
     /// They change the workspace as they go.
     Off,
     /// Their changes are put in place when they end, as one change that can be taken back.
@@ -63,7 +63,7 @@ pub enum Overlay {
 /// What becomes of a command that can't be understood, mildest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unknown {
+pub enum UnknownCommandAction {
     /// It runs, but only in a sandbox whose guarantees hold, with its changes journaled.
     #[default]
     Confine,

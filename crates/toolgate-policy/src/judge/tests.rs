@@ -199,9 +199,9 @@ fn what_toolgate_keeps_is_restored_past_guards_and_not_past_rules() {
 fn both_the_written_and_the_real_place_count() {
     let probe = tool("probe", Risk::Low, &[]);
     let decide = |text: &str, written: &str, real: &str| {
-        let place = |path| Some(Place::in_workspace(path));
-        let effects = [Located { effect: Effect::delete(written), written: place(written), real: place(real) }];
-        policy(text).judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
+        let place = |path| Some(WorkspacePath::in_workspace(path));
+        let effects = [LocatedEffect { effect: Effect::delete(written), written: place(written), real: place(real) }];
+        policy(text).judge(&PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
     };
     let deny = "preset = 'full'\nrules = [{ decision = 'deny', path = 'secret' }]";
     let allow = "rules = [{ decision = 'allow', path = 'tmp' }]";
@@ -226,9 +226,9 @@ fn another_root_is_changed_only_if_configuration_says_so() {
     let policy = policy(text);
     let decide = |effect: Effect, written: usize, real: usize| {
         let path = effect.path().unwrap().1.to_owned();
-        let place = |root| Some(Place { root, path: path.clone() });
-        let effects = [Located { effect, written: place(written), real: place(real) }];
-        policy.judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
+        let place = |root| Some(WorkspacePath { root, path: path.clone() });
+        let effects = [LocatedEffect { effect, written: place(written), real: place(real) }];
+        policy.judge(&PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: None }).decision
     };
     for (written, real, reads, writes) in [
         (0, 0, Allow, Allow),
@@ -246,10 +246,14 @@ fn another_root_is_changed_only_if_configuration_says_so() {
 
 #[test]
 fn a_path_that_nobody_located_is_refused() {
-    let effects = [Located::nowhere(Effect::read("a"))];
+    let effects = [LocatedEffect::nowhere(Effect::read("a"))];
     let probe = tool("probe", Risk::Low, &[]);
-    let verdict =
-        policy("preset = 'full'").judge(&Question { tool: &probe, effects: &effects, ceilings: &[], bounds: None });
+    let verdict = policy("preset = 'full'").judge(&PolicyRequest {
+        tool: &probe,
+        effects: &effects,
+        ceilings: &[],
+        bounds: None,
+    });
     assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace));
 }
 
@@ -318,16 +322,17 @@ fn to_write_what_programs_obey_is_asked_about_in_every_preset_but_full() {
     assert!(verdict.decided_by.reason.contains("editors run the tasks"), "{verdict:?}");
     let brought = compiled(vec![untrusted(path_rule)]).policy;
     assert_eq!(judge(&brought, &[Effect::write(".mcp.json")]).decision, Ask, "a repository can't allow it");
-    let led = Located { real: Some(Place::in_workspace(".mcp.json")), ..located(Effect::write("notes")) };
-    let question = Question { tool: &tool("write", Risk::Low, &[]), effects: &[led], ceilings: &[], bounds: None };
+    let led = LocatedEffect { real: Some(WorkspacePath::in_workspace(".mcp.json")), ..located(Effect::write("notes")) };
+    let question = PolicyRequest { tool: &tool("write", Risk::Low, &[]), effects: &[led], ceilings: &[], bounds: None };
     assert_eq!(policy("").judge(&question).decision, Ask, "nor does a link hide it");
 }
 
 #[test]
 fn a_call_that_is_held_to_places_stays_in_them() {
-    let bounds = Bounds { source: "the client's roots".into(), places: vec![Place::in_workspace("src")] };
+    let bounds = PathBounds { source: "the client's roots".into(), places: vec![WorkspacePath::in_workspace("src")] };
     let probe = tool("probe", Risk::Low, &[]);
-    let led = |effect: Effect, real: &str| Located { real: Some(Place::in_workspace(real)), ..located(effect) };
+    let led =
+        |effect: Effect, real: &str| LocatedEffect { real: Some(WorkspacePath::in_workspace(real)), ..located(effect) };
     for (effect, expected) in [
         (located(Effect::read("src/a.rs")), Allow),
         (located(Effect::write("src")), Allow),
@@ -339,11 +344,11 @@ fn a_call_that_is_held_to_places_stays_in_them() {
         (located(run("ls src")), Deny),
     ] {
         let effects = [effect];
-        let question = Question { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+        let question = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
         assert_eq!(policy("preset = 'full'").judge(&question).decision, expected, "{effects:?}");
     }
     let effects = [located(Effect::read("other"))];
-    let question = Question { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+    let question = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
     let verdict = policy("rules = [{ decision = 'allow', path = '**' }]").judge(&question);
     assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace), "no rule lifts it");
 }

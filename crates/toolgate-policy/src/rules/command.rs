@@ -7,11 +7,11 @@ use std::fmt;
 use globset::GlobMatcher;
 use toolgate_contract::{Access, Decision};
 
-use super::{Kind, Rule, word_glob};
-use crate::commands::{Argument, Certainty, Ground, Part, Touch, read};
+use super::{Rule, RuleKind, word_glob};
+use crate::commands::{Argument, Certainty, PathContext, SimpleCommand, Touch, read};
 use crate::config::RuleConfig;
-use crate::error::Fault;
-use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::error::ConfigFault;
+use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
 /// Speaks of every simple command that begins so.
 #[derive(Debug)]
@@ -26,13 +26,16 @@ pub(crate) struct CommandRule {
 }
 
 impl CommandRule {
-    pub(crate) fn new(words: &[String], config: &RuleConfig) -> Result<Self, Fault> {
+    pub(crate) fn new(words: &[String], config: &RuleConfig) -> Result<Self, ConfigFault> {
         if words.is_empty() {
-            return Err(Fault::new("The command has no words.", "Name at least the program: `command = [\"git\"]`."));
+            return Err(ConfigFault::new(
+                "The command has no words.",
+                "Name at least the program: `command = [\"git\"]`.",
+            ));
         }
         let globs =
             |words: &[String]| words.iter().map(|word| word_glob(word, "command word")).collect::<Result<Vec<_>, _>>();
-        let letters = if config.decision == Decision::Allow { Letters::Exact } else { Letters::Folded };
+        let letters = if config.decision == Decision::Allow { CaseFolding::Exact } else { CaseFolding::Folded };
         let set = |patterns: &[String]| {
             let globs =
                 patterns.iter().map(|pattern| PathGlob::new(pattern, letters)).collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +53,7 @@ impl CommandRule {
         })
     }
 
-    pub(crate) fn matches(&self, part: &Part, ground: &Ground) -> bool {
+    pub(crate) fn matches(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
         if part.words.is_empty() || !self.tightens && !part.unclear.is_empty() {
             return false;
         }
@@ -82,15 +85,15 @@ impl CommandRule {
         })
     }
 
-    fn is_there(&self, part: &Part, ground: &Ground) -> bool {
+    fn is_there(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
         let Some((_, set)) = &self.workdir else { return true };
-        match &part.folder {
-            Some(folder) => set.is_match(&ground.place(folder).path),
+        match &part.directory {
+            Some(directory) => set.is_match(&ground.place(directory).path),
             None => self.tightens,
         }
     }
 
-    fn changes_only(&self, part: &Part, ground: &Ground) -> bool {
+    fn changes_only(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
         let Some((_, set)) = &self.writes else { return true };
         let mut changed = part.touches.iter().filter_map(|touch| match touch {
             Touch::Path { access: Access::Write | Access::Delete, path, .. } => Some(ground.place(path)),
@@ -102,7 +105,7 @@ impl CommandRule {
 
     /// An example is a whole command: the rule speaks of it if it speaks of any of its parts.
     pub(crate) fn matches_example(&self, example: &str) -> bool {
-        let ground = Ground::default();
+        let ground = PathContext::default();
         let reading = read(example, ".", &ground);
         reading.fault.is_none() && reading.parts.iter().any(|part| self.matches(part, &ground))
     }
@@ -137,7 +140,7 @@ impl CommandIndex {
     pub(crate) fn new(rules: &[Rule]) -> Self {
         let mut index = Self::default();
         for (at, rule) in rules.iter().enumerate() {
-            let Kind::Command(command) = &rule.kind else { continue };
+            let RuleKind::Command(command) = &rule.kind else { continue };
             let program = command.words[0].glob().glob();
             match program.contains(['*', '?', '[', '{', '\\']) {
                 true => index.of_any.push(at),
@@ -148,7 +151,7 @@ impl CommandIndex {
     }
 
     /// The rules to look at for a part.
-    pub(crate) fn about(&self, part: &Part) -> impl Iterator<Item = &usize> {
+    pub(crate) fn about(&self, part: &SimpleCommand) -> impl Iterator<Item = &usize> {
         let program = part.words.first().map_or("", |word| base_name(&word.text));
         self.by_program.get(program).into_iter().flatten().chain(&self.of_any)
     }
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn options_folder_and_changes_narrow_a_rule() {
+    fn options_directory_and_changes_narrow_a_rule() {
         let words = ["tool".to_owned()];
         let list = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         let allow = || RuleConfig::new(Decision::Allow);

@@ -3,76 +3,76 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::error::Fault;
-use crate::host::{Block, Host, Range};
+use crate::error::ConfigFault;
+use crate::host::{CidrRange, Host, ReservedBlock};
 
 /// Speaks of every connection to such a host.
 #[derive(Debug)]
 pub(crate) struct HostRule {
     written: String,
-    pattern: Pattern,
+    pattern: HostPattern,
 }
 
 #[derive(Debug)]
-enum Pattern {
+enum HostPattern {
     Any,
     Name(String),
     /// What a name must end in, its dot included.
     Beneath(String),
     Address(IpAddr),
-    Range(Range),
+    Range(CidrRange),
 }
 
 impl HostRule {
-    pub(crate) fn new(written: &str) -> Result<Self, Fault> {
+    pub(crate) fn new(written: &str) -> Result<Self, ConfigFault> {
         Ok(Self { written: written.to_owned(), pattern: read(written)? })
     }
 
     pub(crate) fn matches(&self, host: &Host) -> bool {
         match (&self.pattern, host) {
-            (Pattern::Any, _) => true,
-            (Pattern::Name(wanted), Host::Name(name)) => wanted == name,
-            (Pattern::Beneath(ending), Host::Name(name)) => name.ends_with(ending),
-            (Pattern::Address(wanted), Host::Address(address)) => wanted == address,
-            (Pattern::Range(range), Host::Address(address)) => range.contains(*address),
+            (HostPattern::Any, _) => true,
+            (HostPattern::Name(wanted), Host::Name(name)) => wanted == name,
+            (HostPattern::Beneath(ending), Host::Name(name)) => name.ends_with(ending),
+            (HostPattern::Address(wanted), Host::Address(address)) => wanted == address,
+            (HostPattern::Range(range), Host::Address(address)) => range.contains(*address),
             _ => false,
         }
     }
 
     /// Whether the rule means this reserved host on purpose: by its name, its address, or a range within its block. A
     /// pattern that merely happens to reach so far doesn't count.
-    pub(crate) fn names(&self, host: &Host, block: &Block) -> bool {
+    pub(crate) fn names(&self, host: &Host, block: &ReservedBlock) -> bool {
         self.matches(host)
             && match &self.pattern {
-                Pattern::Name(_) | Pattern::Address(_) => true,
-                Pattern::Range(range) => block.range.is_some_and(|whole| range.is_within(whole)),
-                Pattern::Any | Pattern::Beneath(_) => false,
+                HostPattern::Name(_) | HostPattern::Address(_) => true,
+                HostPattern::Range(range) => block.range.is_some_and(|whole| range.is_within(whole)),
+                HostPattern::Any | HostPattern::Beneath(_) => false,
             }
     }
 
-    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, Fault> {
+    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, ConfigFault> {
         match Host::read(example) {
             Ok(host) => Ok(self.matches(&host)),
-            Err(fault) => Err(Fault::new(format!("The example `{example}` is not a host."), fault.reason())),
+            Err(fault) => Err(ConfigFault::new(format!("The example `{example}` is not a host."), fault.reason())),
         }
     }
 }
 
-fn read(written: &str) -> Result<Pattern, Fault> {
+fn read(written: &str) -> Result<HostPattern, ConfigFault> {
     if written == "*" {
-        return Ok(Pattern::Any);
+        return Ok(HostPattern::Any);
     }
-    if let Some(range) = Range::read(written) {
-        return Ok(Pattern::Range(range));
+    if let Some(range) = CidrRange::read(written) {
+        return Ok(HostPattern::Range(range));
     }
     let (name, beneath) = match written.strip_prefix("*.") {
         Some(name) => (name, true),
         None => (written, false),
     };
     match (Host::read(name), beneath) {
-        (Ok(Host::Name(name)), false) => Ok(Pattern::Name(name)),
-        (Ok(Host::Name(name)), true) => Ok(Pattern::Beneath(format!(".{name}"))),
-        (Ok(Host::Address(address)), false) => Ok(Pattern::Address(address)),
+        (Ok(Host::Name(name)), false) => Ok(HostPattern::Name(name)),
+        (Ok(Host::Name(name)), true) => Ok(HostPattern::Beneath(format!(".{name}"))),
+        (Ok(Host::Address(address)), false) => Ok(HostPattern::Address(address)),
         (Ok(Host::Address(_)), true) => Err(unreadable(written, "Write a range, such as `10.0.0.0/8`.")),
         (Err(_), _) if written.contains("://") || written.contains(':') && !written.contains("::") => {
             Err(unreadable(written, "Leave out scheme and port: rules are about hosts."))
@@ -85,8 +85,8 @@ fn read(written: &str) -> Result<Pattern, Fault> {
     }
 }
 
-fn unreadable(written: &str, hint: &str) -> Fault {
-    Fault::new(format!("The host `{written}` can't be read."), hint)
+fn unreadable(written: &str, hint: &str) -> ConfigFault {
+    ConfigFault::new(format!("The host `{written}` can't be read."), hint)
 }
 
 impl fmt::Display for HostRule {

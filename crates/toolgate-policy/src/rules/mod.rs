@@ -1,5 +1,5 @@
 //! The rules that configuration can hold. Each kind has a file of its own and answers three questions: can this rule be
-//! read, does it speak of this, and how is it called. A new kind is a new file, an arm in [`Kind`] and a field in
+//! read, does it speak of this, and how is it called. A new kind is a new file, an arm in [`RuleKind`] and a field in
 //! [`RuleConfig`].
 
 pub(crate) mod command;
@@ -13,11 +13,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use toolgate_contract::{Decision, ErrorCode, Layer, RuleName};
 
 use crate::config::RuleConfig;
-use crate::error::Fault;
+use crate::error::ConfigFault;
 
 /// What a rule speaks of.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum RuleKind {
     Tool(tool::ToolRule),
     Risk(risk::RiskRule),
     Permission(permission::PermissionRule),
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 pub(crate) struct Rule {
     pub(crate) name: RuleName,
     pub(crate) decision: Decision,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RuleKind,
     pub(crate) reason: String,
     /// What a denial by this rule is called.
     pub(crate) code: ErrorCode,
@@ -43,8 +43,8 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// Reads a rule and holds it against its own examples.
-    pub(crate) fn new(config: &RuleConfig, layer: Layer, file: &str) -> Result<Self, Fault> {
-        let kind = Kind::new(config)?;
+    pub(crate) fn new(config: &RuleConfig, layer: Layer, file: &str) -> Result<Self, ConfigFault> {
+        let kind = RuleKind::new(config)?;
         let decision = config.decision;
         let name = RuleName { rule: format!("{decision} {}", kind.describe()), layer };
         let reason = config.reason.clone().unwrap_or_else(|| {
@@ -56,7 +56,7 @@ impl Rule {
             format!("The {layer} configuration {verb} {}.", kind.describe())
         });
         let code = match kind {
-            Kind::Host(_) => ErrorCode::NetworkDenied,
+            RuleKind::Host(_) => ErrorCode::NetworkDenied,
             _ => ErrorCode::PolicyDenied,
         };
         let expected = config.matches.iter().map(|example| (example.clone(), true));
@@ -66,11 +66,11 @@ impl Rule {
         Ok(rule)
     }
 
-    fn check_examples(&self) -> Result<(), Fault> {
+    fn check_examples(&self) -> Result<(), ConfigFault> {
         for (example, expected) in &self.examples {
             if self.kind.matches_example(example)? != *expected {
                 let (should, does) = if *expected { ("should", "doesn't") } else { ("should not", "does") };
-                return Err(Fault::new(
+                return Err(ConfigFault::new(
                     format!("The rule `{}` {should} match its example `{example}`, but it {does}.", self.name.rule),
                     "Correct the rule or the example.",
                 ));
@@ -80,19 +80,19 @@ impl Rule {
     }
 }
 
-impl Kind {
-    fn new(config: &RuleConfig) -> Result<Self, Fault> {
+impl RuleKind {
+    fn new(config: &RuleConfig) -> Result<Self, ConfigFault> {
         let kinds = config.kinds();
         match kinds[..] {
             [_] => {}
             [] => {
-                return Err(Fault::new(
+                return Err(ConfigFault::new(
                     "The rule doesn't say what it is about.",
                     "Add one of `tool`, `risk`, `permission`, `path`, `host` or `command`.",
                 ));
             }
             _ => {
-                return Err(Fault::new(
+                return Err(ConfigFault::new(
                     format!("The rule is about several things at once: `{}`.", kinds.join("`, `")),
                     "Write one rule for each.",
                 ));
@@ -135,7 +135,7 @@ impl Kind {
     }
 
     /// Whether the rule speaks of an example, which is a string of the rule's own kind.
-    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, Fault> {
+    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, ConfigFault> {
         match self {
             Self::Tool(rule) => Ok(rule.matches(example)),
             Self::Risk(rule) => rule.matches_example(example),
@@ -147,9 +147,9 @@ impl Kind {
     }
 }
 
-fn refuse_stray(field: &str, present: bool, wanted: &str, kind: &str) -> Result<(), Fault> {
+fn refuse_stray(field: &str, present: bool, wanted: &str, kind: &str) -> Result<(), ConfigFault> {
     if present && kind != wanted {
-        return Err(Fault::new(
+        return Err(ConfigFault::new(
             format!("`{field}` means nothing in a rule about a {kind}."),
             format!("Leave it out; it belongs to rules with `{wanted}`."),
         ));
@@ -158,9 +158,9 @@ fn refuse_stray(field: &str, present: bool, wanted: &str, kind: &str) -> Result<
 }
 
 /// A pattern over single words, such as names of tools.
-fn word_glob(pattern: &str, what: &str) -> Result<GlobMatcher, Fault> {
+fn word_glob(pattern: &str, what: &str) -> Result<GlobMatcher, ConfigFault> {
     let glob = GlobBuilder::new(pattern).backslash_escape(true).build().map_err(|fault| {
-        Fault::new(
+        ConfigFault::new(
             format!("The {what} `{pattern}` can't be read: {}.", fault.kind()),
             "Use `*`, `?`, `[a-z]` and `{a,b}`; put `\\` before a character that is meant as it stands.",
         )
@@ -169,7 +169,8 @@ fn word_glob(pattern: &str, what: &str) -> Result<GlobMatcher, Fault> {
 }
 
 /// Reads a word of a fixed vocabulary, such as a risk, as configuration writes it.
-fn read_word<T: serde::de::DeserializeOwned>(word: &str, what: &str, known: &str) -> Result<T, Fault> {
+fn read_word<T: serde::de::DeserializeOwned>(word: &str, what: &str, known: &str) -> Result<T, ConfigFault> {
     let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(word);
-    T::deserialize(reader).map_err(|_| Fault::new(format!("`{word}` is not a {what}."), format!("Use one of {known}.")))
+    T::deserialize(reader)
+        .map_err(|_| ConfigFault::new(format!("`{word}` is not a {what}."), format!("Use one of {known}.")))
 }

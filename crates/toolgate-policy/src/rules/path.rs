@@ -6,23 +6,23 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 use toolgate_contract::{Access, Decision};
 
-use crate::error::Fault;
-use crate::path_glob::{Letters, PathGlob, PathSet};
+use crate::error::ConfigFault;
+use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
 /// Speaks of every effect on such a path.
 #[derive(Debug)]
 pub(crate) struct PathRule {
     glob: PathGlob,
     alone: PathSet,
-    access: Accesses,
+    access: AccessSet,
 }
 
 impl PathRule {
-    pub(crate) fn new(pattern: &str, access: Option<&[Access]>, decision: Decision) -> Result<Self, Fault> {
-        let letters = if decision == Decision::Allow { Letters::Exact } else { Letters::Folded };
+    pub(crate) fn new(pattern: &str, access: Option<&[Access]>, decision: Decision) -> Result<Self, ConfigFault> {
+        let letters = if decision == Decision::Allow { CaseFolding::Exact } else { CaseFolding::Folded };
         let glob = PathGlob::new(pattern, letters)?;
         let alone = PathSet::new(letters, [(0, &glob)])?;
-        let access = access.map_or(Ok(Accesses::default()), Accesses::new)?;
+        let access = access.map_or(Ok(AccessSet::default()), AccessSet::new)?;
         Ok(Self { glob, alone, access })
     }
 
@@ -48,12 +48,12 @@ impl fmt::Display for PathRule {
 
 /// Some kinds of access; all of them unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Accesses([bool; 3]);
+pub(crate) struct AccessSet([bool; 3]);
 
-impl Accesses {
-    fn new(listed: &[Access]) -> Result<Self, Fault> {
+impl AccessSet {
+    fn new(listed: &[Access]) -> Result<Self, ConfigFault> {
         if listed.is_empty() {
-            return Err(Fault::new(
+            return Err(ConfigFault::new(
                 "The list `access` is empty, so the rule would never match.",
                 "Leave it out for every kind of access, or list `read`, `write` or `delete`.",
             ));
@@ -66,20 +66,20 @@ impl Accesses {
     }
 }
 
-impl Default for Accesses {
+impl Default for AccessSet {
     fn default() -> Self {
         Self([true; 3])
     }
 }
 
-impl<'de> Deserialize<'de> for Accesses {
+impl<'de> Deserialize<'de> for AccessSet {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let listed = Vec::<Access>::deserialize(reader)?;
         Self::new(&listed).map_err(|_| serde::de::Error::custom("`access` is empty"))
     }
 }
 
-impl fmt::Display for Accesses {
+impl fmt::Display for AccessSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::default() {
             return Ok(());

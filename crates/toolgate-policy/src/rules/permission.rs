@@ -5,7 +5,7 @@ use std::fmt;
 use toolgate_contract::Permission;
 
 use super::read_word;
-use crate::error::Fault;
+use crate::error::ConfigFault;
 
 /// Speaks of every effect that needs the permission.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl PermissionRule {
         self.permission == permission
     }
 
-    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, Fault> {
+    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, ConfigFault> {
         let known = "`fs.read`, `fs.write`, `fs.delete`, `proc.exec`, `net.connect`, `git.write`, `agent`";
         Ok(self.matches(read_word(example, "permission", known)?))
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use toolgate_contract::{Decision, Risk};
 
 use super::read_word;
-use crate::error::Fault;
+use crate::error::ConfigFault;
 
 /// Speaks of every call of the tools with such a risk.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl RiskRule {
         if self.loosens { risk <= self.risk } else { risk >= self.risk }
     }
 
-    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, Fault> {
+    pub(crate) fn matches_example(&self, example: &str) -> Result<bool, ConfigFault> {
         Ok(self.matches(read_word(example, "risk", "`low`, `medium`, `high`")?))
     }
 }

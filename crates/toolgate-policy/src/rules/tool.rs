@@ -5,7 +5,7 @@ use std::fmt;
 use globset::GlobMatcher;
 
 use super::word_glob;
-use crate::error::Fault;
+use crate::error::ConfigFault;
 
 /// Speaks of every call of the tools that it names.
 #[derive(Debug)]
@@ -14,9 +14,9 @@ pub(crate) struct ToolRule {
 }
 
 impl ToolRule {
-    pub(crate) fn new(pattern: &str) -> Result<Self, Fault> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, ConfigFault> {
         if pattern.is_empty() {
-            return Err(Fault::new("The tool pattern is empty.", "Use `*` for every tool."));
+            return Err(ConfigFault::new("The tool pattern is empty.", "Use `*` for every tool."));
         }
         Ok(Self { names: word_glob(pattern, "tool")? })
     }

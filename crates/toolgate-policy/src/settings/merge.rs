@@ -3,19 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_contract::{Access, AllowedTools, Layer, Place};
+use toolgate_contract::{Access, AllowedTools, Layer, WorkspacePath};
 
-use super::{Limits, ProcessLimits, Settings, USUAL_FETCH, USUAL_UNDO_QUOTA};
-use crate::compile::LayerInput;
+use super::{CallLimits, ProcessLimits, Settings, USUAL_FETCH, USUAL_UNDO_QUOTA};
+use crate::compile::ConfigLayer;
 use crate::config::{
-    Config, Overlay, ProcessesConfig, Quarantine, Root, RootAccess, StoreConfig, StoreUrl, ToolLimits, WeakestSandbox,
+    Config, OverlayMode, ProcessesConfig, QuarantineMode, RootAccess, RootConfig, StoreConfig, StoreUrl,
+    ToolLimitsConfig, WeakestSandbox,
 };
-use crate::error::{ConfigError, Fault};
-use crate::guards::guard_over;
+use crate::error::{ConfigError, ConfigFault};
 use crate::path_glob::PathSet;
+use crate::sensitive_paths::find_sensitive;
 
 /// Merges the layers, given strongest first.
-pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
+pub(crate) fn merge(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> Result<Settings, ConfigError> {
     check_limits(layers)?;
     let stated = layers.iter().flat_map(|input| input.config.limits.tools.keys().map(String::as_str));
     let tools: BTreeSet<&str> = stated.collect();
@@ -50,21 +51,24 @@ pub(crate) fn merge(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result
 }
 
 /// A setting whose default is strict enough: its name, how a layer states it, and which layers may loosen it.
-struct Strict<T> {
+struct StrictSetting<T> {
     name: &'static str,
     stated: fn(&Config) -> Option<T>,
-    may_loosen: fn(&LayerInput) -> bool,
+    may_loosen: fn(&ConfigLayer) -> bool,
 }
 
-const OVERLAY: Strict<Overlay> =
-    Strict { name: "commands.overlay", stated: |config| config.commands.overlay, may_loosen: LayerInput::may_loosen };
-const QUARANTINE: Strict<Quarantine> = Strict {
+const OVERLAY: StrictSetting<OverlayMode> = StrictSetting {
+    name: "commands.overlay",
+    stated: |config| config.commands.overlay,
+    may_loosen: ConfigLayer::may_loosen,
+};
+const QUARANTINE: StrictSetting<QuarantineMode> = StrictSetting {
     name: "commands.quarantine",
     stated: |config| config.commands.quarantine,
-    may_loosen: LayerInput::may_loosen,
+    may_loosen: ConfigLayer::may_loosen,
 };
 /// What confines commands depends on the machine, so no workspace can know that less will do, trusted or not.
-const WEAKEST_SANDBOX: Strict<WeakestSandbox> = Strict {
+const WEAKEST_SANDBOX: StrictSetting<WeakestSandbox> = StrictSetting {
     name: "commands.weakest_sandbox",
     stated: |config| config.commands.weakest_sandbox,
     may_loosen: |input| input.layer != Layer::Workspace,
@@ -72,7 +76,11 @@ const WEAKEST_SANDBOX: Strict<WeakestSandbox> = Strict {
 
 /// Merges such a setting: the strongest layer that names it has its way, a weaker one only tightens, and
 /// so does a workspace that isn't trusted.
-fn merge_strict<T: Copy + Default + Ord>(layers: &[LayerInput], strict: &Strict<T>, warnings: &mut Vec<String>) -> T {
+fn merge_strict<T: Copy + Default + Ord>(
+    layers: &[ConfigLayer],
+    strict: &StrictSetting<T>,
+    warnings: &mut Vec<String>,
+) -> T {
     let mut merged: Option<T> = None;
     for input in layers {
         let Some(wanted) = (strict.stated)(&input.config) else { continue };
@@ -87,17 +95,17 @@ fn merge_strict<T: Copy + Default + Ord>(layers: &[LayerInput], strict: &Strict<
 }
 
 /// One limit: its name, how a layer states it, and where the merged value goes.
-type Field = (&'static str, fn(&ToolLimits) -> Option<u64>, fn(&mut Limits) -> &mut u64);
+type LimitField = (&'static str, fn(&ToolLimitsConfig) -> Option<u64>, fn(&mut CallLimits) -> &mut u64);
 
-const FIELDS: [Field; 4] = [
+const FIELDS: [LimitField; 4] = [
     ("lines", |stated| stated.lines, |limits| &mut limits.lines),
     ("bytes", |stated| stated.bytes, |limits| &mut limits.bytes),
     ("line_chars", |stated| stated.line_chars, |limits| &mut limits.line_chars),
     ("timeout_seconds", |stated| stated.timeout_seconds, |limits| &mut limits.timeout_seconds),
 ];
 
-fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<String>) -> Limits {
-    let mut limits = Limits::default();
+fn merge_limits(layers: &[ConfigLayer], tool: Option<&str>, warnings: &mut Vec<String>) -> CallLimits {
+    let mut limits = CallLimits::default();
     for (field, stated, merged) in FIELDS {
         let merged = merged(&mut limits);
         *merged = narrowed(layers, field, *merged, |config| stated(&config.limits.of(tool)), warnings);
@@ -106,7 +114,7 @@ fn merge_limits(layers: &[LayerInput], tool: Option<&str>, warnings: &mut Vec<St
 }
 
 /// A skill's list is a ceiling unless some layer that may loosen says otherwise and none contradicts it.
-fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> AllowedTools {
+fn merge_allowed_tools(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> AllowedTools {
     let mut strictest = None;
     for input in layers {
         match input.config.skills.allowed_tools {
@@ -119,7 +127,7 @@ fn merge_allowed_tools(layers: &[LayerInput], warnings: &mut Vec<String>) -> All
     strictest.unwrap_or_default()
 }
 
-fn merge_processes(layers: &[LayerInput], warnings: &mut Vec<String>) -> ProcessLimits {
+fn merge_processes(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> ProcessLimits {
     let usual = ProcessLimits::default();
     let mut merge = |field, usual, stated: fn(&Config) -> Option<u64>| narrowed(layers, field, usual, stated, warnings);
     ProcessLimits {
@@ -131,7 +139,7 @@ fn merge_processes(layers: &[LayerInput], warnings: &mut Vec<String>) -> Process
 
 /// What the layers come to: the strongest that states a limit sets it, and those after it can only lower it.
 fn narrowed(
-    layers: &[LayerInput],
+    layers: &[ConfigLayer],
     field: &str,
     usual: u64,
     stated: impl Fn(&Config) -> Option<u64>,
@@ -159,7 +167,7 @@ fn warn_once(warnings: &mut Vec<String>, warning: String) {
     }
 }
 
-fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
+fn check_limits(layers: &[ConfigLayer]) -> Result<(), ConfigError> {
     for input in layers {
         let limits = &input.config.limits;
         for stated in std::iter::once(limits.of(None)).chain(limits.tools.values().copied()) {
@@ -181,31 +189,34 @@ fn check_limits(layers: &[LayerInput]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn zero(field: &str, input: &LayerInput) -> ConfigError {
-    let fault = Fault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
+fn zero(field: &str, input: &ConfigLayer) -> ConfigError {
+    let fault = ConfigFault::new(format!("The limit `{field}` is 0."), "Use 1 or more, or leave it out.");
     fault.at(&input.source, input.layer, None)
 }
 
 /// A value that is neither looser nor tighter than another: its name, what it is, and how a layer states it.
-type Chosen<T> = (&'static str, &'static str, fn(&LayerInput) -> Option<T>);
+type StrongestLayerSetting<T> = (&'static str, &'static str, fn(&ConfigLayer) -> Option<T>);
 
 /// A larger quota takes disk space and a smaller one takes the way back.
-const UNDO_QUOTA: Chosen<u64> = ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
+const UNDO_QUOTA: StrongestLayerSetting<u64> =
+    ("quota_bytes", "the quota for undo", |input| input.config.undo.quota_bytes);
 
 /// A longer wait holds callers up and a shorter one takes the time to answer.
-const APPROVAL_WAIT: Chosen<u64> =
+const APPROVAL_WAIT: StrongestLayerSetting<u64> =
     ("wait_seconds", "the wait for approvals", |input| input.config.approvals.wait_seconds);
 
 /// Whoever names the database gets to see everything that is done.
-const STORE_URL: Chosen<StoreUrl> = ("url", "the database of the store", |input| input.config.store.url.clone());
+const STORE_URL: StrongestLayerSetting<StoreUrl> =
+    ("url", "the database of the store", |input| input.config.store.url.clone());
 
 /// Whoever names the queue chooses whose tasks are done here.
-const STORE_QUEUE: Chosen<String> = ("queue", "the queue of tasks", |input| input.config.store.queue.clone());
+const STORE_QUEUE: StrongestLayerSetting<String> =
+    ("queue", "the queue of tasks", |input| input.config.store.queue.clone());
 
 /// The strongest layer that names a value has its way; a workspace that isn't trusted has no say in it.
 fn merge_chosen<T: PartialEq>(
-    layers: &[LayerInput],
-    (name, what, stated): &Chosen<T>,
+    layers: &[ConfigLayer],
+    (name, what, stated): &StrongestLayerSetting<T>,
     warnings: &mut Vec<String>,
 ) -> Option<T> {
     let mut chosen = None;
@@ -223,16 +234,16 @@ fn merge_chosen<T: PartialEq>(
     chosen
 }
 
-fn merge_undo_quota(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
+fn merge_undo_quota(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> Result<u64, ConfigError> {
     if let Some(input) = layers.iter().find(|input| input.config.undo.quota_bytes == Some(0)) {
-        let fault = Fault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
+        let fault = ConfigFault::new("The quota `quota_bytes` is 0.", "Use 1 or more, or leave it out.");
         return Err(fault.at(&input.source, input.layer, None));
     }
     Ok(merge_chosen(layers, &UNDO_QUOTA, warnings).unwrap_or(USUAL_UNDO_QUOTA))
 }
 
-fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<Root>, ConfigError> {
-    let mut roots: Vec<Root> = Vec::new();
+fn merge_roots(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> Result<Vec<RootConfig>, ConfigError> {
+    let mut roots: Vec<RootConfig> = Vec::new();
     for input in layers {
         let stronger = roots.clone();
         for wanted in &input.config.roots {
@@ -241,7 +252,7 @@ fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<
                 warnings.push(input.ignored(&format!("the root `{}`", root.path), false));
                 continue;
             }
-            let narrower = |known: &&Root| known.access < root.access && is_beneath(&known.path, &root.path);
+            let narrower = |known: &&RootConfig| known.access < root.access && is_beneath(&known.path, &root.path);
             if stronger.iter().any(|known| narrower(&known)) {
                 warnings.push(input.ignored(&format!("writing in the root `{}`", root.path), true));
                 root.access = RootAccess::Read;
@@ -255,8 +266,8 @@ fn merge_roots(layers: &[LayerInput], warnings: &mut Vec<String>) -> Result<Vec<
     Ok(roots)
 }
 
-fn check_root(root: &Root) -> Result<Root, Fault> {
-    let wrong = |why: &str, hint: &str| Err(Fault::new(format!("The root `{}` {why}.", root.path), hint));
+fn check_root(root: &RootConfig) -> Result<RootConfig, ConfigFault> {
+    let wrong = |why: &str, hint: &str| Err(ConfigFault::new(format!("The root `{}` {why}.", root.path), hint));
     if !root.path.starts_with('/') {
         return wrong("isn't absolute", "Write the whole path, from `/` on.");
     }
@@ -265,14 +276,14 @@ fn check_root(root: &Root) -> Result<Root, Fault> {
     }
     let parts: Vec<_> = root.path.split('/').filter(|part| !part.is_empty()).collect();
     let path = parts.join("/");
-    if guard_over(Access::Read, &Place::in_workspace(path.clone()), &PathSet::default()).is_some() {
-        return wrong("is a sensitive place", "Choose a folder that holds no credentials.");
+    if find_sensitive(Access::Read, &WorkspacePath::in_workspace(path.clone()), &PathSet::default()).is_some() {
+        return wrong("is a sensitive place", "Choose a directory that holds no credentials.");
     }
-    Ok(Root { path: format!("/{path}"), access: root.access })
+    Ok(RootConfig { path: format!("/{path}"), access: root.access })
 }
 
-fn is_beneath(folder: &str, path: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || folder == "/")
+fn is_beneath(directory: &str, path: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || directory == "/")
 }
 
 #[cfg(test)]
@@ -281,15 +292,15 @@ mod tests {
 
     use super::super::Durability;
     use super::*;
-    use crate::config::Unknown;
+    use crate::config::UnknownCommandAction;
     use crate::testing::{layer, settings, untrusted};
     use toolgate_contract::Layer;
 
     #[test]
     fn defaults() {
         let merged = settings(vec![]).0;
-        assert_eq!(merged.limits, Limits { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 });
-        assert_eq!((merged.durability, merged.unknown_commands), (Durability::Os, Unknown::Confine));
+        assert_eq!(merged.limits, CallLimits { lines: 2000, bytes: 51_200, line_chars: 2000, timeout_seconds: 120 });
+        assert_eq!((merged.durability, merged.unknown_commands), (Durability::Os, UnknownCommandAction::Confine));
     }
 
     #[test]
@@ -297,7 +308,7 @@ mod tests {
         let managed = || layer(Layer::Managed, "[limits]\nlines = 500\nbytes = 900");
         let user = || layer(Layer::User, "[limits]\nlines = 800\nbytes = 100\ntimeout_seconds = 900");
         let (merged, warnings) = settings(vec![user(), managed()]);
-        assert_eq!(merged.limits, Limits { lines: 500, bytes: 100, line_chars: 2000, timeout_seconds: 900 });
+        assert_eq!(merged.limits, CallLimits { lines: 500, bytes: 100, line_chars: 2000, timeout_seconds: 900 });
         assert_eq!(
             warnings,
             ["user.toml: a higher limit (`lines = 800`) is ignored, because a layer with more authority is stricter."]
@@ -320,7 +331,7 @@ mod tests {
         let flags = layer(Layer::Flags, "[limits.tools.read]\nlines = 200\n[limits.tools.grep]\nbytes = 7");
         let (merged, warnings) = settings(vec![user, flags]);
         assert_eq!(merged.limits_of("list", None).lines, 100);
-        assert_eq!(merged.limits_of("grep", None), Limits { lines: 300, bytes: 7, ..Limits::default() });
+        assert_eq!(merged.limits_of("grep", None), CallLimits { lines: 300, bytes: 7, ..CallLimits::default() });
         assert_eq!(merged.limits_of("read", None).lines, 100);
         assert_eq!(warnings.len(), 1, "{warnings:?}");
     }
@@ -358,7 +369,7 @@ mod tests {
         let user = layer(Layer::User, "roots = [{ path = '/data/' }, { path = '/work', access = 'write' }]");
         let flags = layer(Layer::Flags, "roots = [{ path = '/data/in', access = 'write' }, { path = '/work' }]");
         let (merged, warnings) = settings(vec![user, flags, untrusted("roots = [{ path = '/home' }]")]);
-        let read = |path: &str| Root { path: path.into(), access: RootAccess::Read };
+        let read = |path: &str| RootConfig { path: path.into(), access: RootAccess::Read };
         assert_eq!(merged.roots, [read("/data"), read("/work"), read("/data/in")]);
         assert_eq!(warnings.len(), 2, "{warnings:?}");
     }
@@ -377,13 +388,13 @@ mod tests {
     #[test]
     fn what_is_strict_unless_said_is_loosened_by_the_strongest_and_never_by_an_untrusted_workspace() {
         let overlay = |value: &str| format!("[commands]\noverlay = '{value}'");
-        assert_eq!(settings(vec![]).0.overlay, Overlay::On);
-        assert_eq!(settings(vec![layer(Layer::User, &overlay("off"))]).0.overlay, Overlay::Off);
+        assert_eq!(settings(vec![]).0.overlay, OverlayMode::On);
+        assert_eq!(settings(vec![layer(Layer::User, &overlay("off"))]).0.overlay, OverlayMode::Off);
         let (merged, warnings) = settings(vec![untrusted(&overlay("off"))]);
-        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
+        assert_eq!((merged.overlay, warnings.len()), (OverlayMode::On, 1), "{warnings:?}");
         let (merged, warnings) =
             settings(vec![layer(Layer::Managed, &overlay("on")), layer(Layer::User, &overlay("off"))]);
-        assert_eq!((merged.overlay, warnings.len()), (Overlay::On, 1), "{warnings:?}");
+        assert_eq!((merged.overlay, warnings.len()), (OverlayMode::On, 1), "{warnings:?}");
     }
 
     #[test]
@@ -405,7 +416,7 @@ mod tests {
         let other = untrusted("[audit]\ndurability = 'os'\n[redact]\nnames = ['B']\n[commands]\nunknown = 'ask'");
         let (merged, _) = settings(vec![user, other]);
         assert_eq!(merged.durability, Durability::Sync);
-        assert_eq!(merged.unknown_commands, Unknown::Ask);
+        assert_eq!(merged.unknown_commands, UnknownCommandAction::Ask);
         assert!(merged.secret_names.contains("A") && merged.secret_names.contains("B"));
     }
 

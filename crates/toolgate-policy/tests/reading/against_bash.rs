@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use toolgate_policy::ExplainedPart;
+use toolgate_policy::ExplainedCommand;
 
 use crate::world::policy;
 
@@ -139,7 +139,7 @@ fn run_by_bash(text: &str) -> Option<Vec<String>> {
 /// What we read, in the same form: the calls that are wholly known, and how many aren't.
 fn read_by_us(text: &str) -> (Vec<String>, usize, Option<String>) {
     let explained = policy("").explain(&format!("known=value; split='l r'\n{text}"), ".");
-    let is_stand_in = |part: &&ExplainedPart| part.words.first().is_some_and(|name| NAMES.contains(&name.as_str()));
+    let is_stand_in = |part: &&ExplainedCommand| part.words.first().is_some_and(|name| NAMES.contains(&name.as_str()));
     let (known, unknown): (Vec<_>, Vec<_>) =
         explained.parts.iter().filter(is_stand_in).partition(|part| part.unclear.is_empty());
     // A process substitution is a file whose name bash makes up.

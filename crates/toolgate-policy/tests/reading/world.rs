@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 use toolgate_contract::{
-    Decision, Declaration, Effect, Form, Layer, Located, Permission, Risk, Verdict, schemars::Schema,
+    ArgumentFormat, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, schemars::Schema,
 };
-use toolgate_policy::{Config, Ground, LayerInput, Policy, Question, compile};
+use toolgate_policy::{Config, ConfigLayer, PathContext, Policy, PolicyRequest, compile};
 
 pub(crate) const HOME: &str = "/home/me";
 
@@ -54,8 +54,8 @@ pub(crate) fn commands() -> Vec<String> {
 
 pub(crate) fn policy(text: &str) -> Policy {
     let config = Config::parse(text, "user.toml").unwrap();
-    let layer = LayerInput { layer: Layer::User, trusted: true, config, source: "user.toml".into() };
-    compile(vec![layer]).unwrap().policy.on(Ground::new(["/home/me/project"], HOME))
+    let layer = ConfigLayer { layer: Layer::User, trusted: true, config, source: "user.toml".into() };
+    compile(vec![layer]).unwrap().policy.on(PathContext::new(["/home/me/project"], HOME))
 }
 
 fn shell() -> Declaration {
@@ -69,13 +69,13 @@ fn shell() -> Declaration {
         side_effects: vec![],
         risk: Risk::Medium,
         parallel: true,
-        form: Form::Function { strict: false },
+        form: ArgumentFormat::Function { strict: false },
     }
 }
 
 pub(crate) fn judge(policy: &Policy, command: &str) -> Verdict {
-    let effects = [Located::nowhere(Effect::Run { command: command.into(), workdir: ".".into() })];
-    policy.judge(&Question { tool: &shell(), effects: &effects, ceilings: &[], bounds: None })
+    let effects = [LocatedEffect::nowhere(Effect::Run { command: command.into(), workdir: ".".into() })];
+    policy.judge(&PolicyRequest { tool: &shell(), effects: &effects, ceilings: &[], bounds: None })
 }
 
 /// The verdict as the program prints it.

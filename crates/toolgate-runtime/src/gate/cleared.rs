@@ -20,23 +20,28 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use toolgate_contract::{Hands, Prepared, ToolError};
+use toolgate_contract::{Hands, PreparedCall, ToolError};
 
 /// A call that may run.
 pub struct Cleared {
-    prepared: Box<dyn Prepared>,
+    prepared: Box<dyn PreparedCall>,
     hands: Hands,
 }
 
 /// Left behind by the approval step: policy allowed the call, or somebody approved it.
-pub(super) struct Approved(pub(super) ());
+pub(super) struct ApprovalProof(pub(super) ());
 
 /// Left behind by the record step: `started` is on disk.
-pub(super) struct Recorded(pub(super) ());
+pub(super) struct RecordProof(pub(super) ());
 
 impl Cleared {
     /// Only the gate's own walk calls this, with the proofs of the steps before.
-    pub(super) fn new(prepared: Box<dyn Prepared>, hands: Hands, _approved: Approved, _recorded: Recorded) -> Self {
+    pub(super) fn new(
+        prepared: Box<dyn PreparedCall>,
+        hands: Hands,
+        _approved: ApprovalProof,
+        _recorded: RecordProof,
+    ) -> Self {
         Self { prepared, hands }
     }
 

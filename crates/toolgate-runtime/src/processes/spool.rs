@@ -1,10 +1,10 @@
-//! One stream of a process: at hand while it is short, in the run's folder once it is long. However much comes, memory
+//! One stream of a process: at hand while it is short, in the run's directory once it is long. However much comes, memory
 //! holds a few hundred kilobytes, and all of it can be read from any position.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, Missing, ToolError, Whole};
+use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, OmittedText, StreamText, ToolError};
 
 /// What is stored: bytes of a command, which nearly always are text.
 const MIME: &str = "text/plain; charset=utf-8";
@@ -17,12 +17,12 @@ pub(super) struct Spool {
     artifacts: Arc<dyn Artifacts>,
     /// How much of the beginning and of the end is shown, each.
     shown: usize,
-    held: Held,
+    held: SpoolStorage,
     bytes: u64,
     newlines: u64,
 }
 
-enum Held {
+enum SpoolStorage {
     AtHand(Vec<u8>),
     Draft(Box<dyn ArtifactDraft>),
     Stored(ArtifactRef),
@@ -30,7 +30,7 @@ enum Held {
 
 impl Spool {
     pub(super) fn new(artifacts: Arc<dyn Artifacts>, shown: usize) -> Self {
-        Self { artifacts, shown, held: Held::AtHand(Vec::new()), bytes: 0, newlines: 0 }
+        Self { artifacts, shown, held: SpoolStorage::AtHand(Vec::new()), bytes: 0, newlines: 0 }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -41,17 +41,17 @@ impl Spool {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
         self.bytes += bytes.len() as u64;
         self.newlines += newlines(bytes);
-        if let Held::AtHand(at_hand) = &mut self.held {
+        if let SpoolStorage::AtHand(at_hand) = &mut self.held {
             if at_hand.len() + bytes.len() <= 2 * self.shown {
                 at_hand.extend_from_slice(bytes);
                 return Ok(());
             }
             let mut draft = self.artifacts.begin(MIME)?;
             draft.write(at_hand)?;
-            self.held = Held::Draft(draft);
+            self.held = SpoolStorage::Draft(draft);
         }
         match &mut self.held {
-            Held::Draft(draft) => draft.write(bytes),
+            SpoolStorage::Draft(draft) => draft.write(bytes),
             _ => Err(ToolError::internal("Output came after the end of a process.")),
         }
     }
@@ -61,14 +61,14 @@ impl Spool {
         let left = usize::try_from(self.bytes.saturating_sub(from)).unwrap_or(usize::MAX);
         let mut piece = vec![0; left.min(most)];
         let filled = match &mut self.held {
-            Held::AtHand(at_hand) => {
+            SpoolStorage::AtHand(at_hand) => {
                 let start = usize::try_from(from).unwrap_or(usize::MAX).min(at_hand.len());
                 let end = start + piece.len();
                 piece.copy_from_slice(&at_hand[start..end]);
                 piece.len()
             }
-            Held::Draft(draft) => draft.read_at(&mut piece, from)?,
-            Held::Stored(stored) => {
+            SpoolStorage::Draft(draft) => draft.read_at(&mut piece, from)?,
+            SpoolStorage::Stored(stored) => {
                 let (_, file) = self.artifacts.open(&stored.id)?;
                 let unread = |error| ToolError::io("The process' output can't be read", &error);
                 file.read_exact_at(&mut piece, from).map_err(unread)?;
@@ -81,31 +81,31 @@ impl Spool {
 
     /// The stream has ended. What isn't at hand is put in place as an artifact.
     pub(super) fn finish(&mut self) -> Result<Option<ArtifactRef>, ToolError> {
-        self.held = match std::mem::replace(&mut self.held, Held::AtHand(Vec::new())) {
-            Held::Draft(draft) => Held::Stored(draft.finish()?),
+        self.held = match std::mem::replace(&mut self.held, SpoolStorage::AtHand(Vec::new())) {
+            SpoolStorage::Draft(draft) => SpoolStorage::Stored(draft.finish()?),
             held => held,
         };
         match &self.held {
-            Held::Stored(stored) => Ok(Some(stored.clone())),
+            SpoolStorage::Stored(stored) => Ok(Some(stored.clone())),
             _ => Ok(None),
         }
     }
 
     /// All of it, or its beginning and its end.
-    pub(super) fn whole(&mut self) -> Result<Whole, ToolError> {
+    pub(super) fn whole(&mut self) -> Result<StreamText, ToolError> {
         let artifact = match &self.held {
-            Held::Stored(artifact) => artifact.clone(),
-            _ => return Ok(Whole { text: text(&self.read(0, usize::MAX)?), missing: None }),
+            SpoolStorage::Stored(artifact) => artifact.clone(),
+            _ => return Ok(StreamText { text: text(&self.read(0, usize::MAX)?), missing: None }),
         };
         let start = self.read(0, self.shown)?;
         let end = self.read(self.bytes - self.shown as u64, self.shown)?;
         let (start, end) = (until_character_end(&start), from_character_start(&end));
-        let missing = Missing {
+        let missing = OmittedText {
             lines: self.newlines - newlines(start) - newlines(end),
             bytes: self.bytes - (start.len() + end.len()) as u64,
             artifact,
         };
-        Ok(Whole { text: text(start) + &text(end), missing: Some(missing) })
+        Ok(StreamText { text: text(start) + &text(end), missing: Some(missing) })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which values of the runtime's own environment are secrets. They are then known byte for byte, and replaced wherever
 //! they turn up; so a value that occurs in ordinary text must not be taken.
 
-use super::names::{names_a_secret, plain};
-use super::values::{is_number, is_path, is_placeholder};
+use super::secret_names::{names_a_secret, plain};
+use super::value_check::{is_number, is_path, is_placeholder};
 
 /// Shorter values are told from other text too poorly.
 pub(super) const SHORTEST: usize = 6;
@@ -54,7 +54,7 @@ fn is_telling(value: &str) -> bool {
     value.chars().count() >= SHORTEST && !common && !number && !path && !placeholder
 }
 
-/// Whether the value is also that of a variable which everything prints, or a folder of the search path.
+/// Whether the value is also that of a variable which everything prints, or a directory of the search path.
 fn occurs_anyway(value: &str, variables: &[(String, String)]) -> bool {
     variables
         .iter()

@@ -6,7 +6,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::names::names_a_secret;
+use super::secret_names::names_a_secret;
 use super::{REDACTED, Redactor};
 
 /// Redacts `value` in place. Returns whether it changed.

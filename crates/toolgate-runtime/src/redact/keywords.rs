@@ -22,7 +22,7 @@ pub(super) struct Keywords {
 
 /// A keyword in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct KeywordMatch {
     /// Which one, by its place in the list.
     pub(super) keyword: usize,
     pub(super) start: usize,
@@ -45,7 +45,7 @@ impl Keywords {
     }
 
     /// Every keyword in `bytes`, also inside another, in the order of their ends.
-    pub(super) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+    pub(super) fn find(&self, bytes: &[u8]) -> Vec<KeywordMatch> {
         let mut found = Vec::new();
         let lane = bytes.len() / LANES;
         // A lane pays off when it is much longer than what it has to read in advance.
@@ -58,7 +58,7 @@ impl Keywords {
     }
 
     /// Reads `LANES` parts of equal length side by side. Returns the automaton's state after the last.
-    fn read_lanes(&self, bytes: &[u8], found: &mut Vec<Found>) -> StateID {
+    fn read_lanes(&self, bytes: &[u8], found: &mut Vec<KeywordMatch>) -> StateID {
         let length = bytes.len() / LANES;
         let lanes: [&[u8]; LANES] = array::from_fn(|lane| &bytes[lane * length..(lane + 1) * length]);
         // Each lane begins as if it had read all that precedes it: a keyword's length of it is enough.
@@ -69,7 +69,7 @@ impl Keywords {
                 states[lane] = self.automaton.next_state(Anchored::No, states[lane], byte);
             }
         }
-        let mut notes: [Vec<Found>; LANES] = Default::default();
+        let mut notes: [Vec<KeywordMatch>; LANES] = Default::default();
         (0..length).for_each(|at| {
             let mut special = false;
             for lane in 0..LANES {
@@ -96,7 +96,7 @@ impl Keywords {
         (0..tail.len()).find(|&at| begins_keyword(&tail[at..])).map_or(0, |at| tail.len() - at)
     }
 
-    fn read(&self, bytes: &[u8], base: usize, mut state: StateID, found: &mut Vec<Found>) {
+    fn read(&self, bytes: &[u8], base: usize, mut state: StateID, found: &mut Vec<KeywordMatch>) {
         for (at, byte) in bytes.iter().enumerate() {
             state = self.automaton.next_state(Anchored::No, state, *byte);
             if self.automaton.is_special(state) {
@@ -107,13 +107,13 @@ impl Keywords {
 
     /// Notes the keywords that end at `end`, where the automaton is in `state`.
     #[cold]
-    fn note(&self, state: StateID, end: usize, found: &mut Vec<Found>) {
+    fn note(&self, state: StateID, end: usize, found: &mut Vec<KeywordMatch>) {
         if !self.automaton.is_match(state) {
             return;
         }
         found.extend((0..self.automaton.match_len(state)).map(|index| {
             let pattern = self.automaton.match_pattern(state, index);
-            Found { keyword: pattern.as_usize(), start: end - self.automaton.pattern_len(pattern), end }
+            KeywordMatch { keyword: pattern.as_usize(), start: end - self.automaton.pattern_len(pattern), end }
         }));
     }
 }
@@ -141,7 +141,7 @@ mod tests {
             for end in 0..=text.len() {
                 for (keyword, word) in words.iter().enumerate() {
                     if lower[..end].ends_with(word) {
-                        expected.push(Found { keyword, start: end - word.len(), end });
+                        expected.push(KeywordMatch { keyword, start: end - word.len(), end });
                     }
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::values::Value;
+use super::value_check::ValueCheck;
 
 /// How far a rule looks to the left of its keyword.
 pub(super) const BEFORE: usize = 128;
@@ -14,28 +14,28 @@ pub(super) const BEFORE: usize = 128;
 pub(super) const AFTER: usize = 512;
 
 /// Every rule.
-pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
+pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
 
 /// One shape of secret.
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     #[cfg(test)]
     pub(super) id: String,
     /// Where to look.
     pub(super) keywords: Vec<String>,
     /// Whether the secret is a key's body, over many lines.
     pub(super) block: bool,
-    value: Value,
-    regex: Pattern,
+    value: ValueCheck,
+    regex: LazyRegex,
     /// What must stand before the keyword.
-    before: Option<Pattern>,
+    before: Option<LazyRegex>,
     /// Whether that is just the start of a word, which a look at one byte mostly shows.
     at_word_start: bool,
-    not_before: Option<Pattern>,
+    not_before: Option<LazyRegex>,
     #[cfg(test)]
     pub(super) examples: (Vec<String>, Vec<String>),
 }
 
-impl Rule {
+impl SecretRule {
     /// The part of `text` that is secret, as a range of it. `text` starts at the keyword; `before` is what precedes it.
     pub(super) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
         if !self.fits_after(before) || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
@@ -48,18 +48,18 @@ impl Rule {
 
     fn fits_after(&self, before: &[u8]) -> bool {
         let outside_words = || before.last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
-        let matches = |pattern: &Pattern| pattern.get().is_match(before);
+        let matches = |pattern: &LazyRegex| pattern.get().is_match(before);
         self.at_word_start && outside_words() || self.before.as_ref().is_none_or(matches)
     }
 }
 
 /// A regex that is compiled when it is first needed.
-struct Pattern {
+struct LazyRegex {
     source: String,
     compiled: OnceLock<Regex>,
 }
 
-impl Pattern {
+impl LazyRegex {
     fn new(source: String) -> Self {
         Self { source, compiled: OnceLock::new() }
     }
@@ -76,16 +76,16 @@ fn compile(source: &str) -> Regex {
 /// `rules.toml` as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesFile {
     fragments: BTreeMap<String, String>,
-    rule: Vec<Written>,
+    rule: Vec<RuleSource>,
 }
 
 /// A rule as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(not(test), expect(dead_code, reason = "names are for readers, examples for the test"))]
-struct Written {
+struct RuleSource {
     id: String,
     #[serde(rename = "description")]
     _description: String,
@@ -96,25 +96,25 @@ struct Written {
     not_before: Option<String>,
     regex: String,
     #[serde(default)]
-    value: Value,
+    value: ValueCheck,
     #[serde(default)]
     block: bool,
     r#match: Vec<String>,
     no_match: Vec<String>,
 }
 
-fn parse(source: &str) -> Vec<Rule> {
-    let File { fragments, rule } = toml::from_str(source).expect("rules.toml is checked by a test");
+fn parse(source: &str) -> Vec<SecretRule> {
+    let RulesFile { fragments, rule } = toml::from_str(source).expect("rules.toml is checked by a test");
     let fill = |pattern: &str| {
         fragments.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("<{name}>"), part))
     };
-    let leading = |pattern: &str| Pattern::new(format!("(?:{})\\z", fill(pattern)));
+    let leading = |pattern: &str| LazyRegex::new(format!("(?:{})\\z", fill(pattern)));
     rule.into_iter()
-        .map(|written| Rule {
+        .map(|written| SecretRule {
             keywords: with_endings(&written.keywords, &written.endings),
             block: written.block,
             value: written.value,
-            regex: Pattern::new(format!("\\A(?:{})", fill(&written.regex))),
+            regex: LazyRegex::new(format!("\\A(?:{})", fill(&written.regex))),
             at_word_start: written.before.is_none(),
             before: Some(written.before.as_deref().unwrap_or("<start>")).filter(|it| !it.is_empty()).map(leading),
             not_before: written.not_before.as_deref().map(leading),

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::block::KeyBody;
-use super::keywords::{Found, Keywords};
-use super::rules::{AFTER, BEFORE, RULES, Rule};
+use super::key_body::KeyBody;
+use super::keywords::{KeywordMatch, Keywords};
+use super::rules::{AFTER, BEFORE, RULES, SecretRule};
 
 /// Known secrets longer than this are looked for in pieces, so that a stream holds back little.
 const LONGEST_PIECE: usize = 512;
@@ -16,10 +16,10 @@ const LONGEST_PIECE: usize = 512;
 pub(super) struct Scanner {
     keywords: Keywords,
     /// What each keyword stands for.
-    meanings: Vec<Meaning>,
+    meanings: Vec<KeywordMeaning>,
 }
 
-enum Meaning {
+enum KeywordMeaning {
     /// Rules to try, by their index.
     Keyword(Vec<usize>),
     /// A known secret, byte for byte.
@@ -28,7 +28,7 @@ enum Meaning {
 
 /// A keyword that was found, in positions of the whole text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hit {
+pub(super) struct KeywordHit {
     pub(super) start: usize,
     pub(super) end: usize,
     keyword: usize,
@@ -36,7 +36,7 @@ pub(super) struct Hit {
 
 /// Text as far as it is at hand.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct TextView<'a> {
     pub(super) bytes: &'a [u8],
     /// The position of the first byte in the whole text.
     pub(super) base: usize,
@@ -44,7 +44,7 @@ pub(super) struct View<'a> {
     pub(super) complete: bool,
 }
 
-impl<'a> View<'a> {
+impl<'a> TextView<'a> {
     pub(super) fn end(&self) -> usize {
         self.base + self.bytes.len()
     }
@@ -56,32 +56,32 @@ impl<'a> View<'a> {
 
 /// A stretch of text to replace.
 #[derive(Clone)]
-pub(super) struct Span {
+pub(super) struct SecretSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     /// How it goes on past `end`, while that isn't settled.
-    growth: Option<Growth>,
+    growth: Option<SpanGrowth>,
 }
 
 #[derive(Clone)]
-enum Growth {
+enum SpanGrowth {
     /// A token longer than the window: on to the first byte that can't be in one.
     Token,
     /// A key's body.
     Body(KeyBody),
 }
 
-impl Span {
+impl SecretSpan {
     /// Whether its end is known.
     pub(super) fn is_settled(&self) -> bool {
         self.growth.is_none()
     }
 
     /// Moves the end as far as the text at hand allows. Returns whether the end is settled.
-    pub(super) fn grow(&mut self, view: View<'_>) -> bool {
+    pub(super) fn grow(&mut self, view: TextView<'_>) -> bool {
         match &mut self.growth {
             None => return true,
-            Some(Growth::Token) => {
+            Some(SpanGrowth::Token) => {
                 let rest = view.slice(self.end..view.end());
                 let length = rest.iter().position(|byte| !continues_token(*byte));
                 self.end += length.unwrap_or(rest.len());
@@ -89,7 +89,7 @@ impl Span {
                     return false;
                 }
             }
-            Some(Growth::Body(body)) => {
+            Some(SpanGrowth::Body(body)) => {
                 let open = body.read(view.slice(self.start + body.seen()..view.end()));
                 self.end = self.start + body.length();
                 if open && !view.complete {
@@ -110,26 +110,31 @@ fn continues_token(byte: u8) -> bool {
 impl Scanner {
     /// A scanner for every rule and for these known secrets.
     pub(super) fn new<'a>(known: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut patterns: BTreeMap<String, Meaning> = BTreeMap::new();
+        let mut patterns: BTreeMap<String, KeywordMeaning> = BTreeMap::new();
         for (index, rule) in RULES.iter().enumerate() {
             for keyword in &rule.keywords {
-                let meaning = patterns.entry(keyword.to_ascii_lowercase()).or_insert(Meaning::Keyword(Vec::new()));
-                if let Meaning::Keyword(rules) = meaning {
+                let meaning =
+                    patterns.entry(keyword.to_ascii_lowercase()).or_insert(KeywordMeaning::Keyword(Vec::new()));
+                if let KeywordMeaning::Keyword(rules) = meaning {
                     rules.push(index);
                 }
             }
         }
         let pieces: Vec<&str> = known.into_iter().flat_map(pieces).collect();
-        let (texts, mut meanings): (Vec<String>, Vec<Meaning>) = patterns.into_iter().unzip();
-        meanings.extend(pieces.iter().map(|piece| Meaning::Known(piece.as_bytes().to_vec())));
+        let (texts, mut meanings): (Vec<String>, Vec<KeywordMeaning>) = patterns.into_iter().unzip();
+        meanings.extend(pieces.iter().map(|piece| KeywordMeaning::Known(piece.as_bytes().to_vec())));
         let texts: Vec<&str> = texts.iter().map(String::as_str).chain(pieces).collect();
         Self { keywords: Keywords::new(&texts), meanings }
     }
 
     /// Every keyword in `bytes`, in the order of their ends; `base` is the position of the first byte.
-    pub(super) fn hits(&self, bytes: &[u8], base: usize) -> impl Iterator<Item = Hit> + use<> {
+    pub(super) fn hits(&self, bytes: &[u8], base: usize) -> impl Iterator<Item = KeywordHit> + use<> {
         let found = self.keywords.find(bytes).into_iter();
-        found.map(move |Found { keyword, start, end }| Hit { start: base + start, end: base + end, keyword })
+        found.map(move |KeywordMatch { keyword, start, end }| KeywordHit {
+            start: base + start,
+            end: base + end,
+            keyword,
+        })
     }
 
     /// How many bytes at the end of `bytes` may be the beginning of a keyword.
@@ -138,32 +143,32 @@ impl Scanner {
     }
 
     /// Whether enough of the text is at hand to decide about `hit`.
-    pub(super) fn is_ready(&self, hit: &Hit, view: View<'_>) -> bool {
+    pub(super) fn is_ready(&self, hit: &KeywordHit, view: TextView<'_>) -> bool {
         view.complete
             || view.end() >= hit.end + AFTER
             || match &self.meanings[hit.keyword] {
-                Meaning::Known(_) => true,
-                Meaning::Keyword(rules) => {
+                KeywordMeaning::Known(_) => true,
+                KeywordMeaning::Keyword(rules) => {
                     rules.iter().all(|&rule| !RULES[rule].block) && view.slice(hit.end..view.end()).contains(&b'\n')
                 }
             }
     }
 
     /// The secrets that `hit` leads to.
-    pub(super) fn spans<'a>(&'a self, hit: Hit, view: View<'a>) -> impl Iterator<Item = Span> + 'a {
+    pub(super) fn spans<'a>(&'a self, hit: KeywordHit, view: TextView<'a>) -> impl Iterator<Item = SecretSpan> + 'a {
         let (known, rules) = match &self.meanings[hit.keyword] {
-            Meaning::Known(secret) => (secret.as_slice() == view.slice(hit.start..hit.end), &[][..]),
-            Meaning::Keyword(rules) => (false, rules.as_slice()),
+            KeywordMeaning::Known(secret) => (secret.as_slice() == view.slice(hit.start..hit.end), &[][..]),
+            KeywordMeaning::Keyword(rules) => (false, rules.as_slice()),
         };
-        let itself = known.then_some(Span { start: hit.start, end: hit.end, growth: None });
-        let window = Window::new(hit, view);
+        let itself = known.then_some(SecretSpan { start: hit.start, end: hit.end, growth: None });
+        let window = RuleWindow::new(hit, view);
         itself.into_iter().chain(rules.iter().filter_map(move |&rule| window.span(&RULES[rule])))
     }
 }
 
 /// What a rule may look at around a keyword.
-struct Window<'a> {
-    hit: Hit,
+struct RuleWindow<'a> {
+    hit: KeywordHit,
     before: &'a [u8],
     /// From the keyword on.
     text: &'a [u8],
@@ -171,8 +176,8 @@ struct Window<'a> {
     line: &'a [u8],
 }
 
-impl<'a> Window<'a> {
-    fn new(hit: Hit, view: View<'a>) -> Self {
+impl<'a> RuleWindow<'a> {
+    fn new(hit: KeywordHit, view: TextView<'a>) -> Self {
         let before = view.slice(hit.start.saturating_sub(BEFORE).max(view.base)..hit.start);
         let text = view.slice(hit.start..view.end().min(hit.end + AFTER));
         let keyword = hit.end - hit.start;
@@ -181,14 +186,14 @@ impl<'a> Window<'a> {
     }
 
     /// What one rule finds.
-    fn span(&self, rule: &Rule) -> Option<Span> {
+    fn span(&self, rule: &SecretRule) -> Option<SecretSpan> {
         let (start, end) = rule.secret(self.before, if rule.block { self.text } else { self.line })?;
         let (start, end) = (self.hit.start + start, self.hit.start + end);
         let growth = match rule.block {
-            true => Some(Growth::Body(KeyBody::default())),
-            false => (end == self.hit.end + AFTER).then_some(Growth::Token),
+            true => Some(SpanGrowth::Body(KeyBody::default())),
+            false => (end == self.hit.end + AFTER).then_some(SpanGrowth::Token),
         };
-        Some(Span { start, end, growth })
+        Some(SecretSpan { start, end, growth })
     }
 }
 
@@ -215,10 +220,12 @@ mod tests {
 
     /// Whether the rule finds something in `text`.
     fn finds(scanner: &Scanner, rule: usize, text: &str) -> bool {
-        let view = View { bytes: text.as_bytes(), base: 0, complete: true };
+        let view = TextView { bytes: text.as_bytes(), base: 0, complete: true };
         scanner.hits(view.bytes, 0).any(|hit| match &scanner.meanings[hit.keyword] {
-            Meaning::Keyword(rules) => rules.contains(&rule) && Window::new(hit, view).span(&RULES[rule]).is_some(),
-            Meaning::Known(_) => false,
+            KeywordMeaning::Keyword(rules) => {
+                rules.contains(&rule) && RuleWindow::new(hit, view).span(&RULES[rule]).is_some()
+            }
+            KeywordMeaning::Known(_) => false,
         })
     }
 

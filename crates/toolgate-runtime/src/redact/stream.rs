@@ -4,7 +4,7 @@
 use std::mem;
 
 use super::rules::BEFORE;
-use super::scan::{Hit, Span, View};
+use super::scan::{KeywordHit, SecretSpan, TextView};
 use super::{REDACTED, Redactor};
 
 /// Large chunks are taken in pieces of this size, so that memory stays bounded.
@@ -12,7 +12,7 @@ const PIECE: usize = 64 * 1024;
 
 /// A text in the course of being redacted. A clone goes on by itself from where it was made.
 #[derive(Clone)]
-pub struct Stream {
+pub struct StreamRedactor {
     redactor: Redactor,
     /// Text not yet written, and what precedes it as far as rules look back.
     held: Vec<u8>,
@@ -25,15 +25,15 @@ pub struct Stream {
     /// Where a keyword may have begun that isn't complete.
     resume: usize,
     /// Keywords whose window isn't complete.
-    pending: Vec<Hit>,
+    pending: Vec<KeywordHit>,
     /// Secrets not yet written over, or whose end isn't settled.
-    spans: Vec<Span>,
+    spans: Vec<SecretSpan>,
     /// The end of the last secret that was written over.
     replaced_to: Option<usize>,
     redacted: bool,
 }
 
-impl Stream {
+impl StreamRedactor {
     pub(super) fn new(redactor: Redactor) -> Self {
         Self {
             redactor,
@@ -74,7 +74,7 @@ impl Stream {
 
     fn advance(&mut self, complete: bool, output: &mut Vec<u8>) {
         let held = mem::take(&mut self.held);
-        let view = View { bytes: &held, base: self.base, complete };
+        let view = TextView { bytes: &held, base: self.base, complete };
         let undecided = self.find(view);
         let growing = self.spans.iter_mut().filter_map(|span| (!span.grow(view)).then_some(span.end));
         let certain = growing.fold(undecided, usize::min);
@@ -86,7 +86,7 @@ impl Stream {
     }
 
     /// Finds the secrets in what is new. Returns the position before which no other will begin.
-    fn find(&mut self, view: View<'_>) -> usize {
+    fn find(&mut self, view: TextView<'_>) -> usize {
         let scanner = &self.redactor.scanner;
         let hits = scanner.hits(view.slice(self.resume..view.end()), self.resume);
         self.pending.extend(hits.filter(|hit| hit.end > self.scanned));
@@ -105,9 +105,9 @@ impl Stream {
 
     /// Writes text up to `certain`, and the mark for every secret in it. No secret begins before `undecided` any more,
     /// but one that still grows may reach from `certain` up to there.
-    fn write(&mut self, view: View<'_>, undecided: usize, certain: usize, output: &mut Vec<u8>) {
+    fn write(&mut self, view: TextView<'_>, undecided: usize, certain: usize, output: &mut Vec<u8>) {
         self.spans.sort_by_key(|span| span.start);
-        let decided = |span: &Span| span.start < undecided && span.start <= certain;
+        let decided = |span: &SecretSpan| span.start < undecided && span.start <= certain;
         for span in self.spans.iter().take_while(|span| decided(span)) {
             if self.replaced_to.is_none_or(|end| span.start > end) {
                 if span.start > self.written {
@@ -129,7 +129,7 @@ impl Stream {
 }
 
 #[cfg(test)]
-impl Stream {
+impl StreamRedactor {
     /// How many things are in memory.
     pub(super) fn held(&self) -> usize {
         self.held.len() + self.pending.len() + self.spans.len()

@@ -1,15 +1,15 @@
-//! How a skill's script is started (C-52): from where it really lies in the skill's `scripts` folder, by itself if it can be
-//! executed, else by what its first line or its name says. A path that leaves that folder starts nothing.
+//! How a skill's script is started (C-52): from where it really lies in the skill's `scripts` directory, by itself if it can be
+//! executed, else by what its first line or its name says. A path that leaves that directory starts nothing.
 
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use toolgate_contract::{Entry, ErrorCode, Place, Program, Script, ToolError};
+use toolgate_contract::{DirectoryEntry, ErrorCode, Program, SkillScript, ToolError, WorkspacePath};
 
-use super::{Librarian, SkillShelf, beneath};
+use super::{SkillDirectory, SkillLoader, beneath};
 
-/// The folder of a skill that holds its scripts.
+/// The directory of a skill that holds its scripts.
 const SCRIPTS: &str = "scripts/";
 /// As much of a file as the kernel itself looks at.
 const HEAD: u64 = 256;
@@ -28,9 +28,9 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("sh", "sh"),
 ];
 
-impl Librarian {
-    /// The program that runs a script, in a folder of its own.
-    pub(super) fn starter(&self, script: &Script) -> Result<Program, ToolError> {
+impl SkillLoader {
+    /// The program that runs a script, in a directory of its own.
+    pub(super) fn starter(&self, script: &SkillScript) -> Result<Program, ToolError> {
         let (shelf, skill) = self.find(&script.skill)?;
         let place = beneath(&skill, inside_scripts(&script.path)?);
         if self.hides(shelf, &place) {
@@ -39,26 +39,27 @@ impl Librarian {
         let file = shelf.files.open(&place).map_err(|error| not_there(script, error))?;
         let (is_executable, mut head) = (file.mode & EXECUTABLE != 0, Vec::new());
         file.take(HEAD).read_to_end(&mut head).map_err(|error| ToolError::io("The script can't be read", &error))?;
-        let home = shelf.folder.join(&script.skill);
+        let home = shelf.directory.join(&script.skill);
         let path = home.join(&script.path);
         let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| unstartable(script))?;
         let arguments = script.arguments.iter().map(Into::into);
         let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);
-        let workshop = self.workshop.as_ref().ok_or_else(|| ToolError::internal("Scripts have no folder here."))?;
+        let change_log =
+            self.change_log.as_ref().ok_or_else(|| ToolError::internal("Scripts have no directory here."))?;
         Ok(Program {
             path: words.next().unwrap_or_default().into(),
             arguments: words.collect(),
             home,
-            workdir: workshop.own_folder(&self.run, &script.skill)?,
+            workdir: change_log.own_directory(&self.run, &script.skill)?,
         })
     }
 
     /// Where a skill lies; of two with one name the first counts.
-    fn find(&self, name: &str) -> Result<(&SkillShelf, Place), ToolError> {
-        let is_skill = |shelf: &SkillShelf, entry: &Entry| {
-            self.may_be_skill(shelf, entry) && self.folder(shelf, entry.name.clone(), &entry.place).is_some()
+    fn find(&self, name: &str) -> Result<(&SkillDirectory, WorkspacePath), ToolError> {
+        let is_skill = |shelf: &SkillDirectory, entry: &DirectoryEntry| {
+            self.may_be_skill(shelf, entry) && self.directory(shelf, entry.name.clone(), &entry.place).is_some()
         };
-        for shelf in self.shelves.iter() {
+        for shelf in self.skill_directories.iter() {
             let entries = shelf.files.entries(&shelf.place).unwrap_or_default();
             let found = entries.into_iter().find(|entry| entry.name == name && is_skill(shelf, entry));
             if let Some(entry) = found {
@@ -75,7 +76,7 @@ fn inside_scripts(path: &str) -> Result<&str, ToolError> {
     match path.strip_prefix(SCRIPTS) {
         Some(rest) if rest.split('/').all(is_plain) => Ok(path),
         _ => {
-            let message = format!("`{path}` isn't a plain path inside the skill's folder `{SCRIPTS}`.");
+            let message = format!("`{path}` isn't a plain path inside the skill's directory `{SCRIPTS}`.");
             Err(ToolError::new(ErrorCode::PathOutsideWorkspace, message).with_hint(
                 "Name it as the tool `skill` lists it, such as `scripts/fill.py`; only what lies there is run.",
             ))
@@ -83,7 +84,7 @@ fn inside_scripts(path: &str) -> Result<&str, ToolError> {
     }
 }
 
-fn not_there(script: &Script, error: ToolError) -> ToolError {
+fn not_there(script: &SkillScript, error: ToolError) -> ToolError {
     match error.code {
         ErrorCode::NotFound => no_such_script(script),
         ErrorCode::PathOutsideWorkspace => {
@@ -95,13 +96,13 @@ fn not_there(script: &Script, error: ToolError) -> ToolError {
     }
 }
 
-fn no_such_script(script: &Script) -> ToolError {
-    let Script { skill, path, .. } = script;
+fn no_such_script(script: &SkillScript) -> ToolError {
+    let SkillScript { skill, path, .. } = script;
     ToolError::new(ErrorCode::NotFound, format!("The skill `{skill}` has no script `{path}`."))
         .with_hint(format!("The tool `skill` lists the files of `{skill}` when it loads it."))
 }
 
-fn unstartable(script: &Script) -> ToolError {
+fn unstartable(script: &SkillScript) -> ToolError {
     let message = format!("Nothing says what runs `{}`: neither its first line nor the end of its name.", script.path);
     ToolError::new(ErrorCode::NotAFile, message).with_hint(
         "Ask the person to give it a first line such as `#!/usr/bin/env python3` and to make it executable (`chmod +x`).",

@@ -4,16 +4,16 @@
 
 use memchr::memchr_iter;
 use serde_json::{Value, json};
-use toolgate_contract::{ArtifactRef, Missing, ToolError, Truncated};
+use toolgate_contract::{ArtifactRef, OmittedText, ToolError, Truncated};
 
-use super::{Limits, Rest, Trimmed, count_lines, fits, trim_with_rest};
+use super::{StoredRemainder, TrimLimits, TrimmedText, count_lines, fits, trim_with_rest};
 
 /// More texts to cut than this, and the payload is stored as one: nobody wants to open dozens of artifacts.
 const MOST_CUTS: usize = 16;
 
 /// What was cut from a payload, and where it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct PayloadCut {
     /// How much is missing.
     pub truncated: Truncated,
     /// Everything that was cut, in full.
@@ -22,28 +22,32 @@ pub struct Outcome {
 
 /// Keeps a text, given with the JSON pointer of its field, and returns its handle; of a text that is kept already and isn't
 /// all there, also how much is missing.
-type Store<'a> = dyn FnMut(&str, &str) -> Result<Missing, ToolError> + 'a;
+type TextStore<'a> = dyn FnMut(&str, &str) -> Result<OmittedText, ToolError> + 'a;
 
 /// Cuts `payload` to `limits`; none if it fits as it is. Whatever is cut goes to `store` first, in full, with the JSON
 /// pointer of its field; the empty pointer stands for the whole payload, as JSON unless it is a text itself. If storing
 /// fails, the payload stays as it was.
-pub fn trim_payload(payload: &mut Value, limits: &Limits, store: &mut Store<'_>) -> Result<Option<Outcome>, ToolError> {
-    if Room::in_all(limits).takes(payload) {
+pub fn trim_payload(
+    payload: &mut Value,
+    limits: &TrimLimits,
+    store: &mut TextStore<'_>,
+) -> Result<Option<PayloadCut>, ToolError> {
+    if TrimBudget::in_all(limits).takes(payload) {
         return Ok(None);
     }
-    let mut survey = Survey::default();
+    let mut survey = PayloadSurvey::default();
     survey.visit(payload, &mut String::new(), limits.line_chars);
-    let caps = Limits {
+    let caps = TrimLimits {
         bytes: common_cap(survey.texts.iter().map(|text| text.bytes), limits.bytes),
         lines: common_cap(survey.texts.iter().map(|text| text.lines), limits.lines),
         ..*limits
     };
-    let to_cut: Vec<&Text> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
+    let to_cut: Vec<&PayloadText> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
     let unwieldy = survey.structure > limits.bytes || to_cut.len() > MOST_CUTS;
     if unwieldy && let Some(outcome) = preview(payload, limits, store)? {
         return Ok(Some(outcome));
     }
-    let (mut outcome, mut shown) = (Gathering::default(), Vec::new());
+    let (mut outcome, mut shown) = (PayloadCutBuilder::default(), Vec::new());
     for text in to_cut {
         if let Some(Value::String(full)) = payload.pointer(&text.pointer) {
             let cut = cut(full, &text.pointer, &caps, store)?;
@@ -62,78 +66,86 @@ pub fn trim_payload(payload: &mut Value, limits: &Limits, store: &mut Store<'_>)
 fn cut(
     full: &str,
     pointer: &str,
-    limits: &Limits,
-    store: &mut Store<'_>,
-) -> Result<Option<(ArtifactRef, Trimmed)>, ToolError> {
-    if trim_with_rest(full, limits, &Rest::default()).is_none() {
+    limits: &TrimLimits,
+    store: &mut TextStore<'_>,
+) -> Result<Option<(ArtifactRef, TrimmedText)>, ToolError> {
+    if trim_with_rest(full, limits, &StoredRemainder::default()).is_none() {
         return Ok(None);
     }
-    let Missing { lines, bytes, artifact } = store(full, pointer)?;
+    let OmittedText { lines, bytes, artifact } = store(full, pointer)?;
     let stored = ArtifactRef { field: Some(pointer.to_owned()), ..artifact };
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let rest = Rest { advice: format!("artifact {} has all of it", stored.id), lines: size(lines), bytes: size(bytes) };
+    let rest = StoredRemainder {
+        advice: format!("artifact {} has all of it", stored.id),
+        lines: size(lines),
+        bytes: size(bytes),
+    };
     Ok(trim_with_rest(full, limits, &rest).map(|trimmed| (stored, trimmed)))
 }
 
 /// Stores the payload as a whole and leaves the beginning and end of its JSON.
-fn preview(payload: &mut Value, limits: &Limits, store: &mut Store<'_>) -> Result<Option<Outcome>, ToolError> {
+fn preview(
+    payload: &mut Value,
+    limits: &TrimLimits,
+    store: &mut TextStore<'_>,
+) -> Result<Option<PayloadCut>, ToolError> {
     let full = serde_json::to_string_pretty(payload)
         .map_err(|fault| ToolError::internal(format!("The payload couldn't be written as JSON: {fault}.")))?;
     let Some((stored, trimmed)) = cut(&full, "", limits, store)? else { return Ok(None) };
     let stored = ArtifactRef { mime: "application/json".to_owned(), ..stored };
-    let mut outcome = Gathering::default();
+    let mut outcome = PayloadCutBuilder::default();
     *payload = json!({ "preview": outcome.add(stored, trimmed) });
     Ok(outcome.finish())
 }
 
 /// The outcome in the making.
 #[derive(Default)]
-struct Gathering {
+struct PayloadCutBuilder {
     truncated: Truncated,
     refs: Vec<ArtifactRef>,
 }
 
-impl Gathering {
+impl PayloadCutBuilder {
     /// Counts a text that was cut and returns what is left of it.
-    fn add(&mut self, stored: ArtifactRef, trimmed: Trimmed) -> String {
+    fn add(&mut self, stored: ArtifactRef, trimmed: TrimmedText) -> String {
         self.truncated.lines += trimmed.missing_lines as u64;
         self.truncated.bytes += trimmed.missing_bytes as u64;
         self.refs.push(stored);
         trimmed.text
     }
 
-    fn finish(mut self) -> Option<Outcome> {
+    fn finish(mut self) -> Option<PayloadCut> {
         let largest = self.refs.iter().rev().max_by_key(|stored| stored.bytes)?;
         self.truncated.artifact = Some(largest.id.clone());
-        Some(Outcome { truncated: self.truncated, refs: self.refs })
+        Some(PayloadCut { truncated: self.truncated, refs: self.refs })
     }
 }
 
 /// One text of the payload.
-struct Text {
+struct PayloadText {
     pointer: String,
     bytes: usize,
     lines: usize,
     widest_fits: bool,
 }
 
-impl Text {
-    fn exceeds(&self, caps: &Limits) -> bool {
+impl PayloadText {
+    fn exceeds(&self, caps: &TrimLimits) -> bool {
         self.bytes > caps.bytes || self.lines > caps.lines || !self.widest_fits
     }
 }
 
 /// What is left of the limits while a payload is gone over. Nearly every payload fits, so this comes first and keeps
 /// no account of where things are.
-struct Room {
+struct TrimBudget {
     bytes: usize,
     lines: usize,
     structure: usize,
     line_chars: usize,
 }
 
-impl Room {
-    fn in_all(limits: &Limits) -> Self {
+impl TrimBudget {
+    fn in_all(limits: &TrimLimits) -> Self {
         Self { bytes: limits.bytes, lines: limits.lines, structure: limits.bytes, line_chars: limits.line_chars }
     }
 
@@ -182,18 +194,18 @@ fn all_lines_fit(text: &str, line_chars: usize) -> bool {
 
 /// What the payload is made of.
 #[derive(Default)]
-struct Survey {
-    texts: Vec<Text>,
+struct PayloadSurvey {
+    texts: Vec<PayloadText>,
     /// Bytes of JSON besides the texts, counted low.
     structure: usize,
 }
 
-impl Survey {
+impl PayloadSurvey {
     fn visit(&mut self, value: &Value, pointer: &mut String, line_chars: usize) {
         self.structure += STRUCTURE;
         let length = pointer.len();
         match value {
-            Value::String(text) => self.texts.push(Text {
+            Value::String(text) => self.texts.push(PayloadText {
                 pointer: pointer.clone(),
                 bytes: text.len(),
                 lines: lines_of(text),
@@ -242,16 +254,16 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits = Limits { lines: 100, bytes: 1000, line_chars: 200 };
+    const LIMITS: TrimLimits = TrimLimits { lines: 100, bytes: 1000, line_chars: 200 };
 
-    fn stored(id: String, text: &str) -> Missing {
+    fn stored(id: String, text: &str) -> OmittedText {
         let (sha256, mime) = (String::new(), "text/plain".to_owned());
         let artifact = ArtifactRef { id, sha256, bytes: text.len() as u64, lines: None, mime, field: None };
-        Missing { lines: 0, bytes: 0, artifact }
+        OmittedText { lines: 0, bytes: 0, artifact }
     }
 
     /// Trims into a store that numbers what it is given.
-    fn trim(payload: &mut Value, limits: &Limits) -> (Option<Outcome>, Vec<(String, String)>) {
+    fn trim(payload: &mut Value, limits: &TrimLimits) -> (Option<PayloadCut>, Vec<(String, String)>) {
         let mut kept: Vec<(String, String)> = Vec::new();
         let outcome = trim_payload(payload, limits, &mut |text, pointer| {
             kept.push((pointer.to_owned(), text.to_owned()));
@@ -291,7 +303,8 @@ mod tests {
     fn a_text_that_is_stored_already_says_how_much_is_missing_in_all() {
         let part = "a line of the log\n".repeat(500);
         let mut payload = json!({ "stdout": part });
-        let mut store = |_: &str, _: &str| Ok(Missing { lines: 7000, bytes: 126_000, ..stored("art_9".into(), "") });
+        let mut store =
+            |_: &str, _: &str| Ok(OmittedText { lines: 7000, bytes: 126_000, ..stored("art_9".into(), "") });
         let outcome = trim_payload(&mut payload, &LIMITS, &mut store).unwrap().unwrap();
         let whole_lines = payload["stdout"].as_str().unwrap().matches("a line of the log\n").count() as u64;
         assert_eq!(

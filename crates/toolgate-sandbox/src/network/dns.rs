@@ -10,16 +10,16 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use toolgate_contract::{Denial, Effect};
 
-use super::doors::USUAL_PORTS;
-use super::question::{Answer, Question};
-use super::relay::Shared;
+use super::dns_message::{DnsAnswer, DnsQuestion};
+use super::listeners::USUAL_PORTS;
+use super::proxy::ProxyState;
 
 /// Questions by TCP are rare: only so many at a time, and none that dawdles.
 const AT_A_TIME: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers datagrams, as long as the sandbox lives.
-pub(super) async fn by_datagram(socket: UdpSocket, shared: Arc<Shared>) {
+pub(super) async fn serve_udp(socket: UdpSocket, shared: Arc<ProxyState>) {
     let mut message = [0; 4096];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut message).await else { return };
@@ -31,7 +31,7 @@ pub(super) async fn by_datagram(socket: UdpSocket, shared: Arc<Shared>) {
 }
 
 /// Answers questions that come by connection.
-pub(super) async fn by_connection(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn serve_tcp(listener: TcpListener, shared: Arc<ProxyState>) {
     let places = Arc::new(Semaphore::new(AT_A_TIME));
     let mut talks = tokio::task::JoinSet::new();
     loop {
@@ -46,7 +46,7 @@ pub(super) async fn by_connection(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+async fn converse(mut stream: TcpStream, shared: &ProxyState) -> std::io::Result<()> {
     loop {
         let mut message = vec![0; usize::from(stream.read_u16().await?)];
         stream.read_exact(&mut message).await?;
@@ -56,41 +56,41 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
     }
 }
 
-fn answer(message: &[u8], shared: &Shared) -> Option<Vec<u8>> {
-    let question = Question::read(message)?;
+fn answer(message: &[u8], shared: &ProxyState) -> Option<Vec<u8>> {
+    let question = DnsQuestion::read(message)?;
     Some(question.answer(decide(&question, shared)))
 }
 
-fn decide(question: &Question<'_>, shared: &Shared) -> Answer {
-    let Some(name) = &question.name else { return Answer::NoSuchName };
+fn decide(question: &DnsQuestion<'_>, shared: &ProxyState) -> DnsAnswer {
+    let Some(name) = &question.name else { return DnsAnswer::NoSuchName };
     if name == "localhost" || name.ends_with(".localhost") {
-        return Answer::Address(Ipv4Addr::LOCALHOST);
+        return DnsAnswer::Address(Ipv4Addr::LOCALHOST);
     }
-    match passes_somewhere(name, shared) {
+    match passes_on_any_port(name, shared) {
         Ok(()) => {
             if question.wants_address() {
                 shared.notes.looked_up(name);
             }
-            shared.names().address_of(name).map_or(Answer::NotNow, Answer::Address)
+            shared.names().address_of(name).map_or(DnsAnswer::NotNow, DnsAnswer::Address)
         }
         Err(denial) => {
             // Who asks for the name behind an address, or for a service, wasn't going to connect.
             if question.wants_address() && !name.ends_with(".arpa") {
                 shared.notes.add(denial);
             }
-            Answer::NoSuchName
+            DnsAnswer::NoSuchName
         }
     }
 }
 
 /// At which port it will be connected to isn't known yet; one that passes is enough. If none does, the usual ones are
 /// what is missing.
-fn passes_somewhere(name: &str, shared: &Shared) -> Result<(), Denial> {
-    let cleared = shared.border.cleared();
+fn passes_on_any_port(name: &str, shared: &ProxyState) -> Result<(), Denial> {
+    let cleared = shared.egress.cleared();
     let others = cleared.iter().filter(|(host, _)| host == name).map(|(_, port)| *port);
     let mut first = None;
     for port in USUAL_PORTS.into_iter().rev().chain(others) {
-        match shared.border.pass(name, port) {
+        match shared.egress.pass(name, port) {
             Ok(()) => return Ok(()),
             Err(denial) => drop(first.get_or_insert(denial)),
         }

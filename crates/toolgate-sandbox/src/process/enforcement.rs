@@ -2,9 +2,9 @@
 //! reason.
 
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Enforced, Guarantee, Holding};
+use toolgate_contract::{Enforced, Guarantee, GuaranteeLevel};
 
-use super::plan::{Plan, Wiring};
+use super::plan::{NetworkPlan, SandboxPlan};
 
 /// The means of confinement, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Tier {
 
 /// What the first process found out while it confined itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Findings {
+pub(super) struct SetupFindings {
     /// Whether Landlock restricts files.
     pub(super) landlock: bool,
     /// Whether `/proc` shows the sandbox's own processes alone.
@@ -61,7 +61,7 @@ pub struct GuaranteeReport {
     /// Which.
     pub guarantee: Guarantee,
     /// How well.
-    pub holding: Holding,
+    pub holding: GuaranteeLevel,
     /// By what, or why not.
     pub reason: String,
 }
@@ -73,20 +73,24 @@ impl Enforcement {
     }
 
     /// How well a guarantee holds; `None` when it doesn't apply.
-    pub fn holding(&self, guarantee: Guarantee) -> Option<Holding> {
+    pub fn holding(&self, guarantee: Guarantee) -> Option<GuaranteeLevel> {
         self.guarantees.iter().find(|report| report.guarantee == guarantee).map(|report| report.holding)
     }
 
-    pub(super) fn of(plan: &Plan, findings: &Findings) -> Self {
+    pub(super) fn of(plan: &SandboxPlan, findings: &SetupFindings) -> Self {
         if plan.tier == Tier::Open {
             return Self::of_nothing();
         }
         let mut guarantees = vec![
             files(plan, findings),
             process_tree(plan.tier),
-            report(Guarantee::Syscalls, Holding::Held, "a filter refuses dangerous system calls"),
+            report(Guarantee::Syscalls, GuaranteeLevel::Held, "a filter refuses dangerous system calls"),
             resources(plan, findings),
-            report(Guarantee::Environment, Holding::Held, "the environment is the profile's; nothing is inherited"),
+            report(
+                Guarantee::Environment,
+                GuaranteeLevel::Held,
+                "the environment is the profile's; nothing is inherited",
+            ),
         ];
         guarantees.extend(network(plan));
         guarantees.extend(secrets(plan, findings));
@@ -99,34 +103,35 @@ impl Enforcement {
     fn of_nothing() -> Self {
         let open =
             [Guarantee::Filesystem, Guarantee::Network, Guarantee::Syscalls, Guarantee::Resources, Guarantee::Secrets];
-        let mut guarantees: Vec<GuaranteeReport> =
-            open.map(|guarantee| report(guarantee, Holding::NotHeld, "it was granted to run with no sandbox")).into();
+        let mut guarantees: Vec<GuaranteeReport> = open
+            .map(|guarantee| report(guarantee, GuaranteeLevel::NotHeld, "it was granted to run with no sandbox"))
+            .into();
         guarantees.push(process_tree(Tier::Open));
-        guarantees.push(report(Guarantee::Environment, Holding::Held, "the environment is the profile's"));
+        guarantees.push(report(Guarantee::Environment, GuaranteeLevel::Held, "the environment is the profile's"));
         Self { tier: Tier::Open, guarantees }
     }
 }
 
-fn report(guarantee: Guarantee, holding: Holding, reason: impl Into<String>) -> GuaranteeReport {
+fn report(guarantee: Guarantee, holding: GuaranteeLevel, reason: impl Into<String>) -> GuaranteeReport {
     GuaranteeReport { guarantee, holding, reason: reason.into() }
 }
 
-fn files(plan: &Plan, findings: &Findings) -> GuaranteeReport {
+fn files(plan: &SandboxPlan, findings: &SetupFindings) -> GuaranteeReport {
     let guarantee = Guarantee::Filesystem;
     if plan.tier == Tier::Landlock {
         let gaps = "Landlock doesn't stop chmod, utime and attributes outside the roots, and neither hides nor protects \
                     anything inside what is writable, Toolgate's own state among it";
-        return report(guarantee, Holding::Partly, gaps);
+        return report(guarantee, GuaranteeLevel::Partly, gaps);
     }
     match (findings.own_proc, findings.landlock) {
         (false, _) => report(
             guarantee,
-            Holding::Partly,
+            GuaranteeLevel::Partly,
             "the kernel refused a /proc of its own, so the names of other processes can be seen",
         ),
-        (true, true) => report(guarantee, Holding::Held, "by its own mounts and by Landlock"),
+        (true, true) => report(guarantee, GuaranteeLevel::Held, "by its own mounts and by Landlock"),
         (true, false) => {
-            report(guarantee, Holding::Held, "by its own mounts; this kernel has no Landlock as a second wall")
+            report(guarantee, GuaranteeLevel::Held, "by its own mounts; this kernel has no Landlock as a second wall")
         }
     }
 }
@@ -135,61 +140,71 @@ fn process_tree(tier: Tier) -> GuaranteeReport {
     let guarantee = Guarantee::ProcessTree;
     match tier {
         Tier::Namespaces | Tier::Bubblewrap => {
-            report(guarantee, Holding::Held, "all its processes end with the first one of their namespace")
+            report(guarantee, GuaranteeLevel::Held, "all its processes end with the first one of their namespace")
         }
         Tier::Landlock | Tier::Open => report(
             guarantee,
-            Holding::Partly,
+            GuaranteeLevel::Partly,
             "without a process namespace its processes are looked for and killed one by one",
         ),
     }
 }
 
-fn resources(plan: &Plan, findings: &Findings) -> GuaranteeReport {
+fn resources(plan: &SandboxPlan, findings: &SetupFindings) -> GuaranteeReport {
     let memory = match (plan.limits.memory, findings.memory_limited_together) {
-        (_, true) => (Holding::Held, "memory is limited for all commands together"),
-        (Some(_), false) => (Holding::Held, "memory is limited for each process, as no control group is ours to use"),
-        (None, false) => (Holding::Partly, "memory isn't limited"),
+        (_, true) => (GuaranteeLevel::Held, "memory is limited for all commands together"),
+        (Some(_), false) => {
+            (GuaranteeLevel::Held, "memory is limited for each process, as no control group is ours to use")
+        }
+        (None, false) => (GuaranteeLevel::Partly, "memory isn't limited"),
     };
     let processes = match (plan.limits.processes.is_none() || findings.processes_limited, plan.tier) {
-        (true, _) => (Holding::Held, "processes are limited in number"),
+        (true, _) => (GuaranteeLevel::Held, "processes are limited in number"),
         (false, Tier::Landlock | Tier::Open) => {
-            (Holding::Partly, "without a user namespace the number of processes can't be limited")
+            (GuaranteeLevel::Partly, "without a user namespace the number of processes can't be limited")
         }
         (false, Tier::Namespaces | Tier::Bubblewrap) => (
-            Holding::Partly,
+            GuaranteeLevel::Partly,
             "root isn't subject to the limit on processes, and no limit of that size by namespace could be set (it needs \
              Linux 6.14 and more than 300); run Toolgate as an ordinary user",
         ),
     };
-    let holding =
-        if (memory.0, processes.0) == (Holding::Held, Holding::Held) { Holding::Held } else { Holding::Partly };
+    let holding = if (memory.0, processes.0) == (GuaranteeLevel::Held, GuaranteeLevel::Held) {
+        GuaranteeLevel::Held
+    } else {
+        GuaranteeLevel::Partly
+    };
     report(Guarantee::Resources, holding, format!("{}; {}", processes.1, memory.1))
 }
 
-fn network(plan: &Plan) -> Option<GuaranteeReport> {
+fn network(plan: &SandboxPlan) -> Option<GuaranteeReport> {
     let reason = match (&plan.network, plan.tier) {
-        (Wiring::Shared, _) => return None,
-        (Wiring::Listed { .. }, _) => {
+        (NetworkPlan::Shared, _) => return None,
+        (NetworkPlan::Listed { .. }, _) => {
             "a network namespace of its own, where ports 53, 80 and 443 of every address lead through the list of hosts"
         }
-        (Wiring::Off, Tier::Namespaces | Tier::Bubblewrap) => {
+        (NetworkPlan::Off, Tier::Namespaces | Tier::Bubblewrap) => {
             "a network namespace of its own, with nothing but a loopback"
         }
-        (Wiring::Off, Tier::Landlock | Tier::Open) => "no sockets can be made at all",
+        (NetworkPlan::Off, Tier::Landlock | Tier::Open) => "no sockets can be made at all",
     };
-    Some(report(Guarantee::Network, Holding::Held, reason))
+    Some(report(Guarantee::Network, GuaranteeLevel::Held, reason))
 }
 
-fn secrets(plan: &Plan, findings: &Findings) -> Option<GuaranteeReport> {
+fn secrets(plan: &SandboxPlan, findings: &SetupFindings) -> Option<GuaranteeReport> {
     let (holding, reason) = match (plan.tier, findings.watched) {
         _ if plan.secret.is_empty() => return None,
-        (Tier::Namespaces, true) => (Holding::Held, "decoys stand in for them, and it is known which are opened"),
-        (Tier::Namespaces, false) => {
-            (Holding::Partly, "they can't be opened, but who tries isn't known, as the kernel gives no more watches")
+        (Tier::Namespaces, true) => {
+            (GuaranteeLevel::Held, "decoys stand in for them, and it is known which are opened")
         }
-        (Tier::Bubblewrap, _) => (Holding::Partly, "they can't be opened, but who tries isn't known"),
-        (Tier::Landlock | Tier::Open, _) => (Holding::NotHeld, "without mounts they can't be hidden in the workspace"),
+        (Tier::Namespaces, false) => (
+            GuaranteeLevel::Partly,
+            "they can't be opened, but who tries isn't known, as the kernel gives no more watches",
+        ),
+        (Tier::Bubblewrap, _) => (GuaranteeLevel::Partly, "they can't be opened, but who tries isn't known"),
+        (Tier::Landlock | Tier::Open, _) => {
+            (GuaranteeLevel::NotHeld, "without mounts they can't be hidden in the workspace")
+        }
     };
     Some(report(Guarantee::Secrets, holding, reason))
 }

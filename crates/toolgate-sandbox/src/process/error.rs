@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use toolgate_contract::{ErrorCode, ToolError};
 
 use super::enforcement::Tier;
-use super::step::Fault;
+use super::setup_step::SetupFault;
 
 /// Why a command couldn't be run confined.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum SandboxError {
         error: Errno,
     },
     /// A protected place can't be protected.
-    #[error("{} can't be protected, since the folder that holds it is a link. Replace the link by a folder.", path.display())]
+    #[error("{} can't be protected, since the directory that holds it is a link. Replace the link by a directory.", path.display())]
     ProtectedBehindLink {
         /// Which.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum SandboxError {
     },
     /// A step failed. Nothing was run.
     #[error("The command wasn't run: {0}.")]
-    Step(Fault),
+    Step(SetupFault),
     /// The sandbox went away before it could say why.
     #[error("The sandbox ended before the command could start. Try again.")]
     Vanished,
@@ -66,18 +66,18 @@ fn reasons(tried: &[(Tier, String)]) -> String {
 }
 
 /// Names what the host was doing.
-pub(super) trait Doing<T> {
+pub(super) trait HostContext<T> {
     /// The error of doing `what`.
     fn doing(self, what: &'static str) -> Result<T, SandboxError>;
 }
 
-impl<T> Doing<T> for Result<T, Errno> {
+impl<T> HostContext<T> for Result<T, Errno> {
     fn doing(self, what: &'static str) -> Result<T, SandboxError> {
         self.map_err(|error| SandboxError::Host { what, error })
     }
 }
 
-impl<T> Doing<T> for std::io::Result<T> {
+impl<T> HostContext<T> for std::io::Result<T> {
     fn doing(self, what: &'static str) -> Result<T, SandboxError> {
         self.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)).doing(what)
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much a command and its children may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Processes and threads at a time, together.
     pub processes: Option<u64>,
     /// Memory of each process that it can write to and shares with nobody, in bytes.
@@ -17,15 +17,15 @@ pub struct Limits {
     pub open_files: Option<u64>,
     /// Seconds of processor time of each process.
     pub processor_seconds: Option<u64>,
-    /// Size of each private folder (`/tmp`, `/run`, `/dev/shm`, the home), in bytes. They live in memory.
+    /// Size of each private directory (`/tmp`, `/run`, `/dev/shm`, the home), in bytes. They live in memory.
     pub temporary_bytes: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
         Self {
             processes: Some(1024),
-            memory: Some(most_of_the_memory()),
+            memory: Some(default_memory_limit()),
             address_space: None,
             file_size: Some(16 << 30),
             open_files: Some(4096),
@@ -36,7 +36,7 @@ impl Default for Limits {
 }
 
 /// Three quarters of what this machine has: whatever runs away ends before the machine does.
-pub(super) fn most_of_the_memory() -> u64 {
+pub(super) fn default_memory_limit() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit)) / 4 * 3
 }

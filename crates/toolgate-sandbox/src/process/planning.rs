@@ -1,8 +1,8 @@
 //! From a profile to a plan: looks at the machine once, on the host's side, and leaves nothing to be interpreted inside.
 
-mod hidden;
-mod protecting;
-mod sockets;
+mod landlock_paths;
+mod protected_paths;
+mod unix_sockets;
 
 use std::ffi::CString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::command::{Command, Streams};
 use super::enforcement::Tier;
 use super::error::SandboxError;
-use super::plan::{Cover, Order, Overlay, Place, Plan, Wiring, is_inside};
-use super::profile::{Network, Profile, Readable, UnixSockets};
-use crate::network::doors;
+use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
+use super::profile::{NetworkAccess, Profile, Readable, UnixSockets};
+use super::spec::{CommandSpec, StandardStreams};
+use crate::network::listener_addresses;
 
-/// Folders that every sandbox has for itself.
-const PRIVATE_FOLDERS: &[&str] = &["/run", "/tmp"];
-/// Where names are looked up when the network is shared; it lies in a private folder.
+/// Directories that every sandbox has for itself.
+const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
+/// Where names are looked up when the network is shared; it lies in a private directory.
 const RESOLVER: &str = "/run/systemd/resolve";
 /// The list of nameservers, which may be a link into that.
 const NAMESERVERS: &str = "/etc/resolv.conf";
@@ -28,27 +28,27 @@ const NAMESERVERS: &str = "/etc/resolv.conf";
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What the profile means on this machine right now.
-pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Result<Plan, SandboxError> {
+pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<OverlayMount>) -> Result<SandboxPlan, SandboxError> {
     let writable = required(profile.writable.iter().chain(&profile.own))?;
     let shown = shown(profile);
-    let (folders, secret): (Vec<Place>, Vec<Place>) =
-        profile.secret.iter().filter_map(|path| find(path)).partition(|place| place.folder);
-    let hidden = profile.masked.iter().filter_map(|path| find(path)).chain(folders);
+    let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
+        profile.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
+    let hidden = profile.masked.iter().filter_map(|path| find(path)).chain(directories);
     let (mut covered, mut masked) = hidden_places(profile, hidden, &writable, &shown);
-    let lies_in_a_root = |cover: &mut Cover| !cover.writable && writable.iter().any(|root| is_within(cover, root));
-    let hollow: Vec<Cover> = covered.extract_if(.., lies_in_a_root).collect();
-    let (mut pinned, protected) = protecting::places(&profile.protected, &writable)?;
+    let lies_in_a_root = |cover: &mut TmpfsMount| !cover.writable && writable.iter().any(|root| is_within(cover, root));
+    let hollow: Vec<TmpfsMount> = covered.extract_if(.., lies_in_a_root).collect();
+    let (mut pinned, protected) = protected_paths::places(&profile.protected, &writable)?;
     // What is hidden by its whole path must not be moved to where nobody hides it.
     let hidden = secret
         .iter()
         .map(path_of)
         .chain(hollow.iter().map(|cover| PathBuf::from(std::ffi::OsStr::from_bytes(cover.path.to_bytes()))));
-    pinned.extend(hidden.flat_map(|path| protecting::above(&path, &writable)));
+    pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
-        masked.extend(sockets::of_host(&covered, &writable));
+        masked.extend(unix_sockets::of_host(&covered, &writable));
     }
     let (only, links) = readable(profile)?;
-    let plan = Plan {
+    let plan = SandboxPlan {
         tier,
         only,
         links,
@@ -65,12 +65,12 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<Overlay>) -> Res
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     };
-    Ok(if tier == Tier::Landlock { hidden::without_mounts(plan) } else { plan })
+    Ok(if tier == Tier::Landlock { landlock_paths::without_mounts(plan) } else { plan })
 }
 
 /// No walls at all.
-pub(super) fn plan_open(profile: &Profile) -> Plan {
-    Plan {
+pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
+    SandboxPlan {
         tier: Tier::Open,
         only: None,
         links: Vec::new(),
@@ -83,40 +83,41 @@ pub(super) fn plan_open(profile: &Profile) -> Plan {
         masked: Vec::new(),
         secret: Vec::new(),
         overlays: Vec::new(),
-        network: Wiring::Shared,
+        network: NetworkPlan::Shared,
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     }
 }
 
 /// How the network is built.
-fn wiring(network: &Network) -> Wiring {
+fn wiring(network: &NetworkAccess) -> NetworkPlan {
     match network {
-        Network::Off => Wiring::Off,
-        Network::Shared => Wiring::Shared,
-        Network::Listed(listed) => {
-            Wiring::Listed { doors: doors(listed.0.as_ref()), nameservers: find(Path::new(NAMESERVERS)) }
-        }
+        NetworkAccess::Off => NetworkPlan::Off,
+        NetworkAccess::Shared => NetworkPlan::Shared,
+        NetworkAccess::Listed(listed) => NetworkPlan::Listed {
+            listeners: listener_addresses(listed.0.as_ref()),
+            nameservers: find(Path::new(NAMESERVERS)),
+        },
     }
 }
 
-/// What of the covered folders can be seen all the same.
-fn shown(profile: &Profile) -> Vec<Place> {
+/// What of the covered directories can be seen all the same.
+fn shown(profile: &Profile) -> Vec<PinnedPath> {
     let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
-    let resolver = (profile.network == Network::Shared).then(|| RESOLVER.into());
+    let resolver = (profile.network == NetworkAccess::Shared).then(|| RESOLVER.into());
     home.chain(resolver).chain(profile.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
 }
 
-/// The folders to cover and the places to mask. A masked folder that holds something granted is covered instead, so that
+/// The directories to cover and the places to mask. A masked directory that holds something granted is covered instead, so that
 /// what was granted can be put back on top.
 fn hidden_places(
     profile: &Profile,
-    hidden: impl Iterator<Item = Place>,
-    writable: &[Place],
-    shown: &[Place],
-) -> (Vec<Cover>, Vec<Place>) {
-    let private = PRIVATE_FOLDERS.iter().filter_map(|path| find(Path::new(path)));
-    let mut covered: Vec<Cover> = private.map(|place| cover(place, true, true)).collect();
+    hidden: impl Iterator<Item = PinnedPath>,
+    writable: &[PinnedPath],
+    shown: &[PinnedPath],
+) -> (Vec<TmpfsMount>, Vec<PinnedPath>) {
+    let private = PRIVATE_DIRECTORIES.iter().filter_map(|path| find(Path::new(path)));
+    let mut covered: Vec<TmpfsMount> = private.map(|place| cover(place, true, true)).collect();
     if let Some(home) = profile.home.as_ref().and_then(|home| find(&home.path)) {
         covered.retain(|cover| cover.path != home.path);
         covered.push(cover(home, true, false));
@@ -138,9 +139,9 @@ fn hidden_places(
 }
 
 /// What alone can be read, and the links that lead there; everything if the profile says so.
-type Only = (Option<Vec<Place>>, Vec<(CString, CString)>);
+type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
-fn readable(profile: &Profile) -> Result<Only, SandboxError> {
+fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
     let Readable::Only(paths) = &profile.readable else { return Ok((None, Vec::new())) };
     let places = required(paths.iter())?;
     let linked = |path: &PathBuf| {
@@ -151,13 +152,13 @@ fn readable(profile: &Profile) -> Result<Only, SandboxError> {
 }
 
 /// A command in the terms of the inside.
-pub(super) fn order(profile: &Profile, command: &Command) -> Result<Order, SandboxError> {
+pub(super) fn order(profile: &Profile, command: &CommandSpec) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
     variables.extend(command.environment.clone());
     let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(USUAL_PATH.into(), Clone::clone);
     let programs = match command.program.as_bytes().contains(&b'/') {
         true => vec![PathBuf::from(&command.program)],
-        false => std::env::split_paths(&path).map(|folder| folder.join(&command.program)).collect(),
+        false => std::env::split_paths(&path).map(|directory| directory.join(&command.program)).collect(),
     };
     let environment = variables.into_iter().map(|(name, value)| {
         let mut pair = name.into_vec();
@@ -167,7 +168,7 @@ pub(super) fn order(profile: &Profile, command: &Command) -> Result<Order, Sandb
     });
     let arguments = std::iter::once(&command.program).chain(&command.arguments);
     let start = command.working_directory.as_ref().unwrap_or(&profile.working_directory);
-    Ok(Order {
+    Ok(ExecRequest {
         programs: programs
             .into_iter()
             .map(|path| c_string(path.into_os_string().into_vec()))
@@ -176,8 +177,8 @@ pub(super) fn order(profile: &Profile, command: &Command) -> Result<Order, Sandb
         environment: environment.collect::<Result<_, _>>()?,
         working_directory: c_string(start.as_os_str().as_bytes())?,
         terminal: match command.streams {
-            Streams::Terminal(size) => Some(size),
-            Streams::Output | Streams::Interactive => None,
+            StandardStreams::Terminal(size) => Some(size),
+            StandardStreams::Output | StandardStreams::Interactive => None,
         },
     })
 }
@@ -190,18 +191,18 @@ fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, SandboxError> {
 }
 
 /// The places that a profile can't do without.
-fn required<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Place>, SandboxError> {
+fn required<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PinnedPath>, SandboxError> {
     let found = |path: &PathBuf| look(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
     paths.map(found).collect()
 }
 
 /// A place, if it is there.
-fn find(path: &Path) -> Option<Place> {
+fn find(path: &Path) -> Option<PinnedPath> {
     look(path).ok()
 }
 
 /// What is at a path, links followed: where it really is and which file that is.
-fn look(path: &Path) -> Result<Place, Errno> {
+fn look(path: &Path) -> Result<PinnedPath, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let (opened, path) = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // With no link on the way it really is where it was looked for, as long as it was named plainly.
@@ -216,8 +217,8 @@ fn look(path: &Path) -> Result<Place, Errno> {
         }
     };
     let found = rustix::fs::fstat(&opened)?;
-    let folder = FileType::from_raw_mode(found.st_mode).is_dir();
-    Ok(Place { path, device: found.st_dev, inode: found.st_ino, folder })
+    let directory = FileType::from_raw_mode(found.st_mode).is_dir();
+    Ok(PinnedPath { path, device: found.st_dev, inode: found.st_ino, directory })
 }
 
 /// Whether a path is absolute and holds nothing that means another one: no `.` or `..`, and no slash too many.
@@ -228,12 +229,12 @@ fn is_plain(path: &Path) -> bool {
 }
 
 /// Whether a cover lies inside a root, and isn't the root itself.
-fn is_within(cover: &Cover, root: &Place) -> bool {
+fn is_within(cover: &TmpfsMount, root: &PinnedPath) -> bool {
     cover.path != root.path && is_inside(&cover.path, &root.path)
 }
 
-fn cover(place: Place, writable: bool, shared: bool) -> Cover {
-    Cover { path: place.path, writable, shared }
+fn cover(place: PinnedPath, writable: bool, shared: bool) -> TmpfsMount {
+    TmpfsMount { path: place.path, writable, shared }
 }
 
 /// Outermost first, each once: a path sorts before what lies inside it.
@@ -243,6 +244,6 @@ fn in_order<T: Ord>(mut places: Vec<T>) -> Vec<T> {
     places
 }
 
-pub(super) fn path_of(place: &Place) -> PathBuf {
+pub(super) fn path_of(place: &PinnedPath) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(place.path.to_bytes()))
 }

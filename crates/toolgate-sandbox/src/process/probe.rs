@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cage::Cage;
 use super::enforcement::Tier;
 use super::error::SandboxError;
-use super::inside::bubblewrap;
-use super::limits::Limits;
+use super::instance::SandboxInstance;
+use super::limits::ResourceLimits;
 use super::planning;
-use super::profile::{Network, Profile, Readable, UnixSockets};
+use super::profile::{NetworkAccess, Profile, Readable, UnixSockets};
+use super::setup::bubblewrap;
 use super::zygote::Zygote;
 
 /// The strongest means that works, or the one that was asked for if it does.
@@ -46,8 +46,8 @@ async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
     }
     let plan = planning::plan(&plain_profile(), tier, Vec::new())?;
     let packed = postcard::to_allocvec(&plan).unwrap_or_default();
-    let mut cage = Cage::request(zygote, tier, &packed).await?;
-    cage.ready().await.map(drop)
+    let mut instance = SandboxInstance::request(zygote, tier, &packed).await?;
+    instance.ready().await.map(drop)
 }
 
 /// Nothing can be changed and nobody reached; enough to need every kind of wall.
@@ -61,9 +61,9 @@ fn plain_profile() -> Profile {
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
         secret: Vec::new(),
         protected: Vec::new(),
-        network: Network::Off,
+        network: NetworkAccess::Off,
         unix_sockets: UnixSockets::None,
-        limits: Limits::default(),
+        limits: ResourceLimits::default(),
         environment: std::collections::BTreeMap::new(),
         working_directory: PathBuf::from("/"),
     }

@@ -6,37 +6,37 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_contract::{Border, STATE_FOLDER};
+use toolgate_contract::{EgressPolicy, STATE_DIRECTORY};
 
-use super::limits::Limits;
+use super::limits::ResourceLimits;
 
 /// What a child process should be confined to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// What can be read, and only read.
     pub readable: Readable,
-    /// Folders and files that can be changed.
+    /// Directories and files that can be changed.
     pub writable: Vec<PathBuf>,
-    /// Folders that can be changed and are the command's alone: what it does there is never kept apart.
+    /// Directories that can be changed and are the command's alone: what it does there is never kept apart.
     pub own: Vec<PathBuf>,
     /// What can be read though it lies in something hidden. Those that don't exist are passed over.
     pub shown: Vec<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
-    pub home: Option<Home>,
+    pub home: Option<HomeDirectory>,
     /// Sensitive places, hidden wherever they lie. Those that don't exist are passed over.
     pub masked: Vec<PathBuf>,
     /// Sensitive files that a program may open without meaning any harm, such as `.env`: it sees a decoy in place of each, and
-    /// it is known which were opened. Where that can't be had they are masked, and so are folders.
+    /// it is known which were opened. Where that can't be had they are masked, and so are directories.
     pub secret: Vec<PathBuf>,
     /// Places inside what is writable that stay as they are, such as `.git/hooks`. Those that don't exist are passed
     /// over: a placeholder would be a change of its own.
     pub protected: Vec<PathBuf>,
     /// What the command can reach over the network.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// Whether the command may use Unix sockets.
     pub unix_sockets: UnixSockets,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// The whole environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
     /// Where commands start, unless they say otherwise.
@@ -52,9 +52,9 @@ pub enum Readable {
     Only(Vec<PathBuf>),
 }
 
-/// The person's home: an empty folder of the command's own, with some of what is in the real one.
+/// The person's home: an empty directory of the command's own, with some of what is in the real one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct HomeDirectory {
     /// Where it is.
     pub path: PathBuf,
     /// What of it can be read, relative to it. Those that don't exist are passed over.
@@ -63,26 +63,26 @@ pub struct Home {
 
 /// What a command can reach over the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Network {
+pub enum NetworkAccess {
     /// Itself alone: a loopback of its own.
     Off,
     /// Itself, and the hosts that a border lets pass, by name. Only namespaces of our own making can hold this.
-    Listed(Listed),
+    Listed(ListedHosts),
     /// Whatever this machine can.
     Shared,
 }
 
 /// The hosts that a border lets pass.
 #[derive(Debug, Clone)]
-pub struct Listed(pub Arc<dyn Border>);
+pub struct ListedHosts(pub Arc<dyn EgressPolicy>);
 
-impl PartialEq for Listed {
+impl PartialEq for ListedHosts {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Listed {}
+impl Eq for ListedHosts {}
 
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -131,19 +131,19 @@ impl Profile {
     pub fn for_workspace(workspace: &Path, home: Option<&Path>) -> Self {
         let shown = SHOWN_OF_HOME.iter().map(PathBuf::from).collect();
         let git = workspace.join(".git");
-        let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE_FOLDER)]);
+        let masked = MASKED_OF_SYSTEM.iter().map(PathBuf::from).chain([workspace.join(STATE_DIRECTORY)]);
         Self {
             readable: Readable::Everything,
             writable: vec![workspace.to_owned()],
             own: Vec::new(),
             shown: Vec::new(),
-            home: home.map(|path| Home { path: path.to_owned(), shown }),
+            home: home.map(|path| HomeDirectory { path: path.to_owned(), shown }),
             masked: masked.collect(),
             secret: Vec::new(),
             protected: vec![git.join("hooks"), git.join("config")],
-            network: Network::Off,
+            network: NetworkAccess::Off,
             unix_sockets: UnixSockets::Private,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             environment: BTreeMap::new(),
             working_directory: workspace.to_owned(),
         }

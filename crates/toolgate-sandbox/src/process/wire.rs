@@ -18,19 +18,19 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::enforcement::Findings;
-use super::step::Fault;
+use super::enforcement::SetupFindings;
+use super::setup_step::SetupFault;
 
 /// What a sandbox tells its host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Word {
+pub(super) enum SandboxMessage {
     /// The first process exists; its descriptor comes along.
     Born,
     /// It is confined, and waits for an order; its network's doors and the watch over its decoys come along, if it has
     /// any.
-    Ready(Findings),
+    Ready(SetupFindings),
     /// It couldn't go on. Nothing was run.
-    Refused(Fault),
+    Refused(SetupFault),
     /// The command runs; its descriptor comes along, and its terminal if it has one.
     Started,
     /// The command ended, with this status in the form of `wait`.
@@ -44,7 +44,7 @@ const MOST_BYTES: usize = 16 << 10;
 
 /// A message as it came.
 #[derive(Debug, Default)]
-pub(super) struct Received {
+pub(super) struct ReceivedMessage {
     pub(super) bytes: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
 }
@@ -71,7 +71,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
 }
 
 /// Receives one message; `None` when the other end is gone. Whatever it wanted, it doesn't any more.
-pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     match receive_now(socket) {
         Err(Errno::CONNRESET) => Ok(None),
         other => other,
@@ -80,14 +80,14 @@ pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno>
 
 /// The same, but what the other end said before it went is still heard. One that went with our last message unread is
 /// told of once, before what it said itself.
-pub(super) fn receive_to_the_end(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+pub(super) fn receive_until_closed(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     match receive_now(socket) {
         Err(Errno::CONNRESET) => receive_now(socket),
         other => other,
     }
 }
 
-fn receive_now(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+fn receive_now(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     let mut bytes = vec![0; MOST_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -108,11 +108,11 @@ fn receive_now(socket: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
         return Ok(None);
     }
     bytes.truncate(length);
-    Ok(Some(Received { bytes, descriptors }))
+    Ok(Some(ReceivedMessage { bytes, descriptors }))
 }
 
 /// Sends a word, with descriptors beside it.
-pub(super) fn say(socket: BorrowedFd<'_>, word: &Word, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+pub(super) fn say(socket: BorrowedFd<'_>, word: &SandboxMessage, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let bytes = postcard::to_allocvec(word).map_err(|_| Errno::INVAL)?;
     send(socket, &bytes, descriptors)
 }
@@ -161,9 +161,9 @@ mod tests {
     fn words_and_descriptors_arrive_together() {
         let (here, there) = pair().unwrap();
         let note = pack(&"hello").unwrap();
-        say(here.as_fd(), &Word::Ended(9), &[note.as_fd()]).unwrap();
+        say(here.as_fd(), &SandboxMessage::Ended(9), &[note.as_fd()]).unwrap();
         let mut received = receive(there.as_fd()).unwrap().unwrap();
-        assert!(matches!(understand(&received.bytes).unwrap(), Word::Ended(9)));
+        assert!(matches!(understand(&received.bytes).unwrap(), SandboxMessage::Ended(9)));
         assert_eq!(unpack::<String>(received.descriptors.pop().unwrap()).unwrap(), "hello");
         drop(here);
         assert!(receive(there.as_fd()).unwrap().is_none(), "the end of the other side is no message");
@@ -171,6 +171,6 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_an_error() {
-        assert_eq!(understand::<Word>(&[250]).unwrap_err(), Errno::BADMSG);
+        assert_eq!(understand::<SandboxMessage>(&[250]).unwrap_err(), Errno::BADMSG);
     }
 }

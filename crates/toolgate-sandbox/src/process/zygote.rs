@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::error::{Doing, SandboxError};
-use super::inside::zygote::{ZYGOTE_NAME, was_asked_for};
-use super::kernel::watch::watch;
-use super::pen::Pen;
+use super::cgroup::MemoryCgroup;
+use super::error::{HostContext, SandboxError};
+use super::setup::zygote_main::{ZYGOTE_NAME, was_asked_for};
+use super::syscall::async_fd::watch;
 use super::wire;
 
 /// How long a program may take to say that it is a zygote. One that doesn't call
@@ -26,7 +26,7 @@ pub(super) struct Zygote {
     process: Child,
     socket: AsyncFd<OwnedFd>,
     /// Goes after the process has ended, with what that leaves.
-    pen: Option<Pen>,
+    pen: Option<MemoryCgroup>,
 }
 
 impl Zygote {
@@ -41,14 +41,14 @@ impl Zygote {
         rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for the zygote")?;
         let mut command = std::process::Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
         // It needs nothing of the environment, and what it doesn't know it can't pass on.
-        let pen = memory.and_then(Pen::make);
-        command.arg0(ZYGOTE_NAME).args(pen.as_ref().map(Pen::folder)).env_clear().current_dir("/");
+        let pen = memory.and_then(MemoryCgroup::make);
+        command.arg0(ZYGOTE_NAME).args(pen.as_ref().map(MemoryCgroup::directory)).env_clear().current_dir("/");
         command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(|error| SandboxError::Zygote { reason: error.to_string() })?;
         // Keeps the other end from staying open in `command`.
         drop(command);
         let socket = watch(ours).doing("Watching the zygote's socket")?;
-        let pen = pen.filter(|pen| pen.take_in(process.id()));
+        let pen = pen.filter(|pen| pen.add_process(process.id()));
         let zygote = Self { process, socket, pen };
         match tokio::time::timeout(PATIENCE, receive(&zygote.socket)).await {
             Ok(Ok(Some(_))) => Ok(zygote),
@@ -90,9 +90,9 @@ pub(super) async fn send(
 }
 
 /// Receives a message when there is one; `None` when the other end is gone.
-pub(super) async fn receive(socket: &AsyncFd<OwnedFd>) -> Result<Option<wire::Received>, Errno> {
+pub(super) async fn receive(socket: &AsyncFd<OwnedFd>) -> Result<Option<wire::ReceivedMessage>, Errno> {
     let received = socket
-        .async_io(Interest::READABLE, |socket| wire::receive_to_the_end(socket.as_fd()).map_err(Into::into))
+        .async_io(Interest::READABLE, |socket| wire::receive_until_closed(socket.as_fd()).map_err(Into::into))
         .await;
     received.map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }

@@ -18,19 +18,19 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use toolgate_contract::{Effect, Files, ToolError};
-use toolgate_sandbox::{OpenWay, Roots};
+use toolgate_sandbox::{OpenMethod, Roots};
 
 /// A workspace, and beside it what must not be reached.
 struct Scene {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 const SECRET: &str = "the secret outside";
 
 impl Scene {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let scene = Self { folder };
+        let directory = tempfile::tempdir().unwrap();
+        let scene = Self { directory };
         fs::create_dir_all(scene.workspace().join("sub")).unwrap();
         fs::create_dir_all(scene.outside()).unwrap();
         fs::write(scene.outside().join("secret"), SECRET).unwrap();
@@ -39,17 +39,17 @@ impl Scene {
     }
 
     fn workspace(&self) -> PathBuf {
-        self.folder.path().join("ws")
+        self.directory.path().join("ws")
     }
 
     /// A sibling whose name begins like the workspace's.
     fn outside(&self) -> PathBuf {
-        self.folder.path().join("ws-evil")
+        self.directory.path().join("ws-evil")
     }
 
     /// What a tool gets when it reads `path`: located, then opened.
-    fn read(&self, way: OpenWay, path: &str) -> Result<String, ToolError> {
-        let roots = Roots::open(&self.workspace()).unwrap().with_way(way);
+    fn read(&self, way: OpenMethod, path: &str) -> Result<String, ToolError> {
+        let roots = Roots::open(&self.workspace()).unwrap().with_open_method(way);
         let located = roots.locate(vec![Effect::read(path)])?.remove(0);
         let mut text = String::new();
         roots.open(&located.real.unwrap())?.read_to_string(&mut text).unwrap();
@@ -58,9 +58,9 @@ impl Scene {
 }
 
 /// Runs an attempt with each way of opening.
-fn with_each_way(attempt: impl Fn(&Scene, OpenWay)) {
-    assert_eq!(OpenWay::probe(), OpenWay::Kernel, "these tests want a kernel with openat2, to try both ways");
-    for way in [OpenWay::Kernel, OpenWay::Walk] {
+fn with_each_way(attempt: impl Fn(&Scene, OpenMethod)) {
+    assert_eq!(OpenMethod::probe(), OpenMethod::Kernel, "these tests want a kernel with openat2, to try both ways");
+    for way in [OpenMethod::Kernel, OpenMethod::Walk] {
         attempt(&Scene::new(), way);
     }
 }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use toolgate_contract::{Effect, ErrorCode, Files};
-use toolgate_sandbox::{OpenWay, Roots};
+use toolgate_sandbox::{OpenMethod, Roots};
 
 #[test]
 fn magic_links_are_not_followed() {
-    for way in [OpenWay::Kernel, OpenWay::Walk] {
-        let roots = Roots::open(Path::new("/")).unwrap().with_way(way);
+    for way in [OpenMethod::Kernel, OpenMethod::Walk] {
+        let roots = Roots::open(Path::new("/")).unwrap().with_open_method(way);
         for path in ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/proc/thread-self/root/etc/passwd"] {
             assert!(std::fs::metadata(path).is_ok(), "it works without confinement");
             let refused = roots.locate(vec![Effect::read(path)]).unwrap_err();

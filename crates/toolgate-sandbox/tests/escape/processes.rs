@@ -1,6 +1,5 @@
 //! Attacks by a process that runs confined.
 
-mod calls;
 mod decoys;
 mod environment;
 mod files;
@@ -13,5 +12,6 @@ mod rehearsal;
 mod resources;
 pub(crate) mod scene;
 mod sockets;
+mod syscalls;
 mod terminal;
 mod tools;

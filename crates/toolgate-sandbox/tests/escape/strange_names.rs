@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use toolgate_contract::{ErrorCode, Files, Place};
+use toolgate_contract::{ErrorCode, Files, WorkspacePath};
 use toolgate_sandbox::Roots;
 
 use crate::with_each_way;
@@ -27,9 +27,9 @@ fn strange_names_are_names_and_nothing_more() {
 fn a_name_that_is_not_text_is_listed_visibly() {
     with_each_way(|scene, way| {
         std::fs::write(scene.workspace().join(OsStr::from_bytes(b"bad\xffname")), "x").unwrap();
-        let roots = Roots::open(&scene.workspace()).unwrap().with_way(way);
+        let roots = Roots::open(&scene.workspace()).unwrap().with_open_method(way);
         let names: Vec<String> =
-            roots.entries(&Place::in_workspace("")).unwrap().into_iter().map(|entry| entry.name).collect();
+            roots.entries(&WorkspacePath::in_workspace("")).unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["bad\\xffname", "inside", "sub"]);
     });
 }

@@ -1,10 +1,10 @@
-//! A folder swapped for a link in a loop while it is read: whatever was checked, what is opened must be inside.
+//! A directory swapped for a link in a loop while it is read: whatever was checked, what is opened must be inside.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use toolgate_sandbox::OpenWay;
+use toolgate_sandbox::OpenMethod;
 
 use crate::{SECRET, Scene};
 
@@ -18,7 +18,7 @@ fn time_to_race() -> Duration {
 }
 
 #[test]
-fn a_swapped_folder_leads_nowhere() {
+fn a_swapped_directory_leads_nowhere() {
     let scene = Scene::new();
     let ws = scene.workspace();
     std::fs::create_dir(ws.join("real")).unwrap();
@@ -38,7 +38,7 @@ fn a_swapped_folder_leads_nowhere() {
         let end = Instant::now() + time_to_race();
         // The race has to be a real one: it goes on until the naive way has lost it.
         while Instant::now() < end || (naive_leaks == 0 && reads < MOST_ROUNDS) {
-            for way in [OpenWay::Kernel, OpenWay::Walk] {
+            for way in [OpenMethod::Kernel, OpenMethod::Walk] {
                 leaks += usize::from(scene.read(way, "door/secret").is_ok_and(|text| text == SECRET));
                 reads += 1;
             }

@@ -4,13 +4,13 @@ use encoding_rs::Encoding as Known;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::encoding::{Encoding, is_binary};
-use crate::html;
+use crate::fetch::html;
+use crate::support::encoding::{Encoding, is_binary};
 
 /// In what form text comes back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Format {
+pub(crate) enum BodyFormat {
     /// Readable: pages without their tags.
     #[default]
     Text,
@@ -22,7 +22,7 @@ pub(crate) enum Format {
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum FetchedBody {
     /// Something to read.
     Text { title: Option<String>, text: String },
     /// Something else.
@@ -32,20 +32,20 @@ pub(super) enum Content {
 /// Bytes in which a page may say how it is spelt.
 const SAYS_SO_WITHIN: usize = 2048;
 
-pub(super) fn read(bytes: Vec<u8>, content_type: Option<&str>, format: Format) -> Content {
+pub(super) fn read(bytes: Vec<u8>, content_type: Option<&str>, format: BodyFormat) -> FetchedBody {
     let (mime, charset) = split(content_type.unwrap_or_default());
     let encoding = spelling(&bytes, charset.as_deref());
     if !is_text(&mime, &bytes, encoding) {
         let mime = if mime.is_empty() { "application/octet-stream".to_owned() } else { mime };
-        return Content::Binary { bytes, mime };
+        return FetchedBody::Binary { bytes, mime };
     }
-    let text = encoding.unwrap_or_else(|| Encoding::of(&bytes)).decode_all(unmarked(bytes)).text;
+    let text = encoding.unwrap_or_else(|| Encoding::of(&bytes)).decode_all(without_bom(bytes)).text;
     let is_page = matches!(mime.as_str(), "text/html" | "application/xhtml+xml") || mime.is_empty() && is_page(&text);
-    if !is_page || format == Format::Raw {
-        return Content::Text { title: None, text };
+    if !is_page || format == BodyFormat::Raw {
+        return FetchedBody::Text { title: None, text };
     }
-    let page = html::read(&text, format == Format::Markdown);
-    Content::Text { title: page.title, text: page.text }
+    let page = html::read(&text, format == BodyFormat::Markdown);
+    FetchedBody::Text { title: page.title, text: page.text }
 }
 
 /// The media type and the charset of a header.
@@ -64,11 +64,11 @@ fn split(content_type: &str) -> (String, Option<String>) {
 fn spelling(bytes: &[u8], charset: Option<&str>) -> Option<Encoding> {
     let known = |label: &str| Known::for_label(label.as_bytes()).map(Encoding::from);
     let marked = || Encoding::marked(bytes).map(|(encoding, _)| encoding);
-    marked().or_else(|| charset.and_then(known)).or_else(|| said_by_page(bytes).and_then(|label| known(&label)))
+    marked().or_else(|| charset.and_then(known)).or_else(|| meta_charset(bytes).and_then(|label| known(&label)))
 }
 
 /// `<meta charset="…">` and `<meta … content="…; charset=…">`.
-fn said_by_page(bytes: &[u8]) -> Option<String> {
+fn meta_charset(bytes: &[u8]) -> Option<String> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(SAYS_SO_WITHIN)]).to_ascii_lowercase();
     let meta = head.split("<meta").skip(1).find_map(|tag| tag.split('>').next()?.split_once("charset="))?.1;
     let label: String =
@@ -84,12 +84,12 @@ fn is_text(mime: &str, bytes: &[u8], said: Option<Encoding>) -> bool {
     match claims {
         true => is_wide || !is_binary(bytes),
         // Many a server says that of everything it doesn't know. What isn't shown as text isn't searched for secrets either.
-        false => is_plainly_text(bytes),
+        false => is_utf8_text(bytes),
     }
 }
 
 /// Text whatever anybody says: all of it is UTF-8, and nothing in it is only for machines.
-fn is_plainly_text(bytes: &[u8]) -> bool {
+fn is_utf8_text(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes).is_none() && !is_binary(bytes) && std::str::from_utf8(bytes).is_ok()
 }
 
@@ -99,7 +99,7 @@ fn is_page(text: &str) -> bool {
 }
 
 /// Without the mark at the start.
-fn unmarked(mut bytes: Vec<u8>) -> Vec<u8> {
+fn without_bom(mut bytes: Vec<u8>) -> Vec<u8> {
     if let Some((_, length)) = Encoding::marked(&bytes) {
         bytes.drain(..length);
     }
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8], content_type: &str) -> String {
-        match read(bytes.to_vec(), Some(content_type), Format::Raw) {
-            Content::Text { text, .. } => text,
-            Content::Binary { mime, .. } => format!("binary {mime}"),
+        match read(bytes.to_vec(), Some(content_type), BodyFormat::Raw) {
+            FetchedBody::Text { text, .. } => text,
+            FetchedBody::Binary { mime, .. } => format!("binary {mime}"),
         }
     }
 
@@ -146,14 +146,14 @@ mod tests {
     fn a_page_becomes_readable_unless_it_is_wanted_raw() {
         let page = b"<!doctype html><title>T</title><p>Hello <b>you</b>";
         for (format, content_type, expected) in [
-            (Format::Text, "text/html", "Hello you"),
-            (Format::Text, "", "Hello you"),
-            (Format::Markdown, "text/html", "Hello **you**"),
-            (Format::Raw, "text/html", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
-            (Format::Text, "text/plain", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
+            (BodyFormat::Text, "text/html", "Hello you"),
+            (BodyFormat::Text, "", "Hello you"),
+            (BodyFormat::Markdown, "text/html", "Hello **you**"),
+            (BodyFormat::Raw, "text/html", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
+            (BodyFormat::Text, "text/plain", "<!doctype html><title>T</title><p>Hello <b>you</b>"),
         ] {
             let read = read(page.to_vec(), Some(content_type), format);
-            let Content::Text { text, .. } = read else { panic!("{read:?}") };
+            let FetchedBody::Text { text, .. } = read else { panic!("{read:?}") };
             assert_eq!(text, expected, "{format:?} {content_type}");
         }
     }

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
-use toolgate_contract::{EntryKind, ErrorCode, Hands, LeftOut, Step, ToolError, Walked};
+use toolgate_contract::{EntryKind, ErrorCode, Hands, SkipReason, ToolError, VisitedEntry, WalkStep};
 
-use super::collect::{Collector, Hit};
-use super::{Args, FREE_CONTEXT, Mode};
-use crate::cursor::{After, Key, Order};
-use crate::first::First;
-use crate::left_out::LeftOutMatches;
+use super::match_collector::{MatchCollector, MatchedLine};
+use super::{Args, FREE_CONTEXT, GrepMode};
+use crate::support::cursor::{ResumePoint, SortKey, SortOrder};
+use crate::support::skipped_matches::SkippedMatches;
+use crate::support::top_items::TopItems;
 
 /// The largest compiled pattern.
 const MOST_PATTERN_BYTES: usize = 10 * 1024 * 1024;
@@ -24,30 +24,30 @@ const MOST_HELD_BYTES: usize = 16 * 1024 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 
 /// One search, shared by the threads of the walk.
-pub(super) struct Search<'a> {
+pub(super) struct ContentSearch<'a> {
     hands: &'a Hands,
     matcher: RegexMatcher,
-    mode: Mode,
+    mode: GrepMode,
     multiline: bool,
     context: (usize, usize),
-    order: Order,
-    pub(super) after: After,
+    order: SortOrder,
+    pub(super) after: ResumePoint,
     /// More than the page holds by one, so that it is known whether more follow.
     most: usize,
-    pub(super) first: First<FileHits>,
-    pub(super) left_out: LeftOutMatches,
-    pub(super) tally: Tally,
+    pub(super) first: TopItems<FileMatches>,
+    pub(super) left_out: SkippedMatches,
+    pub(super) tally: SearchCounters,
 }
 
 /// What one file had.
-pub(super) struct FileHits {
-    pub(super) hits: Vec<Hit>,
+pub(super) struct FileMatches {
+    pub(super) hits: Vec<MatchedLine>,
     pub(super) count: u64,
 }
 
 /// What was counted on the way.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct SearchCounters {
     pub(super) matches: AtomicU64,
     pub(super) files: AtomicU64,
     pub(super) searched: AtomicU64,
@@ -56,7 +56,7 @@ pub(super) struct Tally {
     pub(super) unreadable: AtomicU64,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ContentSearch<'a> {
     pub(super) fn new(args: &Args, hands: &'a Hands) -> Result<Self, ToolError> {
         let free = (FREE_CONTEXT as usize, FREE_CONTEXT as usize);
         let most = args.limit as usize + 1;
@@ -65,19 +65,19 @@ impl<'a> Search<'a> {
             matcher: matcher(args)?,
             mode: args.mode,
             multiline: args.multiline,
-            context: if args.mode == Mode::Matches { args.asked_context().unwrap_or(free) } else { (0, 0) },
+            context: if args.mode == GrepMode::Matches { args.asked_context().unwrap_or(free) } else { (0, 0) },
             order: args.order,
-            after: After::new(args.cursor.as_deref(), args.order)?,
+            after: ResumePoint::new(args.cursor.as_deref(), args.order)?,
             most,
-            first: First::new(most),
-            left_out: LeftOutMatches::default(),
-            tally: Tally::default(),
+            first: TopItems::new(most),
+            left_out: SkippedMatches::default(),
+            tally: SearchCounters::default(),
         })
     }
 
     /// Counts tell of everything, so nothing is passed over for them.
-    fn wants(&self, key: &Key) -> bool {
-        self.mode == Mode::Counts || self.first.wants(key)
+    fn wants(&self, key: &SortKey) -> bool {
+        self.mode == GrepMode::Counts || self.first.wants(key)
     }
 }
 
@@ -102,15 +102,15 @@ fn matcher(args: &Args) -> Result<RegexMatcher, ToolError> {
 }
 
 /// One thread's part of a search.
-pub(super) struct Worker<'a> {
-    search: &'a Search<'a>,
+pub(super) struct SearchWorker<'a> {
+    search: &'a ContentSearch<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
     buffer: Vec<u8>,
 }
 
-impl<'a> Worker<'a> {
-    pub(super) fn new(search: &'a Search<'a>) -> Self {
+impl<'a> SearchWorker<'a> {
+    pub(super) fn new(search: &'a ContentSearch<'a>) -> Self {
         let mut builder = SearcherBuilder::new();
         builder.line_number(true).multi_line(search.multiline).heap_limit(Some(MOST_HELD_BYTES));
         builder.before_context(search.context.0).after_context(search.context.1);
@@ -120,49 +120,49 @@ impl<'a> Worker<'a> {
         Self { search, matcher: search.matcher.clone(), searcher, buffer }
     }
 
-    pub(super) fn visit(&mut self, walked: &Walked<'_>) -> Step {
+    pub(super) fn visit(&mut self, walked: &VisitedEntry<'_>) -> WalkStep {
         let search = self.search;
         if let Some(why) = walked.left_out {
             return self.visit_left_out(walked, why);
         }
-        let mut key = Key::by_path(&walked.place.path);
-        let is_too_late = search.order == Order::Path && !search.wants(&key);
+        let mut key = SortKey::by_path(&walked.place.path);
+        let is_too_late = search.order == SortOrder::Path && !search.wants(&key);
         match walked.kind {
-            EntryKind::Folder if is_too_late || !search.after.reaches_into(&key.path) => return Step::Past,
+            EntryKind::Directory if is_too_late || !search.after.reaches_into(&key.path) => return WalkStep::Past,
             EntryKind::File if !is_too_late => {}
-            _ => return Step::On,
+            _ => return WalkStep::On,
         }
-        if search.order == Order::Path && search.after.line(&key).is_none() {
-            return Step::On;
+        if search.order == SortOrder::Path && search.after.line(&key).is_none() {
+            return WalkStep::On;
         }
-        let Some(file) = self.open(walked) else { return Step::On };
-        if search.order == Order::Newest {
+        let Some(file) = self.open(walked) else { return WalkStep::On };
+        if search.order == SortOrder::Newest {
             key.modified = modified(&file);
         }
         if let Some(after) = search.after.line(&key).filter(|_| search.wants(&key)) {
             self.search_file(file, key, after);
         }
-        Step::On
+        WalkStep::On
     }
 
     /// Only an empty answer needs to know what was left out.
-    fn visit_left_out(&mut self, walked: &Walked<'_>, why: LeftOut) -> Step {
-        if !self.search.first.is_empty() || !self.search.left_out.may_look() {
-            return Step::Stop;
+    fn visit_left_out(&mut self, walked: &VisitedEntry<'_>, why: SkipReason) -> WalkStep {
+        if !self.search.first.is_empty() || !self.search.left_out.may_check() {
+            return WalkStep::Stop;
         }
         if walked.kind == EntryKind::File
             && let Ok(file) = walked.open()
         {
-            let mut collector = Collector::new(self.search.mode, &self.search.matcher, 0, 1);
+            let mut collector = MatchCollector::new(self.search.mode, &self.search.matcher, 0, 1);
             let is_searched = self.look(file, &mut collector).is_ok();
             if is_searched && collector.count > 0 {
                 self.search.left_out.count(why);
             }
         }
-        Step::On
+        WalkStep::On
     }
 
-    fn open(&self, walked: &Walked<'_>) -> Option<File> {
+    fn open(&self, walked: &VisitedEntry<'_>) -> Option<File> {
         match walked.open() {
             Ok(file) => Some(file),
             // Gone, or something else by now: then it isn't there to be searched.
@@ -174,11 +174,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn search_file(&mut self, file: File, key: Key, after: u64) {
+    fn search_file(&mut self, file: File, key: SortKey, after: u64) {
         let search = self.search;
-        let mut collector = Collector::new(search.mode, &search.matcher, after, search.most);
+        let mut collector = MatchCollector::new(search.mode, &search.matcher, after, search.most);
         let outcome = self.look(file, &mut collector);
-        let Collector { hits, count, is_binary, .. } = collector;
+        let MatchCollector { hits, count, is_binary, .. } = collector;
         let tally = &search.tally;
         add(&tally.searched, 1);
         match outcome {
@@ -188,34 +188,34 @@ impl<'a> Worker<'a> {
             Ok(()) => {}
         }
         add(&tally.binary, u64::from(is_binary));
-        let weight = if search.mode == Mode::Matches { hits.len() } else { usize::from(count > 0) };
+        let weight = if search.mode == GrepMode::Matches { hits.len() } else { usize::from(count > 0) };
         if weight > 0 {
             add(&tally.matches, count);
             add(&tally.files, 1);
-            search.first.add(key, weight, FileHits { hits, count });
+            search.first.add(key, weight, FileMatches { hits, count });
         }
     }
 
     /// Searches one file. One that fits in the buffer is read at once and searched there.
-    fn look(&mut self, mut file: File, collector: &mut Collector<'_>) -> io::Result<()> {
+    fn look(&mut self, mut file: File, collector: &mut MatchCollector<'_>) -> io::Result<()> {
         let length = file.read(&mut self.buffer)?;
         let start = &self.buffer[..length];
         if length < self.buffer.len() {
             return self.searcher.search_slice(&self.matcher, start, collector);
         }
-        let rest = Rest { start, file, hands: self.search.hands };
+        let rest = PrefixedReader { start, file, hands: self.search.hands };
         self.searcher.search_reader(&self.matcher, rest, collector)
     }
 }
 
 /// A file whose beginning was read already; reading ends when the call is stopped.
-struct Rest<'a> {
+struct PrefixedReader<'a> {
     start: &'a [u8],
     file: File,
     hands: &'a Hands,
 }
 
-impl Read for Rest<'_> {
+impl Read for PrefixedReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if !self.start.is_empty() {
             return self.start.read(into);

@@ -13,7 +13,7 @@ pub(crate) struct FrontMatter {
 const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 /// Reads and checks the front matter, and returns what comes after it.
-pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(FrontMatter, &'a str), String> {
+pub(super) fn read<'a>(text: &'a str, directory: &str) -> Result<(FrontMatter, &'a str), String> {
     let (head, body) = divide(text)?;
     let mut facts = FrontMatter::default();
     for (line, name, value) in fields(head)? {
@@ -28,11 +28,11 @@ pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(FrontMatter, &'a 
             other => return Err(format!("line {line}: there is no field `{other}`. Known are {}.", FIELDS.join(", "))),
         }
     }
-    check(&facts, folder)?;
+    check(&facts, directory)?;
     Ok((facts, body))
 }
 
-fn check(facts: &FrontMatter, folder: &str) -> Result<(), String> {
+fn check(facts: &FrontMatter, directory: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let name = &facts.name;
     if !(1..=64).contains(&name.len()) || !name.bytes().all(is_plain) {
@@ -41,8 +41,8 @@ fn check(facts: &FrontMatter, folder: &str) -> Result<(), String> {
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Err("`name` must not begin or end with `-`, nor have two in a row.".into());
     }
-    if name != folder {
-        return Err(format!("its `name` is `{name}`, but its folder is called `{folder}`."));
+    if name != directory {
+        return Err(format!("its `name` is `{name}`, but its directory is called `{directory}`."));
     }
     match facts.description.chars().count() {
         1..=1024 => Ok(()),
@@ -166,7 +166,7 @@ mod tests {
             ("# no front matter", "doesn't begin with"),
             ("---\nname: a\n", "has no end"),
             ("---\nname: A\ndescription: x\n---\n", "a-z, 0-9"),
-            ("---\nname: b\ndescription: x\n---\n", "folder is called `a`"),
+            ("---\nname: b\ndescription: x\n---\n", "directory is called `a`"),
             ("---\nname: a\n---\n", "has 0"),
             ("---\nname: a\nname: a\ndescription: x\n---\n", "line 3: `name` stands twice"),
             ("---\nname: a\nauthor: x\ndescription: x\n---\n", "line 3: there is no field `author`"),

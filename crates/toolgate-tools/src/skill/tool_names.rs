@@ -26,7 +26,7 @@ pub(super) fn ours(listed: &str) -> Vec<String> {
 }
 
 /// Those, and the tools that every agent needs.
-pub(super) fn with_own(mut tools: Vec<String>) -> Vec<String> {
+pub(super) fn with_agent_tools(mut tools: Vec<String>) -> Vec<String> {
     tools.extend(OWN.iter().map(|name| (*name).to_owned()));
     tools
 }

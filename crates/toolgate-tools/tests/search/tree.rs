@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// How deep folders lie in each other.
+/// How deep directories lie in each other.
 const DEPTH: u32 = 4;
 
-const FOLDERS: [&str; 9] = ["alpha", "beta", "a", "b", "build", "target", ".config", "x y", "ünï"];
+const DIRECTORIES: [&str; 9] = ["alpha", "beta", "a", "b", "build", "target", ".config", "x y", "ünï"];
 const STEMS: [&str; 12] = ["lib", "main", "a", "b", "note", "ünï", "keep", ".hidden", "[odd]", "#hash", "!bang", "x y"];
 const ENDINGS: [&str; 8] = [".rs", ".py", ".md", ".txt", ".log", "", ".rs.bak", ".MD"];
 const IGNORED: [&str; 22] = [
@@ -96,28 +96,28 @@ impl Tree {
         self
     }
 
-    pub(crate) fn make(mut self, folder: &Path) {
-        fs::create_dir_all(folder).unwrap();
-        self.fill(folder, 0);
+    pub(crate) fn make(mut self, directory: &Path) {
+        fs::create_dir_all(directory).unwrap();
+        self.fill(directory, 0);
     }
 
-    fn fill(&mut self, folder: &Path, depth: u32) {
+    fn fill(&mut self, directory: &Path, depth: u32) {
         for _ in 0..4 + self.dice.below(5) {
             let name = format!("{}{}", self.dice.one(&STEMS), self.dice.one(&ENDINGS));
             let content = self.content();
-            fs::write(folder.join(name), content).unwrap();
+            fs::write(directory.join(name), content).unwrap();
         }
         if depth == 0 || self.dice.is_one_in(3) {
             let name = *self.dice.one(&self.ignore_files.clone());
             let rules: Vec<&str> = (0..1 + self.dice.below(5)).map(|_| *self.dice.one(&IGNORED)).collect();
-            fs::write(folder.join(name), rules.join(if self.dice.is_one_in(4) { "\r\n" } else { "\n" })).unwrap();
+            fs::write(directory.join(name), rules.join(if self.dice.is_one_in(4) { "\r\n" } else { "\n" })).unwrap();
         }
         if self.dice.is_one_in(2) {
             let target = *self.dice.one(&["lib.rs", "alpha", "..", "nowhere", "/etc/hostname"]);
-            let _ = symlink(target, folder.join(*self.dice.one(&["link", "link.rs", "a.lnk"])));
+            let _ = symlink(target, directory.join(*self.dice.one(&["link", "link.rs", "a.lnk"])));
         }
         for _ in 0..if depth < DEPTH { 2 + self.dice.below(2) } else { 0 } {
-            let child = folder.join(*self.dice.one(&FOLDERS));
+            let child = directory.join(*self.dice.one(&DIRECTORIES));
             if fs::create_dir(&child).is_ok() {
                 self.fill(&child, depth + 1);
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use toolgate_contract::{Call, CancellationToken, Happening};
-use toolgate_testkit::World;
+use toolgate_contract::{Call, CancellationToken, EventPayload};
+use toolgate_testkit::TestWorkspace;
 
 use super::{all_gone, marker, resident_kilobytes, world};
 
@@ -35,9 +35,9 @@ async fn five_hundred_calls_are_all_on_record_and_leave_nothing() {
     for event in world.events() {
         let Some(call) = event.tool_call_id else { continue };
         let (started, ended) = endings.entry(call).or_default();
-        match event.happening {
-            Happening::CallStarted { .. } => *started += 1,
-            Happening::CallCompleted(_) | Happening::CallFailed { .. } => *ended += 1,
+        match event.payload {
+            EventPayload::CallStarted { .. } => *started += 1,
+            EventPayload::CallCompleted(_) | EventPayload::CallFailed { .. } => *ended += 1,
             _ => {}
         }
     }
@@ -47,7 +47,7 @@ async fn five_hundred_calls_are_all_on_record_and_leave_nothing() {
     assert!(unpaired.is_empty(), "{unpaired:?}");
 }
 
-async fn round(world: &Arc<World>, marker: &str, numbers: std::ops::Range<usize>) {
+async fn round(world: &Arc<TestWorkspace>, marker: &str, numbers: std::ops::Range<usize>) {
     let mut calls = JoinSet::new();
     for number in numbers {
         if calls.len() == AT_A_TIME {
@@ -62,7 +62,7 @@ async fn round(world: &Arc<World>, marker: &str, numbers: std::ops::Range<usize>
 }
 
 /// Every other command is stopped while it runs; the rest end by themselves.
-async fn one(world: &World, marker: &str, number: usize) {
+async fn one(world: &TestWorkspace, marker: &str, number: usize) {
     let session = world.session();
     let named = |tool: &str, what: &str, args: Value| {
         let call = Call { tool_call_id: format!("call_{number}_{what}"), ..world.call(tool, args) };

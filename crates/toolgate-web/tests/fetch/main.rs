@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolgate_contract::{Border, BoxFuture, Denial, ErrorCode, ToolError, Web, WebRequest, WebResponse};
+use toolgate_contract::{BoxFuture, Denial, EgressPolicy, ErrorCode, ToolError, Web, WebRequest, WebResponse};
 use toolgate_sandbox::Resolver;
-use toolgate_web::{Limits, WebClient};
+use toolgate_web::{FetchLimits, WebClient};
 
 use server::{Encrypted, serve, with_body};
 
@@ -17,7 +17,7 @@ use server::{Encrypted, serve, with_body};
 #[derive(Debug)]
 struct List(Vec<&'static str>, Vec<IpAddr>);
 
-impl Border for List {
+impl EgressPolicy for List {
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
         let refused = || Err(Denial::of_host(host, port, format!("{host} isn't on the list."), None));
         if self.0.contains(&host) { Ok(()) } else { refused() }
@@ -55,7 +55,7 @@ fn list() -> List {
     List(vec!["ok.test", "other.test"], vec![LOCAL])
 }
 
-fn client(limits: Limits, trusted: &[Vec<u8>]) -> WebClient {
+fn client(limits: FetchLimits, trusted: &[Vec<u8>]) -> WebClient {
     let here = Changing(vec![SocketAddr::new(LOCAL, 0)], Mutex::default());
     WebClient::with(limits, Arc::new(here), trusted.to_vec())
 }
@@ -66,7 +66,7 @@ fn get(url: String) -> WebRequest {
 }
 
 async fn fetch(request: WebRequest) -> Result<WebResponse, ToolError> {
-    client(Limits::default(), &[]).fetch(request, &list()).await
+    client(FetchLimits::default(), &[]).fetch(request, &list()).await
 }
 
 fn code(outcome: Result<WebResponse, ToolError>) -> ErrorCode {
@@ -98,10 +98,10 @@ async fn what_is_sent_arrives_and_what_comes_back_is_told() {
 async fn encrypted_servers_have_to_prove_who_they_are() {
     let server = Encrypted::serve("ok.test");
     let url = |host: &str| get(format!("https://{host}:{}/", server.port));
-    let trusting = client(Limits::default(), std::slice::from_ref(&server.certificate));
+    let trusting = client(FetchLimits::default(), std::slice::from_ref(&server.certificate));
     let response = trusting.fetch(url("ok.test"), &list()).await.unwrap();
     assert!(response.status == 200 && !response.body.is_empty(), "{response:?}");
-    let stranger = client(Limits::default(), &[]).fetch(url("ok.test"), &list()).await;
+    let stranger = client(FetchLimits::default(), &[]).fetch(url("ok.test"), &list()).await;
     assert_eq!(code(stranger), ErrorCode::IoError, "nobody vouches for it");
     let other = trusting.fetch(url("other.test"), &list()).await;
     assert_eq!(code(other), ErrorCode::IoError, "it is somebody else");
@@ -134,7 +134,7 @@ async fn a_name_is_looked_up_once_and_pinned() {
     let metadata: SocketAddr = "169.254.169.254:80".parse().unwrap();
     // The second answer would be another address; nobody asks for it.
     let resolver = Arc::new(Changing(vec![SocketAddr::new(LOCAL, server), metadata], Mutex::default()));
-    let client = WebClient::with(Limits::default(), resolver.clone(), Vec::new());
+    let client = WebClient::with(FetchLimits::default(), resolver.clone(), Vec::new());
     let response = client.fetch(get(format!("http://ok.test:{server}/")), &list()).await.unwrap();
     assert_eq!(response.body, b"right");
     assert_eq!(*resolver.1.lock().unwrap(), 1);
@@ -146,7 +146,7 @@ async fn a_name_is_looked_up_once_and_pinned() {
 
 #[tokio::test]
 async fn too_much_is_cut_even_if_it_comes_packed() {
-    let limits = Limits { body_bytes: 100_000, ..Limits::default() };
+    let limits = FetchLimits { body_bytes: 100_000, ..FetchLimits::default() };
     let huge = serve(|_| with_body("HTTP/1.1 200 OK\r\n", &vec![b'x'; 5_000_000]));
     let response = client(limits, &[]).fetch(get(format!("http://ok.test:{huge}/")), &list()).await.unwrap();
     assert_eq!((response.body.len(), response.complete), (100_000, false));

@@ -69,14 +69,14 @@ pub(crate) struct Encrypted {
     /// The certificate, as DER.
     pub(crate) certificate: Vec<u8>,
     process: Child,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 impl Encrypted {
     pub(crate) fn serve(host: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let openssl = |arguments: &str| {
-            let output = Command::new("openssl").args(arguments.split(' ')).current_dir(&folder).output().unwrap();
+            let output = Command::new("openssl").args(arguments.split(' ')).current_dir(&directory).output().unwrap();
             assert!(output.status.success(), "{output:?}");
         };
         openssl(
@@ -85,21 +85,21 @@ impl Encrypted {
         openssl(&format!(
             "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out request.pem -subj /CN={host}"
         ));
-        std::fs::write(folder.path().join("names"), format!("subjectAltName=DNS:{host}\n")).unwrap();
+        std::fs::write(directory.path().join("names"), format!("subjectAltName=DNS:{host}\n")).unwrap();
         openssl(
             "x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out cert.pem",
         );
         openssl("x509 -in ca.pem -outform der -out ca.der");
-        let certificate = std::fs::read(folder.path().join("ca.der")).unwrap();
+        let certificate = std::fs::read(directory.path().join("ca.der")).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let arguments = format!("s_server -quiet -www -accept {port} -cert cert.pem -key key.pem");
         let mut command = Command::new("openssl");
-        command.args(arguments.split(' ')).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(arguments.split(' ')).current_dir(&directory).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        Self { port, certificate, process, _folder: folder }
+        Self { port, certificate, process, _directory: directory }
     }
 }
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::merge::{Merged, into_json, into_toml, into_yaml};
+use super::merge::{MergeOutcome, into_json, into_toml, into_yaml};
 
 /// The name under which clients know the gate.
 pub(super) const NAME: &str = "toolgate";
 
 /// An agent, or an editor with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Client {
+pub(crate) enum SupportedClient {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -28,22 +28,22 @@ pub(crate) enum Client {
 }
 
 /// How the gate is started for a client.
-pub(super) struct Start {
+pub(super) struct ServerCommand {
     pub(super) program: String,
     pub(super) workspace: PathBuf,
 }
 
 /// What has to stand in which file.
-pub(super) struct Setup {
+pub(super) struct ClientSetup {
     /// The file, absolute.
     pub(super) file: PathBuf,
     /// What to do once it stands there.
     pub(super) next: &'static str,
-    words: Words,
+    words: ConfigEntry,
 }
 
 /// The entry, in the client's own format.
-enum Words {
+enum ConfigEntry {
     /// An entry of the object under this key.
     Json { key: &'static str, entry: Value },
     /// A table.
@@ -52,45 +52,45 @@ enum Words {
     Yaml(Vec<(&'static str, Value)>),
 }
 
-impl Client {
+impl SupportedClient {
     /// What this client needs, in this workspace and for this user.
-    pub(super) fn setup(self, start: &Start, home: &Path) -> Setup {
+    pub(super) fn setup(self, start: &ServerCommand, home: &Path) -> ClientSetup {
         let (workspace, program) = (&start.workspace, &start.program);
         let args = |workspace: &str| json!(["--workspace", workspace, "serve", "--stdio"]);
         let here = args(&workspace.display().to_string());
         let stdio = |args: Value| json!({ "type": "stdio", "command": program, "args": args });
         match self {
-            Self::Claude => Setup {
+            Self::Claude => ClientSetup {
                 file: workspace.join(".mcp.json"),
-                words: Words::Json { key: "mcpServers", entry: stdio(here) },
+                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(here) },
                 next: "Start `claude` here and accept the server; `/mcp` shows it.",
             },
-            Self::Cursor => Setup {
+            Self::Cursor => ClientSetup {
                 file: workspace.join(".cursor/mcp.json"),
-                words: Words::Json { key: "mcpServers", entry: stdio(args("${workspaceFolder}")) },
-                next: "Open the folder in Cursor and switch the server on in its settings.",
+                words: ConfigEntry::Json { key: "mcpServers", entry: stdio(args("${workspaceFolder}")) },
+                next: "Open the directory in Cursor and switch the server on in its settings.",
             },
-            Self::Vscode => Setup {
+            Self::Vscode => ClientSetup {
                 file: workspace.join(".vscode/mcp.json"),
-                words: Words::Json { key: "servers", entry: stdio(args("${workspaceFolder}")) },
-                next: "Open the folder in VS Code and start the server from the file, or with `MCP: List Servers`.",
+                words: ConfigEntry::Json { key: "servers", entry: stdio(args("${workspaceFolder}")) },
+                next: "Open the directory in VS Code and start the server from the file, or with `MCP: List Servers`.",
             },
-            Self::Zed => Setup {
+            Self::Zed => ClientSetup {
                 file: workspace.join(".zed/settings.json"),
-                words: Words::Json {
+                words: ConfigEntry::Json {
                     key: "context_servers",
                     entry: json!({ "command": program, "args": here, "env": {} }),
                 },
-                next: "Open the folder in Zed and trust it; the Agent Panel's settings show the server.",
+                next: "Open the directory in Zed and trust it; the Agent Panel's settings show the server.",
             },
-            Self::Codex => Setup {
+            Self::Codex => ClientSetup {
                 file: workspace.join(".codex/config.toml"),
-                words: Words::Toml(codex(program, &here)),
-                next: "Start `codex` here and trust the folder; `/mcp` shows the server.",
+                words: ConfigEntry::Toml(codex(program, &here)),
+                next: "Start `codex` here and trust the directory; `/mcp` shows the server.",
             },
-            Self::Goose => Setup {
+            Self::Goose => ClientSetup {
                 file: home.join(".config/goose/config.yaml"),
-                words: Words::Yaml(goose(program, here)),
+                words: ConfigEntry::Yaml(goose(program, here)),
                 next: "Start `goose session`; `goose configure` shows the extension.",
             },
         }
@@ -116,21 +116,21 @@ fn goose(program: &str, args: Value) -> Vec<(&'static str, Value)> {
     ]
 }
 
-impl Setup {
+impl ClientSetup {
     /// What the file holds if there is nothing else in it.
     pub(super) fn snippet(&self) -> String {
         match self.merged("") {
-            Merged::Changed(text) => text,
-            Merged::There | Merged::ByHand => String::new(),
+            MergeOutcome::Changed(text) => text,
+            MergeOutcome::There | MergeOutcome::ByHand => String::new(),
         }
     }
 
     /// The file with the entry in it, and everything else as it was.
-    pub(super) fn merged(&self, text: &str) -> Merged {
+    pub(super) fn merged(&self, text: &str) -> MergeOutcome {
         match &self.words {
-            Words::Json { key, entry } => into_json(text, key, NAME, entry),
-            Words::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
-            Words::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
+            ConfigEntry::Json { key, entry } => into_json(text, key, NAME, entry),
+            ConfigEntry::Toml(table) => into_toml(text, "mcp_servers", NAME, table),
+            ConfigEntry::Yaml(fields) => into_yaml(text, "extensions", NAME, fields),
         }
     }
 }

@@ -6,40 +6,40 @@ use serde_json::{Map, Value};
 const DEEPEST: usize = 64;
 
 /// A value and, if it is an object, where it is.
-pub(super) struct Node {
+pub(super) struct JsoncValue {
     pub(super) value: Value,
-    pub(super) object: Option<Object>,
+    pub(super) object: Option<ObjectSpan>,
 }
 
 /// Where an object is and what it holds.
-pub(super) struct Object {
+pub(super) struct ObjectSpan {
     /// Just behind its opening brace.
     pub(super) start: usize,
     /// Bytes between its braces.
     pub(super) length: usize,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<ObjectMember>,
 }
 
 /// A member of an object.
-pub(super) struct Member {
+pub(super) struct ObjectMember {
     pub(super) key: String,
-    pub(super) object: Option<Object>,
+    pub(super) object: Option<ObjectSpan>,
 }
 
 /// Reads a whole text; none when it is anything else.
-pub(super) fn parse(text: &str) -> Option<Node> {
-    let mut reader = Reader { text, at: 0 };
+pub(super) fn parse(text: &str) -> Option<JsoncValue> {
+    let mut reader = JsoncParser { text, at: 0 };
     let node = reader.value(0)?;
     reader.space()?;
     (reader.at == text.len()).then_some(node)
 }
 
-struct Reader<'a> {
+struct JsoncParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsoncParser<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -70,7 +70,7 @@ impl Reader<'_> {
         Some(is_next)
     }
 
-    fn value(&mut self, depth: usize) -> Option<Node> {
+    fn value(&mut self, depth: usize) -> Option<JsoncValue> {
         if depth > DEEPEST {
             return None;
         }
@@ -78,10 +78,10 @@ impl Reader<'_> {
             return self.object(depth);
         }
         let value = if self.take('[')? { self.array(depth)? } else { self.plain()? };
-        Some(Node { value, object: None })
+        Some(JsoncValue { value, object: None })
     }
 
-    fn object(&mut self, depth: usize) -> Option<Node> {
+    fn object(&mut self, depth: usize) -> Option<JsoncValue> {
         let start = self.at;
         let (mut map, mut members) = (Map::new(), Vec::new());
         while !self.take('}')? {
@@ -89,15 +89,15 @@ impl Reader<'_> {
             if !self.take(':')? || map.contains_key(&key) {
                 return None;
             }
-            let Node { value, object } = self.value(depth + 1)?;
+            let JsoncValue { value, object } = self.value(depth + 1)?;
             map.insert(key.clone(), value);
-            members.push(Member { key, object });
+            members.push(ObjectMember { key, object });
             if !self.take(',')? && !self.rest().starts_with('}') {
                 return None;
             }
         }
         let length = self.at - 1 - start;
-        Some(Node { value: Value::Object(map), object: Some(Object { start, length, members }) })
+        Some(JsoncValue { value: Value::Object(map), object: Some(ObjectSpan { start, length, members }) })
     }
 
     fn array(&mut self, depth: usize) -> Option<Value> {

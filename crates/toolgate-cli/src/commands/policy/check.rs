@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_contract::Verdict;
 
-use super::{Subject, exit, judge_command};
+use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
 use crate::terminal::{plain, verdict_word};
-use crate::wiring::Desk;
+use crate::wiring::Workspace;
 
 #[derive(Debug, Args)]
-pub(super) struct Check {
+pub(super) struct PolicyCheckArgs {
     /// A command line; with --tool, the tool's arguments as JSON.
     #[arg(required_unless_present = "batch")]
     input: Option<String>,
@@ -22,29 +22,29 @@ pub(super) struct Check {
     /// Read commands from standard input, one a line, and answer each on a line of its own.
     #[arg(long, conflicts_with = "input")]
     batch: bool,
-    /// The folder that the command runs in.
+    /// The directory that the command runs in.
     #[arg(long, default_value = ".", value_name = "DIR")]
     workdir: String,
 }
 
-impl Check {
-    pub(super) fn run(self, desk: &Desk, as_json: bool) -> Result<Exit> {
+impl PolicyCheckArgs {
+    pub(super) fn run(self, workspace: &Workspace, as_json: bool) -> Result<Exit> {
         if self.batch {
-            return self.run_batch(desk, as_json);
+            return self.run_batch(workspace, as_json);
         }
         let Some(input) = self.input else { bail!("There is no command to judge.") };
-        let subject = Subject { input, tool: self.tool, workdir: self.workdir };
-        let verdict = subject.judge(desk)?.verdict;
+        let subject = JudgedInput { input, tool: self.tool, workdir: self.workdir };
+        let verdict = subject.judge(workspace)?.verdict;
         print(&verdict, as_json)?;
         Ok(exit(&verdict))
     }
 
     /// A line that isn't UTF-8 is answered like any other; the answers stay in step with the questions.
-    fn run_batch(self, desk: &Desk, as_json: bool) -> Result<Exit> {
+    fn run_batch(self, workspace: &Workspace, as_json: bool) -> Result<Exit> {
         for line in std::io::stdin().lock().split(b'\n') {
             let line = line.context("standard input can't be read")?;
             let command = String::from_utf8_lossy(&line);
-            print(&judge_command(desk, &command, &self.workdir)?.verdict, as_json)?;
+            print(&judge_command(workspace, &command, &self.workdir)?.verdict, as_json)?;
         }
         Ok(Exit::Ok)
     }

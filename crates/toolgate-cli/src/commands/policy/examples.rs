@@ -7,19 +7,19 @@ use toolgate_policy::ExampleResult;
 
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, paint, plain};
-use crate::wiring::Desk;
+use crate::wiring::Workspace;
 
 /// What comes with Toolgate is tried too, and told only where it fails.
 #[derive(Debug, Args)]
-pub(super) struct Test {
+pub(super) struct PolicyTestArgs {
     /// Show the built-in examples that hold as well.
     #[arg(long)]
     all: bool,
 }
 
-impl Test {
-    pub(super) fn run(self, desk: &Desk, as_json: bool) -> Result<Exit> {
-        let examples = desk.gate.policy().examples();
+impl PolicyTestArgs {
+    pub(super) fn run(self, workspace: &Workspace, as_json: bool) -> Result<Exit> {
+        let examples = workspace.gate.policy().examples();
         let failed = examples.iter().filter(|example| !holds(example)).count();
         let is_own = |example: &&ExampleResult| example.source != toolgate_policy::BUILT_IN;
         for example in examples.iter().filter(|example| self.all || is_own(example) || !holds(example)) {

@@ -2,31 +2,31 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolgate_contract::{Effect, Finding, Located};
-use toolgate_policy::{Explained, ExplainedPart};
+use toolgate_contract::{Effect, Finding, LocatedEffect};
+use toolgate_policy::{ExplainedCommand, Explanation};
 use toolgate_runtime::Judgement;
 
-use super::{Subject, exit, judge_command};
+use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, decision, paint, plain, verdict_word};
-use crate::wiring::Desk;
+use crate::wiring::Workspace;
 
-pub(super) fn run(subject: &Subject, desk: &Desk, as_json: bool) -> Result<Exit> {
-    let judgement = subject.judge(desk)?;
+pub(super) fn run(subject: &JudgedInput, workspace: &Workspace, as_json: bool) -> Result<Exit> {
+    let judgement = subject.judge(workspace)?;
     let read = match subject.tool {
         Some(_) => None,
-        None => Some(desk.gate.policy().explain(&subject.input, &subject.workdir)),
+        None => Some(workspace.gate.policy().explain(&subject.input, &subject.workdir)),
     };
     match as_json {
         true => anstream::println!("{}", as_value(&judgement, read.as_ref())),
-        false => draw(&judgement, read.as_ref(), &|part| alone(desk, part)),
+        false => draw(&judgement, read.as_ref(), &|part| alone(workspace, part)),
     }
     Ok(exit(&judgement.verdict))
 }
 
-fn as_value(judgement: &Judgement, read: Option<&Explained>) -> Value {
+fn as_value(judgement: &Judgement, read: Option<&Explanation>) -> Value {
     let effects: Vec<&Effect> = judgement.effects.iter().map(|located| &located.effect).collect();
-    let part = |part: &ExplainedPart| {
+    let part = |part: &ExplainedCommand| {
         json!({
             "command": part.text, "level": part.level, "workdir": part.workdir, "wraps": part.wraps, "runs_code": part.runs,
             "effects": part.effects, "needs": part.needs, "unclear": part.unclear,
@@ -37,8 +37,8 @@ fn as_value(judgement: &Judgement, read: Option<&Explained>) -> Value {
 }
 
 /// What a part would come to if it stood alone, for those that the verdict says nothing of.
-fn alone(desk: &Desk, part: &ExplainedPart) -> String {
-    match judge_command(desk, &part.text, part.workdir.as_deref().unwrap_or(".")) {
+fn alone(workspace: &Workspace, part: &ExplainedCommand) -> String {
+    match judge_command(workspace, &part.text, part.workdir.as_deref().unwrap_or(".")) {
         Ok(judged) if !part.text.is_empty() => {
             let by = paint(DIM, format!("by {}", plain(&judged.verdict.decided_by.name.rule)));
             format!("  {} {by}", verdict_word(&judged.verdict))
@@ -47,7 +47,7 @@ fn alone(desk: &Desk, part: &ExplainedPart) -> String {
     }
 }
 
-fn draw(judgement: &Judgement, read: Option<&Explained>, judge_alone: &dyn Fn(&ExplainedPart) -> String) {
+fn draw(judgement: &Judgement, read: Option<&Explanation>, judge_alone: &dyn Fn(&ExplainedCommand) -> String) {
     let verdict = &judgement.verdict;
     anstream::println!("{}", verdict_word(verdict));
     for located in &judgement.effects {
@@ -69,15 +69,15 @@ fn draw(judgement: &Judgement, read: Option<&Explained>, judge_alone: &dyn Fn(&E
 }
 
 /// One simple command: what it is, what it touches, and what was found about those.
-fn draw_part(part: &ExplainedPart, judgement: &Judgement, alone: &str) {
+fn draw_part(part: &ExplainedCommand, judgement: &Judgement, alone: &str) {
     let indent = format!("│   {}", "    ".repeat(part.level));
     let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
-    let folder = part.workdir.as_deref().filter(|folder| *folder != ".");
-    let folder = folder.map(|folder| paint(DIM, format!(" in {}", plain(folder)))).unwrap_or_default();
+    let directory = part.workdir.as_deref().filter(|directory| *directory != ".");
+    let directory = directory.map(|directory| paint(DIM, format!(" in {}", plain(directory)))).unwrap_or_default();
     let own = Effect::Run { command: part.text.clone(), workdir: part.workdir.clone().unwrap_or_default() };
     let found_here = found(judgement, &own);
     let decided = if found_here.is_empty() { alone } else { &found_here };
-    anstream::println!("{indent}├── {}{folder}{decided}", paint(BOLD, text));
+    anstream::println!("{indent}├── {}{directory}{decided}", paint(BOLD, text));
     let detail = |words: String| anstream::println!("{indent}│     {words}");
     for effect in &part.effects {
         detail(format!("{}{}", one_line(&effect.to_string()), found(judgement, effect)));
@@ -111,7 +111,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Where a link leads, when it leads elsewhere.
-fn leads_to(located: &Located) -> String {
+fn leads_to(located: &LocatedEffect) -> String {
     match (&located.written, &located.real) {
         (Some(written), Some(real)) if written != real => paint(DIM, format!(" → {}", plain(&real.path))),
         _ => String::new(),

@@ -3,30 +3,30 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Effect, Happening, ToolError, Verdict};
+use toolgate_contract::{Effect, EventPayload, ToolError, Verdict};
 use toolgate_journal::{list_runs, read_events};
 
-use crate::commands::{Setting, runs};
+use crate::commands::{Invocation, runs};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, verdict_word};
-use crate::wiring::Desk;
+use crate::wiring::Workspace;
 
 #[derive(Debug, Args)]
-pub(super) struct Replay {
+pub(super) struct PolicyReplayArgs {
     /// Only this run: its id, the beginning of one, or `last`.
     #[arg(long)]
     run: Option<String>,
 }
 
 /// A call of a past run.
-struct Past {
+struct JudgedCall {
     run: String,
     tool: String,
     effects: Vec<Effect>,
     verdict: Verdict,
 }
 
-impl Past {
+impl JudgedCall {
     fn in_words(&self) -> String {
         let effects: Vec<String> =
             self.effects.iter().map(|effect| plain(&effect.to_string()).replace('\n', "\\n")).collect();
@@ -35,8 +35,8 @@ impl Past {
     }
 }
 
-impl Replay {
-    pub(super) fn run(self, desk: &Desk, setting: &Setting) -> Result<Exit> {
+impl PolicyReplayArgs {
+    pub(super) fn run(self, workspace: &Workspace, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
         let mut names = match &self.run {
             Some(wanted) => vec![runs::find(&state, wanted)?],
@@ -46,7 +46,7 @@ impl Replay {
         let (mut judged, mut differ, mut unjudged) = (0, 0, 0);
         for name in names {
             for past in calls(&state.path().join("runs").join(&name), &name)? {
-                let Some(now) = desk.gate.judge_again(&past.tool, past.effects.clone()) else { continue };
+                let Some(now) = workspace.gate.judge_again(&past.tool, past.effects.clone()) else { continue };
                 judged += 1;
                 let now = match now {
                     Ok(now) => now,
@@ -71,18 +71,18 @@ impl Replay {
 }
 
 /// The calls of a run that were judged at all. A line that can't be read is no call.
-fn calls(folder: &std::path::Path, run: &str) -> Result<Vec<Past>> {
-    let events = read_events(folder)?.filter_map(Result::ok);
-    let past = events.filter_map(|event| match event.event.happening {
-        Happening::CallStarted { tool, effects, verdict: Some(verdict), .. } => {
-            Some(Past { run: run.to_owned(), tool, effects, verdict })
+fn calls(directory: &std::path::Path, run: &str) -> Result<Vec<JudgedCall>> {
+    let events = read_events(directory)?.filter_map(Result::ok);
+    let past = events.filter_map(|event| match event.event.payload {
+        EventPayload::CallStarted { tool, effects, verdict: Some(verdict), .. } => {
+            Some(JudgedCall { run: run.to_owned(), tool, effects, verdict })
         }
         _ => None,
     });
     Ok(past.collect())
 }
 
-fn tell(past: &Past, now: &Verdict, as_json: bool) -> Result<()> {
+fn tell(past: &JudgedCall, now: &Verdict, as_json: bool) -> Result<()> {
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "now": now });
@@ -95,7 +95,7 @@ fn tell(past: &Past, now: &Verdict, as_json: bool) -> Result<()> {
 }
 
 /// A call that can't be judged any more, such as one about a root that is no longer configured.
-fn tell_unjudged(past: &Past, why: &ToolError, as_json: bool) {
+fn tell_unjudged(past: &JudgedCall, why: &ToolError, as_json: bool) {
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "error": why });

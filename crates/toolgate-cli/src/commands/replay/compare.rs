@@ -25,7 +25,7 @@ static PASSING_TEXTS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// The first spot where two answers differ.
 #[derive(Debug, PartialEq)]
-pub(super) struct Difference {
+pub(super) struct ReplayDifference {
     /// A JSON pointer.
     pub(super) at: String,
     pub(super) was: Option<Value>,
@@ -33,7 +33,7 @@ pub(super) struct Difference {
 }
 
 /// How a call ended, as one value.
-pub(super) fn from_event(
+pub(super) fn comparable_answer(
     payload: Option<&Value>,
     error: Option<&ToolError>,
     changed: &BTreeMap<String, Option<String>>,
@@ -48,28 +48,28 @@ pub(super) fn from_event(
 }
 
 /// Where two answers differ first, if they do.
-pub(super) fn compare(was: &Value, now: &Value) -> Option<Difference> {
-    differ("", Some(&steady(was)), Some(&steady(now)))
+pub(super) fn compare(was: &Value, now: &Value) -> Option<ReplayDifference> {
+    differ("", Some(&normalized(was)), Some(&normalized(now)))
 }
 
 /// A value without what differs by nature.
-pub(super) fn steady(value: &Value) -> Value {
+pub(super) fn normalized(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, _)| !PASSING.contains(&name.as_str()));
-            Value::Object(kept.map(|(name, value)| (name.clone(), steady(value))).collect())
+            Value::Object(kept.map(|(name, value)| (name.clone(), normalized(value))).collect())
         }
-        Value::Array(items) => items.iter().map(steady).collect(),
-        Value::String(text) => Value::String(steady_text(text)),
+        Value::Array(items) => items.iter().map(normalized).collect(),
+        Value::String(text) => Value::String(normalized_text(text)),
         other => other.clone(),
     }
 }
 
-fn steady_text(text: &str) -> String {
+fn normalized_text(text: &str) -> String {
     PASSING_TEXTS.iter().fold(text.to_owned(), |text, (pattern, word)| pattern.replace_all(&text, *word).into_owned())
 }
 
-fn differ(at: &str, was: Option<&Value>, now: Option<&Value>) -> Option<Difference> {
+fn differ(at: &str, was: Option<&Value>, now: Option<&Value>) -> Option<ReplayDifference> {
     match (was, now) {
         (Some(Value::Object(was)), Some(Value::Object(now))) => {
             let names = was.keys().chain(now.keys().filter(|name| !was.contains_key(*name)));
@@ -83,26 +83,26 @@ fn differ(at: &str, was: Option<&Value>, now: Option<&Value>) -> Option<Differen
             .find_map(|index| differ(&format!("{at}/{index}"), was.get(index), now.get(index))),
         (Some(Value::String(was)), Some(Value::String(now))) if was != now => Some(in_text(at, was, now)),
         (was, now) if was == now => None,
-        (was, now) => Some(Difference { at: at.into(), was: was.cloned(), now: now.cloned() }),
+        (was, now) => Some(ReplayDifference { at: at.into(), was: was.cloned(), now: now.cloned() }),
     }
 }
 
 /// Of long texts, the first line that differs.
-fn in_text(at: &str, was: &str, now: &str) -> Difference {
+fn in_text(at: &str, was: &str, now: &str) -> ReplayDifference {
     let (mut was_lines, mut now_lines) = (was.lines(), now.lines());
     for line in 1.. {
         let (was_line, now_line) = (was_lines.next(), now_lines.next());
         if was_line != now_line {
             let value = |line: Option<&str>| line.map(|line| Value::String(line.to_owned()));
             let at = if was.lines().nth(1).is_some() { format!("{at} line {line}") } else { at.to_owned() };
-            return Difference { at, was: value(was_line), now: value(now_line) };
+            return ReplayDifference { at, was: value(was_line), now: value(now_line) };
         }
         if was_line.is_none() {
             break;
         }
     }
     // Only how the last line ends differs.
-    Difference { at: at.into(), was: Some(was.into()), now: Some(now.into()) }
+    ReplayDifference { at: at.into(), was: Some(was.into()), now: Some(now.into()) }
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_first_difference_is_named() {
         let spot = |was: Value, now: Value| compare(&was, &now).unwrap();
-        let differ = |at: &str, was: Option<Value>, now: Option<Value>| Difference { at: at.into(), was, now };
+        let differ = |at: &str, was: Option<Value>, now: Option<Value>| ReplayDifference { at: at.into(), was, now };
         assert_eq!(
             spot(json!({"a": {"b/c": [1, 2]}}), json!({"a": {"b/c": [1, 3]}})),
             differ("/a/b~1c/1", Some(json!(2)), Some(json!(3)))

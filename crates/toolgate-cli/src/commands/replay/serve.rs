@@ -7,13 +7,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, SystemClock, ToolError};
 
-use super::compare::steady;
-use super::past::{Past, PastCall};
+use super::compare::normalized;
+use super::past_run::{PastCall, PastRun};
 use crate::exit::Exit;
 
 /// Serves until nobody asks any more.
-pub(super) fn serve(past: Past) -> Result<Exit> {
-    let mut record = Record { given: vec![false; past.calls.len()], calls: past.calls };
+pub(super) fn serve(past: PastRun) -> Result<Exit> {
+    let mut record = RecordedReplies { given: vec![false; past.calls.len()], calls: past.calls };
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -25,13 +25,13 @@ pub(super) fn serve(past: Past) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-struct Record {
+struct RecordedReplies {
     calls: Vec<PastCall>,
     /// Which of them were answered already.
     given: Vec<bool>,
 }
 
-impl Record {
+impl RecordedReplies {
     fn answer(&mut self, line: &str) -> Value {
         match Call::from_json(line.as_bytes(), &SystemClock) {
             Ok(call) => match self.find(&call) {
@@ -44,8 +44,9 @@ impl Record {
 
     /// The first call of that kind that wasn't answered yet, or the last one that was.
     fn find(&self, call: &Call) -> Option<usize> {
-        let wanted = steady(&call.args);
-        let same = |past: &PastCall| past.tool == call.name && steady(&past.args) == wanted && !past.answer.is_null();
+        let wanted = normalized(&call.args);
+        let same =
+            |past: &PastCall| past.tool == call.name && normalized(&past.args) == wanted && !past.answer.is_null();
         let all: Vec<usize> = (0..self.calls.len()).filter(|index| same(&self.calls[*index])).collect();
         all.iter().find(|index| !self.given[**index]).or(all.last()).copied()
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use toolgate_agent::model::{Access, Key, Model, choose};
+use toolgate_agent::model::{ApiKey, Model, ModelAccess, choose};
 
 /// Which model, and how it is reached.
 #[derive(Debug, Args)]
-pub(crate) struct ModelChoice {
+pub(crate) struct ModelArgs {
     /// The model, as provider:name.
     #[arg(long, env = "TOOLGATE_MODEL", value_name = "PROVIDER:NAME", help_heading = "Model")]
     model: Option<String>,
@@ -22,9 +22,9 @@ pub(crate) struct ModelChoice {
     key_file: Option<PathBuf>,
 }
 
-impl ModelChoice {
+impl ModelArgs {
     /// The model, and its key for whoever has to keep it out of sight.
-    pub(crate) fn open(&self) -> Result<(Arc<dyn Model>, Option<Key>)> {
+    pub(crate) fn open(&self) -> Result<(Arc<dyn Model>, Option<ApiKey>)> {
         let model = self.model.as_deref().context(
             "No model was named. Use --model or TOOLGATE_MODEL, such as openai:gpt-5 or ollama:qwen3; `toolgate demo` \
              needs none.",
@@ -35,17 +35,17 @@ impl ModelChoice {
             Some(file) => Some(std::fs::read_to_string(file).with_context(|| format!("{file} can't be read"))?),
             None => None,
         };
-        let access = Access { base_url: self.base_url.clone(), key: key.clone(), script };
+        let access = ModelAccess { base_url: self.base_url.clone(), key: key.clone(), script };
         Ok((choose(model, &access)?, key))
     }
 
     /// The provider's own variable counts only where the key goes to the provider.
-    fn key(&self, provider: &str) -> Result<Option<Key>> {
+    fn key(&self, provider: &str) -> Result<Option<ApiKey>> {
         if let Some(file) = &self.key_file {
             let text = std::fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?;
-            return Key::new(&text).map(Some).with_context(|| format!("{} is empty", file.display()));
+            return ApiKey::new(&text).map(Some).with_context(|| format!("{} is empty", file.display()));
         }
-        let of = |variable: &str| std::env::var(variable).ok().and_then(|text| Key::new(&text));
+        let of = |variable: &str| std::env::var(variable).ok().and_then(|text| ApiKey::new(&text));
         let own = match provider.split_once(':').map(|(provider, _)| provider) {
             _ if self.base_url.is_some() => None,
             Some("openai" | "chat") => of("OPENAI_API_KEY"),

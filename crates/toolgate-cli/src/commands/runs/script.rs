@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use toolgate_contract::{Event, Happening};
+use toolgate_contract::{Event, EventPayload};
 
 /// The agent that a script needn't name.
 const FIRST: &str = "main";
 
 /// The turns of a run's agents, as `scripted:FILE` takes them. Secrets stay replaced, as they are on record.
 pub(super) fn script(events: &[Event]) -> Result<String> {
-    let mut turns = Turns::default();
+    let mut turns = ScriptBuilder::default();
     events.iter().for_each(|event| turns.take(event));
     anyhow::ensure!(!turns.all.is_empty(), "No model was at work in this run, so there is no script of it.");
     let script = json!({ "turns": turns.all });
@@ -21,7 +21,7 @@ pub(super) fn script(events: &[Event]) -> Result<String> {
 
 /// Turns in the making.
 #[derive(Default)]
-struct Turns<'a> {
+struct ScriptBuilder<'a> {
     /// Which kind of agent a trace is.
     kinds: HashMap<&'a str, &'a str>,
     /// Where the turn of an agent is.
@@ -31,22 +31,22 @@ struct Turns<'a> {
     all: Vec<Value>,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> ScriptBuilder<'a> {
     fn take(&mut self, event: &'a Event) {
         let Some(trace) = event.trace_id.as_deref() else { return };
-        match (&event.happening, event.turn) {
-            (Happening::AgentStarted { agent, .. }, _) => drop(self.kinds.insert(trace, agent)),
-            (Happening::TurnStarted, Some(turn)) => {
+        match (&event.payload, event.turn) {
+            (EventPayload::AgentStarted { agent, .. }, _) => drop(self.kinds.insert(trace, agent)),
+            (EventPayload::TurnStarted, Some(turn)) => {
                 self.places.insert((trace, turn), self.all.len());
                 let agent = self.kinds.get(trace).filter(|kind| **kind != FIRST);
                 self.all.push(agent.map_or_else(|| json!({}), |agent| json!({ "agent": agent })));
             }
-            (Happening::ModelSaid { text }, Some(turn)) => {
+            (EventPayload::ModelSaid { text }, Some(turn)) => {
                 if let Some(place) = self.places.get(&(trace, turn)) {
                     self.all[*place]["text"] = json!(text);
                 }
             }
-            (Happening::CallStarted { tool, args, .. }, Some(turn)) => {
+            (EventPayload::CallStarted { tool, args, .. }, Some(turn)) => {
                 let is_new = event.tool_call_id.as_deref().is_none_or(|id| self.calls.insert(id));
                 if let (Some(place), true) = (self.places.get(&(trace, turn)), is_new) {
                     let call = json!({ "tool": tool, "args": without_nulls(args) });

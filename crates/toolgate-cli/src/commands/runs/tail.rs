@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use toolgate_contract::Happening;
-use toolgate_journal::{Follower, Recorded};
+use toolgate_contract::EventPayload;
+use toolgate_journal::{Follower, RecordedEvent};
 
 use crate::terminal::event_line;
 
@@ -26,7 +26,7 @@ pub(super) fn tail(run_dir: &Path, lines: usize, following: bool, as_json: bool)
 }
 
 /// Everything that has come since.
-fn all(follower: &mut Follower) -> Result<Vec<Recorded>> {
+fn all(follower: &mut Follower) -> Result<Vec<RecordedEvent>> {
     let mut events = Vec::new();
     loop {
         let more = follower.more()?;
@@ -38,14 +38,14 @@ fn all(follower: &mut Follower) -> Result<Vec<Recorded>> {
 }
 
 /// Prints events, and says whether the run has ended with the last of them: another process may have gone on with it.
-fn print(events: &[Recorded], as_json: bool) -> Result<bool> {
+fn print(events: &[RecordedEvent], as_json: bool) -> Result<bool> {
     let mut out = anstream::stdout().lock();
-    for Recorded { event, line, .. } in events {
+    for RecordedEvent { event, line, .. } in events {
         match as_json {
             true => writeln!(out, "{line}")?,
             false => writeln!(out, "{}", event_line(event))?,
         }
     }
     out.flush()?;
-    Ok(events.last().is_some_and(|last| matches!(last.event.happening, Happening::RunEnded)))
+    Ok(events.last().is_some_and(|last| matches!(last.event.payload, EventPayload::RunEnded)))
 }

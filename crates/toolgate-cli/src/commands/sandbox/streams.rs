@@ -5,35 +5,35 @@ use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 
 use anyhow::{Context, Result, bail};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use toolgate_sandbox::process::{Command, Running, Streams, Terminal, TerminalSize};
+use toolgate_sandbox::process::{Child, CommandSpec, PtyMaster, PtySize, StandardStreams};
 
-use crate::terminal::{Keyboard, Raw, Typed, own_size};
+use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
 /// A piece of what passes at a time.
 const PIECE: usize = 64 * 1024;
 
 /// Gives the command streams like our own.
-pub(super) fn like_ours(command: &mut Command) {
+pub(super) fn inherit_streams(command: &mut CommandSpec) {
     command.streams = match stdin().is_terminal() {
         true if stdout().is_terminal() && stderr().is_terminal() => {
             let term = std::env::var_os("TERM").unwrap_or_else(|| "xterm-256color".into());
             command.environment.insert("TERM".into(), term);
-            Streams::Terminal(own_size().map_or(TerminalSize { rows: 24, columns: 80 }, size))
+            StandardStreams::Terminal(stdout_size().map_or(PtySize { rows: 24, columns: 80 }, size))
         }
         // Whoever reads what it writes, such as a pager, has the keyboard for itself.
-        true => Streams::Output,
-        false => Streams::Interactive,
+        true => StandardStreams::Output,
+        false => StandardStreams::Interactive,
     };
 }
 
-fn size(own: toolgate_contract::TerminalSize) -> TerminalSize {
-    TerminalSize { rows: own.rows, columns: own.columns }
+fn size(own: toolgate_contract::TerminalSize) -> PtySize {
+    PtySize { rows: own.rows, columns: own.columns }
 }
 
 /// Hands on what comes in and what the command writes, until it writes no more.
-pub(super) async fn pass_on(running: &mut Running) -> Result<()> {
+pub(super) async fn forward_streams(running: &mut Child) -> Result<()> {
     if let Some(terminal) = running.terminal.take() {
-        return be_its_terminal(&terminal).await;
+        return forward_terminal(&terminal).await;
     }
     let (Some(out), Some(err)) = (running.stdout.take(), running.stderr.take()) else {
         bail!("The command has no output.")
@@ -68,18 +68,18 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl Write) -> std::io::
 }
 
 /// Makes the person's terminal the command's, until everybody has left that.
-async fn be_its_terminal(terminal: &Terminal) -> Result<()> {
-    let _raw = Raw::begin()?;
+async fn forward_terminal(terminal: &PtyMaster) -> Result<()> {
+    let _raw = RawMode::begin()?;
     let keyboard = Keyboard::new()?;
     // Side by side, since a command that is busy writing may not read meanwhile.
     tokio::select! {
-        typed = type_into(terminal, keyboard) => typed,
+        typed = forward_input(terminal, keyboard) => typed,
         shown = show(terminal) => shown,
     }
     .context("the command's terminal can't be passed on")
 }
 
-async fn show(terminal: &Terminal) -> std::io::Result<()> {
+async fn show(terminal: &PtyMaster) -> std::io::Result<()> {
     let (mut to, mut piece) = (stdout(), vec![0; PIECE]);
     loop {
         match terminal.read(&mut piece).await? {
@@ -90,11 +90,11 @@ async fn show(terminal: &Terminal) -> std::io::Result<()> {
 }
 
 /// Passes on keys and sizes. It is never what ends first: who has nothing more to type still wants to see.
-async fn type_into(terminal: &Terminal, mut keyboard: Keyboard) -> std::io::Result<()> {
+async fn forward_input(terminal: &PtyMaster, mut keyboard: Keyboard) -> std::io::Result<()> {
     while let Some(typed) = keyboard.next().await {
         match typed {
-            Typed::Size(own) => terminal.resize(size(own))?,
-            Typed::Keys(keys) => {
+            TerminalInput::Size(own) => terminal.resize(size(own))?,
+            TerminalInput::Keys(keys) => {
                 let mut left = &keys[..];
                 while !left.is_empty() {
                     left = &left[terminal.write(left).await?..];

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
-use toolgate_console::{Doors, House, Options, Passing, Server, Stay, Tls, Token};
+use toolgate_console::{AllowedOrigins, ConsoleBackend, HttpOptions, HttpServer, LiveEvents, SessionRun, Tls, Token};
 use toolgate_contract::{Clock, ErrorCode, ToolError};
-use toolgate_journal::{Inbox, State, Store, token_at};
+use toolgate_journal::{EventStore, Inbox, StateDirectory, load_or_create_token};
 use toolgate_runtime::Gate;
 
-use super::limits::Carries;
-use super::mcp::Mcp;
+use super::limits::ServerLimitArgs;
+use super::mcp::McpServerArgs;
 use super::stop_on_signal;
-use super::tls::Secrecy;
-use crate::commands::Setting;
+use super::tls::TlsArgs;
+use crate::commands::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
-use crate::wiring::{Desk, RunChoice, person_name};
+use crate::wiring::{RunChoice, Workspace, person_name};
 
 /// Options of the HTTP server.
 #[derive(Debug, Args)]
-pub(crate) struct Http {
+pub(crate) struct HttpServerArgs {
     /// Where to listen; port 0 takes any free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8731", env = "TOOLGATE_LISTEN")]
     listen: SocketAddr,
@@ -33,51 +33,51 @@ pub(crate) struct Http {
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     #[command(flatten)]
-    secrecy: Secrecy,
+    secrecy: TlsArgs,
     #[command(flatten)]
-    carries: Carries,
+    carries: ServerLimitArgs,
 }
 
-impl Http {
-    pub(super) fn run(self, setting: &Setting, mcp: &Mcp) -> Result<Exit> {
+impl HttpServerArgs {
+    pub(super) fn run(self, setting: &Invocation, mcp: &McpServerArgs) -> Result<Exit> {
         let tls = self.secrecy.at(self.listen)?;
         let token_file = setting.place.sources.http_token();
-        let token =
-            token_at(&token_file).with_context(|| format!("the token in {} can't be used", token_file.display()))?;
-        let desk = Arc::new(Desk::open(&setting.place)?);
+        let token = load_or_create_token(&token_file)
+            .with_context(|| format!("the token in {} can't be used", token_file.display()))?;
+        let workspace = Arc::new(Workspace::open(&setting.place)?);
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-        let served = runtime.block_on(self.serve(desk, &Token::new(token), tls, setting, mcp));
+        let served = runtime.block_on(self.serve(workspace, &Token::new(token), tls, setting, mcp));
         runtime.shutdown_background();
         served.map(|()| Exit::Ok)
     }
 
     async fn serve(
         &self,
-        desk: Arc<Desk>,
+        workspace: Arc<Workspace>,
         token: &Token,
         tls: Option<Tls>,
-        setting: &Setting,
-        mcp: &Mcp,
+        setting: &Invocation,
+        mcp: &McpServerArgs,
     ) -> Result<()> {
         let listener = TcpListener::bind(self.listen).await.with_context(|| {
             format!("{} can't be listened on; `--listen 127.0.0.1:0` takes any free port", self.listen)
         })?;
         let address = listener.local_addr()?;
-        let doors = Doors::at(address, &self.allow_host, &self.allow_origin);
+        let allowed_origins = AllowedOrigins::at(address, &self.allow_host, &self.allow_origin);
         let stop = stop_on_signal();
-        let routes = mcp.routes(Arc::clone(&desk), setting, &self.carries, stop.clone())?;
+        let routes = mcp.routes(Arc::clone(&workspace), setting, &self.carries, stop.clone())?;
         let is_encrypted = tls.is_some();
-        let options = Options { doors, limits: self.carries.limits(), tls };
-        let server = Server::new(Arc::clone(&desk) as _, token, options)?.with_routes(routes);
+        let options = HttpOptions { allowed_origins, limits: self.carries.limits(), tls };
+        let server = HttpServer::new(Arc::clone(&workspace) as _, token, options)?.with_routes(routes);
         announce(address, is_encrypted, setting);
-        desk.with_door(server.serve(listener, stop)).await;
+        workspace.with_door(server.serve(listener, stop)).await;
         Ok(())
     }
 }
 
 /// Says where it is, on standard error; a program reads one line of JSON from standard output.
-fn announce(address: SocketAddr, is_encrypted: bool, setting: &Setting) {
+fn announce(address: SocketAddr, is_encrypted: bool, setting: &Invocation) {
     let (token_file, scheme) = (setting.place.sources.http_token(), if is_encrypted { "https" } else { "http" });
     if setting.json {
         let ready = serde_json::json!({ "listening": format!("{scheme}://{address}"), "token_file": token_file });
@@ -96,16 +96,16 @@ fn announce(address: SocketAddr, is_encrypted: bool, setting: &Setting) {
     field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
 }
 
-impl House for Desk {
+impl ConsoleBackend for Workspace {
     fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    fn state(&self) -> &State {
+    fn state(&self) -> &StateDirectory {
         &self.state
     }
 
-    fn store(&self) -> Result<Arc<dyn Store>, ToolError> {
+    fn store(&self) -> Result<Arc<dyn EventStore>, ToolError> {
         self.stores.store().map_err(|fault| out_of_reach("The store", fault))
     }
 
@@ -113,7 +113,7 @@ impl House for Desk {
         self.stores.inbox().map_err(|fault| out_of_reach("The inbox", fault))
     }
 
-    fn desk(&self) -> Option<&toolgate_runtime::Desk> {
+    fn queue(&self) -> Option<&toolgate_runtime::ApprovalQueueClient> {
         self.approvals.as_ref()
     }
 
@@ -125,16 +125,18 @@ impl House for Desk {
         person_name()
     }
 
-    fn begin(&self, session: &str) -> Result<Stay, ToolError> {
+    fn begin(&self, session: &str) -> Result<SessionRun, ToolError> {
         let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
         match self.begin(&choice) {
-            Ok(stay) => Ok(Stay { session: stay.session.watched_by(Arc::new(self.passing.clone())), run: stay.run }),
+            Ok(recorded) => {
+                Ok(SessionRun { session: recorded.session.watched_by(Arc::new(self.live.clone())), run: recorded.run })
+            }
             Err(fault) => Err(out_of_reach("The session", fault)),
         }
     }
 
-    fn passing(&self) -> &Passing {
-        &self.passing
+    fn live(&self) -> &LiveEvents {
+        &self.live
     }
 
     fn finish(&self) {

@@ -9,7 +9,7 @@ use toolgate_console::Tls;
 
 /// Who may listen in.
 #[derive(Debug, Args)]
-pub(super) struct Secrecy {
+pub(super) struct TlsArgs {
     /// The server's certificate, with those that vouch for it, as PEM: with it, everything is encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Secrecy {
     expose_without_tls: bool,
 }
 
-impl Secrecy {
+impl TlsArgs {
     /// What connections at this address are encrypted with. An address that others reach needs it.
     pub(super) fn at(&self, address: SocketAddr) -> Result<Option<Tls>> {
         if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_contract::SystemClock;
-use toolgate_journal::{JournalError, NewTask, State, TaskState};
+use toolgate_journal::{JournalError, NewTask, StateDirectory, TaskState};
 
 use super::*;
-use crate::work::Records;
+use crate::work::RunRecords;
 
 /// When a worker dies: at its so manieth word to the inbox, and whether that word still arrives.
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +85,9 @@ impl Clock for Ahead {
 /// Answers with its own name.
 struct Named(&'static str);
 
-impl Worker for Named {
-    fn work<'a>(&'a self, _job: Job<'a>, _cancel: CancellationToken) -> BoxFuture<'a, Result<Finished>> {
-        Box::pin(std::future::ready(Ok(Finished { outcome: "answered".into(), answer: self.0.into() })))
+impl TaskWorker for Named {
+    fn work<'a>(&'a self, _job: TaskAttempt<'a>, _cancel: CancellationToken) -> BoxFuture<'a, Result<TaskResult>> {
+        Box::pin(std::future::ready(Ok(TaskResult { outcome: "answered".into(), answer: self.0.into() })))
     }
 }
 
@@ -95,8 +95,8 @@ impl Worker for Named {
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 
-impl Commander for Heard {
-    fn deliver<'a>(&'a self, answer: &'a Answer<'a>) -> BoxFuture<'a, Result<()>> {
+impl ReplyChannel for Heard {
+    fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
         self.0.lock().unwrap().push(answer.answer.to_owned());
         Box::pin(std::future::ready(Ok(())))
     }
@@ -104,16 +104,16 @@ impl Commander for Heard {
 
 /// One task, as two workers come by it, of which the first dies so. False when it had nothing more to say.
 async fn two_workers(death: Death) -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    let state = State::open(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let state = StateDirectory::open(directory.path()).unwrap();
     let inbox: Arc<dyn Inbox> = Arc::new(state.inbox().unwrap());
     let created = SystemClock.now();
     let task = NewTask { id: "task".into(), task: "do it".into(), reply_to: "terminal".into(), created };
     inbox.add(&task).unwrap();
     let heard = Arc::new(Heard::default());
-    let commander = Arc::clone(&heard) as Arc<dyn Commander>;
-    let commander_of = |_: &Task| Ok(Arc::clone(&commander));
-    let records = Records { state: &state, store: Arc::new(state.index().unwrap()) };
+    let reply_channel = Arc::clone(&heard) as Arc<dyn ReplyChannel>;
+    let commander_of = |_: &Task| Ok(Arc::clone(&reply_channel));
+    let records = RunRecords { state: &state, store: Arc::new(state.index().unwrap()) };
     let mortal = Arc::new(Mortal { inbox: Arc::clone(&inbox), death, spoken: AtomicI64::new(0) });
     let supervisor = |inbox: Arc<dyn Inbox>, worker, hours| Supervisor {
         inbox,

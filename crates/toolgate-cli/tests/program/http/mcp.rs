@@ -43,10 +43,10 @@ pub(super) fn begin(server: &Server) -> Stay {
 fn begin_on(client: &mut Client) -> Stay {
     let hello = client.request("POST", "/mcp", &[TAKES], Some(&initialize()));
     assert_eq!(hello.status, 200, "{hello:?}");
-    let stay = Stay(hello.header("mcp-session-id").unwrap().to_owned());
+    let recorded = Stay(hello.header("mcp-session-id").unwrap().to_owned());
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    assert_eq!(client.request("POST", "/mcp", &stay.headers(), Some(&ready)).status, 202);
-    stay
+    assert_eq!(client.request("POST", "/mcp", &recorded.headers(), Some(&ready)).status, 202);
+    recorded
 }
 
 fn code(result: &Value) -> &str {
@@ -57,8 +57,8 @@ fn code(result: &Value) -> &str {
 fn a_client_with_the_owners_token_speaks_mcp_and_its_calls_are_on_record() {
     let server = Server::start();
     let mut client = server.owner();
-    let stay = begin_on(&mut client);
-    let read = stay.call(&mut client, "read", json!({ "path": "hello.txt" }));
+    let recorded = begin_on(&mut client);
+    let read = recorded.call(&mut client, "read", json!({ "path": "hello.txt" }));
     assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
     let runs = client.get("/v1/runs").json();
     let is_mcp = |run: &&Value| run["front_end"] == "mcp" && run["calls"] == 1;
@@ -186,7 +186,7 @@ fn a_hundred_clients_with_a_hundred_calls_each() {
             let server = &server;
             scope.spawn(move || {
                 let mut client = server.owner();
-                let stay = begin_on(&mut client);
+                let recorded = begin_on(&mut client);
                 for call in 0..CALLS {
                     let path = format!("out/{number}.txt");
                     let (tool, args, expected) = match call % 10 {
@@ -194,7 +194,7 @@ fn a_hundred_clients_with_a_hundred_calls_each() {
                         9 => ("read", json!({ "path": ".env" }), "sensitive_path"),
                         _ => ("read", json!({ "path": "hello.txt" }), ""),
                     };
-                    let result = stay.call(&mut client, tool, args);
+                    let result = recorded.call(&mut client, tool, args);
                     assert_eq!(code(&result), expected, "{result}");
                 }
             });
@@ -212,8 +212,8 @@ fn a_hundred_clients_with_a_hundred_calls_each() {
 fn what_a_command_of_an_mcp_client_writes_is_heard_over_http() {
     let server = Server::start();
     let mut client = server.owner();
-    let stay = begin_on(&mut client);
-    stay.call(&mut client, "list", json!({}));
+    let recorded = begin_on(&mut client);
+    recorded.call(&mut client, "list", json!({}));
     let runs = client.get("/v1/runs").json();
     let run = runs["runs"].as_array().unwrap().iter().find(|run| run["front_end"] == "mcp").unwrap()["id"].clone();
     let mut listener = server.owner();
@@ -222,7 +222,7 @@ fn what_a_command_of_an_mcp_client_writes_is_heard_over_http() {
     assert_eq!(listener.receive_head().unwrap().status, 200);
     let params = json!({ "name": "shell", "arguments": { "command": "echo half way there; sleep 61.9183" } });
     let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params });
-    client.send("POST", "/mcp", &stay.headers(), Some(&call));
+    client.send("POST", "/mcp", &recorded.headers(), Some(&call));
     let mut seen = String::new();
     while !seen.contains("half way there\\n") {
         seen += &String::from_utf8(listener.chunk().expect("the stream goes on")).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::talk::Talk;
+use super::client::Talk;
 use super::with;
 use crate::world::World;
 

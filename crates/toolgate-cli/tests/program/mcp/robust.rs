@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::talk::Talk;
+use super::client::Talk;
 use crate::world::World;
 
 /// Whether a process with these words in its command line is there.

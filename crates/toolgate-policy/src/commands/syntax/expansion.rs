@@ -2,32 +2,32 @@
 
 use std::rc::Rc;
 
-use super::source::{Reader, is_name, is_name_start};
-use super::tree::Nested;
-use super::word::Pieces;
-use super::{List, Operator, Piece, SyntaxFault};
+use super::parser::{ShellParser, is_name, is_name_start};
+use super::tree::NestedList;
+use super::word::WordBuilder;
+use super::{CommandList, ExpansionOperator, SyntaxFault, WordPiece};
 
 type Result<T> = std::result::Result<T, SyntaxFault>;
 
 /// Operators of `${name…}`, longest first.
-const OPERATORS: &[(&str, Operator)] = &[
-    (":-", Operator::Default),
-    (":=", Operator::Assign),
-    (":+", Operator::Alternative),
-    (":?", Operator::Default),
-    ("-", Operator::Default),
-    ("=", Operator::Assign),
-    ("+", Operator::Alternative),
-    ("?", Operator::Default),
-    ("#", Operator::Edit),
-    ("%", Operator::Edit),
-    ("/", Operator::Edit),
-    ("^", Operator::Edit),
-    (",", Operator::Edit),
+const OPERATORS: &[(&str, ExpansionOperator)] = &[
+    (":-", ExpansionOperator::Default),
+    (":=", ExpansionOperator::Assign),
+    (":+", ExpansionOperator::Alternative),
+    (":?", ExpansionOperator::Default),
+    ("-", ExpansionOperator::Default),
+    ("=", ExpansionOperator::Assign),
+    ("+", ExpansionOperator::Alternative),
+    ("?", ExpansionOperator::Default),
+    ("#", ExpansionOperator::Edit),
+    ("%", ExpansionOperator::Edit),
+    ("/", ExpansionOperator::Edit),
+    ("^", ExpansionOperator::Edit),
+    (",", ExpansionOperator::Edit),
 ];
 
-impl Reader<'_> {
-    pub(super) fn dollar(&mut self, quoted: bool, pieces: &mut Pieces) -> Result<()> {
+impl ShellParser<'_> {
+    pub(super) fn dollar(&mut self, quoted: bool, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         let Some(byte) = self.peek() else {
             pieces.letter('$');
@@ -37,11 +37,11 @@ impl Reader<'_> {
             b'(' if self.peek_at(1) == Some(b'(') && self.is_arithmetic() => {
                 self.at += 2;
                 let (expression, nested) = self.arithmetic_text()?;
-                pieces.push(Piece::Arithmetic(expression, nested));
+                pieces.push(WordPiece::Arithmetic(expression, nested));
             }
             b'(' => {
                 self.at += 1;
-                pieces.push(Piece::Substitution { script: self.nested_list()?, quoted });
+                pieces.push(WordPiece::Substitution { script: self.nested_list()?, quoted });
             }
             b'{' => {
                 self.at += 1;
@@ -55,15 +55,15 @@ impl Reader<'_> {
             b'"' if !quoted => self.double_quoted(pieces)?,
             b'?' | b'$' | b'#' | b'!' => {
                 self.at += 1;
-                pieces.push(Piece::Number);
+                pieces.push(WordPiece::Number);
             }
             b'@' | b'*' | b'-' | b'0'..=b'9' => {
                 self.at += 1;
-                pieces.push(Piece::Variable { name: char::from(byte).to_string(), quoted });
+                pieces.push(WordPiece::Variable { name: char::from(byte).to_string(), quoted });
             }
             _ if is_name_start(byte) => {
                 let name = self.take_while(is_name).to_owned();
-                pieces.push(Piece::Variable { name, quoted });
+                pieces.push(WordPiece::Variable { name, quoted });
             }
             _ => pieces.letter('$'),
         }
@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// The commands up to the closing parenthesis.
-    pub(super) fn nested_list(&mut self) -> Result<Nested> {
+    pub(super) fn nested_list(&mut self) -> Result<NestedList> {
         let list = self.deeper(|reader| reader.list())?;
         if !self.eat(")") {
             return Err(if self.is_done() {
@@ -102,7 +102,7 @@ impl Reader<'_> {
     }
 
     /// The text up to `))`, and the commands in it.
-    pub(super) fn arithmetic_text(&mut self) -> Result<(String, Vec<Nested>)> {
+    pub(super) fn arithmetic_text(&mut self) -> Result<(String, Vec<NestedList>)> {
         let mut nested = Vec::new();
         let mut depth = 0_usize;
         let start = self.at;
@@ -133,7 +133,7 @@ impl Reader<'_> {
         Err(SyntaxFault::Unfinished("the end of arithmetic"))
     }
 
-    pub(super) fn backquoted(&mut self, quoted: bool, pieces: &mut Pieces) -> Result<()> {
+    pub(super) fn backquoted(&mut self, quoted: bool, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         let mut inner = String::new();
         loop {
@@ -148,7 +148,7 @@ impl Reader<'_> {
             }
         }
         let list = self.deeper(|reader| {
-            let mut nested = Reader::new(&inner, reader.depth)?;
+            let mut nested = ShellParser::new(&inner, reader.depth)?;
             let list = nested.whole()?;
             // Documents are numbered within one reader, and these would get lost.
             reader.functions.append(&mut nested.functions);
@@ -158,18 +158,20 @@ impl Reader<'_> {
                 Err(SyntaxFault::Unsupported("a here-document in backquotes"))
             }
         })?;
-        pieces.push(Piece::Substitution { script: Rc::<List>::new(list), quoted });
+        pieces.push(WordPiece::Substitution { script: Rc::<CommandList>::new(list), quoted });
         Ok(())
     }
 
     /// `${…}`, after the opening brace.
-    fn expansion(&mut self, quoted: bool) -> Result<Piece> {
-        let wild = |word| Piece::Expansion { name: String::new(), operator: Operator::Wild, word, quoted };
+    fn expansion(&mut self, quoted: bool) -> Result<WordPiece> {
+        let wild = |word| WordPiece::Expansion { name: String::new(), operator: ExpansionOperator::Wild, word, quoted };
         if self.peek() == Some(b'#') && self.peek_at(1) != Some(b'}') {
             self.at += 1;
             let name = self.take_while(is_name).to_owned();
             return match self.eat("}") {
-                true => Ok(Piece::Expansion { name, operator: Operator::Length, word: Vec::new(), quoted }),
+                true => {
+                    Ok(WordPiece::Expansion { name, operator: ExpansionOperator::Length, word: Vec::new(), quoted })
+                }
                 false => self.inside_braces(quoted).map(wild),
             };
         }
@@ -178,22 +180,24 @@ impl Reader<'_> {
             _ => return self.inside_braces(quoted).map(wild),
         };
         if self.eat("}") {
-            return Ok(Piece::Variable { name, quoted });
+            return Ok(WordPiece::Variable { name, quoted });
         }
         let slice = self.rest().find('}').map_or("", |end| &self.rest()[..end]);
         if slice.len() > 1 && slice.starts_with(':') && slice[1..].bytes().all(|byte| b"0123456789: ".contains(&byte)) {
             self.at += slice.len() + 1;
-            return Ok(Piece::Expansion { name, operator: Operator::Edit, word: Vec::new(), quoted });
+            return Ok(WordPiece::Expansion { name, operator: ExpansionOperator::Edit, word: Vec::new(), quoted });
         }
-        let operator =
-            OPERATORS.iter().find(|(sign, _)| self.eat(sign)).map_or(Operator::Wild, |(_, operator)| *operator);
+        let operator = OPERATORS
+            .iter()
+            .find(|(sign, _)| self.eat(sign))
+            .map_or(ExpansionOperator::Wild, |(_, operator)| *operator);
         let word = self.inside_braces(quoted)?;
-        Ok(Piece::Expansion { name, operator, word, quoted })
+        Ok(WordPiece::Expansion { name, operator, word, quoted })
     }
 
     /// Whatever stands before the closing brace.
-    fn inside_braces(&mut self, quoted: bool) -> Result<Vec<Piece>> {
-        let mut pieces = Pieces::default();
+    fn inside_braces(&mut self, quoted: bool) -> Result<Vec<WordPiece>> {
+        let mut pieces = WordBuilder::default();
         while let Some(byte) = self.peek() {
             match byte {
                 b'}' => {
@@ -223,7 +227,7 @@ impl Reader<'_> {
     }
 
     /// `$'…'`, whose escapes spell characters.
-    fn escape_quoted(&mut self, pieces: &mut Pieces) -> Result<()> {
+    fn escape_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         pieces.text("");
         loop {

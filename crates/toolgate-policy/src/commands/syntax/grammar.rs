@@ -1,9 +1,9 @@
 //! Commands: lists, pipelines, compound commands, redirections.
 
-use super::source::{Pending, Reader, ends_word, is_name, is_name_start};
+use super::parser::{PendingHeredoc, ShellParser, ends_word, is_name, is_name_start};
 use super::{
-    Assigned, Assignment, Command, Flow, Join, List, Pipeline, Redirection, Script, Shape, Statement, SyntaxFault,
-    Target, Word,
+    AndOr, AssignedValue, Assignment, CommandList, Pipeline, Redirection, RedirectionKind, RedirectionTarget,
+    ShellCommand, ShellCommandKind, ShellScript, ShellWord, Statement, SyntaxFault,
 };
 
 type Result<T> = std::result::Result<T, SyntaxFault>;
@@ -12,14 +12,14 @@ type Result<T> = std::result::Result<T, SyntaxFault>;
 const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
 /// Reads a whole command line.
-pub(crate) fn parse(text: &str) -> Result<Script> {
-    let mut reader = Reader::new(text, 0)?;
+pub(crate) fn parse(text: &str) -> Result<ShellScript> {
+    let mut reader = ShellParser::new(text, 0)?;
     let list = reader.whole()?;
-    Ok(Script { list, documents: reader.documents, functions: reader.functions })
+    Ok(ShellScript { list, documents: reader.documents, functions: reader.functions })
 }
 
-impl Reader<'_> {
-    pub(super) fn whole(&mut self) -> Result<List> {
+impl ShellParser<'_> {
+    pub(super) fn whole(&mut self) -> Result<CommandList> {
         let list = self.list()?;
         match (self.is_done(), self.pending.is_empty()) {
             (false, _) => Err(self.unexpected()),
@@ -29,7 +29,7 @@ impl Reader<'_> {
     }
 
     /// Statements up to the end, a closing parenthesis, `;;`, or a word that closes.
-    pub(super) fn list(&mut self) -> Result<List> {
+    pub(super) fn list(&mut self) -> Result<CommandList> {
         let mut statements = Vec::new();
         loop {
             self.skip_lines()?;
@@ -52,7 +52,7 @@ impl Reader<'_> {
             }
             statements.push(statement);
         }
-        Ok(List(statements))
+        Ok(CommandList(statements))
     }
 
     /// `;;`, `;&`: the end of one arm of a `case`.
@@ -90,8 +90,8 @@ impl Reader<'_> {
         loop {
             self.skip_blanks();
             let join = match (self.peek(), self.peek_at(1)) {
-                (Some(b'&'), Some(b'&')) => Join::And,
-                (Some(b'|'), Some(b'|')) => Join::Or,
+                (Some(b'&'), Some(b'&')) => AndOr::And,
+                (Some(b'|'), Some(b'|')) => AndOr::Or,
                 _ => break,
             };
             self.at += 2;
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Ok(Pipeline(stages))
     }
 
-    fn command(&mut self) -> Result<Command> {
+    fn command(&mut self) -> Result<ShellCommand> {
         self.skip_blanks();
         let shape = self.deeper(|reader| reader.compound())?;
         let Some(shape) = shape else { return self.simple() };
@@ -135,11 +135,11 @@ impl Reader<'_> {
                 None => break,
             }
         }
-        Ok(Command { shape, redirections })
+        Ok(ShellCommand { shape, redirections })
     }
 
     /// A compound command, if one begins here.
-    fn compound(&mut self) -> Result<Option<Shape>> {
+    fn compound(&mut self) -> Result<Option<ShellCommandKind>> {
         if self.peek() == Some(b'(') {
             return self.parenthesis().map(Some);
         }
@@ -165,30 +165,30 @@ impl Reader<'_> {
         Ok(Some(shape))
     }
 
-    fn parenthesis(&mut self) -> Result<Shape> {
+    fn parenthesis(&mut self) -> Result<ShellCommandKind> {
         if self.peek_at(1) == Some(b'(') && self.is_arithmetic() {
             self.at += 2;
-            return self.arithmetic_text().map(|(text, nested)| Shape::Arithmetic(text, nested));
+            return self.arithmetic_text().map(|(text, nested)| ShellCommandKind::Arithmetic(text, nested));
         }
         self.at += 1;
         let list = self.list()?;
         match self.eat(")") {
-            true => Ok(Shape::Subshell(list)),
+            true => Ok(ShellCommandKind::Subshell(list)),
             false if self.is_done() => Err(SyntaxFault::Unfinished("a closing parenthesis")),
             false => Err(self.unexpected()),
         }
     }
 
-    fn group(&mut self) -> Result<Shape> {
+    fn group(&mut self) -> Result<ShellCommandKind> {
         self.at += 1;
         let list = self.list()?;
         self.expect_word("}")?;
-        Ok(Shape::Group(list))
+        Ok(ShellCommandKind::Group(list))
     }
 
-    fn conditional(&mut self) -> Result<Shape> {
+    fn conditional(&mut self) -> Result<ShellCommandKind> {
         let mut branches = Vec::new();
-        let mut otherwise = List::default();
+        let mut otherwise = CommandList::default();
         self.expect_word("if")?;
         loop {
             let condition = self.list()?;
@@ -201,32 +201,32 @@ impl Reader<'_> {
                 otherwise = self.list()?;
             }
             self.expect_word("fi")?;
-            return Ok(Shape::If { branches, otherwise });
+            return Ok(ShellCommandKind::If { branches, otherwise });
         }
     }
 
-    fn conditional_loop(&mut self) -> Result<Shape> {
+    fn conditional_loop(&mut self) -> Result<ShellCommandKind> {
         self.at += "while".len();
         let condition = self.list()?;
         let body = self.do_group()?;
-        Ok(Shape::Loop { condition, arithmetic: None, body })
+        Ok(ShellCommandKind::Loop { condition, arithmetic: None, body })
     }
 
-    fn do_group(&mut self) -> Result<List> {
+    fn do_group(&mut self) -> Result<CommandList> {
         self.expect_word("do")?;
         let body = self.list()?;
         self.expect_word("done")?;
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> Result<Shape> {
+    fn for_loop(&mut self) -> Result<ShellCommandKind> {
         self.at += "for".len();
         self.skip_blanks();
         if self.eat("((") {
             let arithmetic = Some(self.arithmetic_text()?);
             self.separator()?;
             let body = self.do_group()?;
-            return Ok(Shape::Loop { condition: List::default(), arithmetic, body });
+            return Ok(ShellCommandKind::Loop { condition: CommandList::default(), arithmetic, body });
         }
         let variable = self.take_while(is_name).to_owned();
         if variable.is_empty() {
@@ -236,7 +236,7 @@ impl Reader<'_> {
         let words = if self.eat_word("in") { Some(self.words()?) } else { None };
         self.separator()?;
         let body = self.do_group()?;
-        Ok(Shape::For { variable, words, body })
+        Ok(ShellCommandKind::For { variable, words, body })
     }
 
     /// An optional `;` and line ends.
@@ -247,7 +247,7 @@ impl Reader<'_> {
     }
 
     /// Words up to something that isn't one.
-    fn words(&mut self) -> Result<Vec<Word>> {
+    fn words(&mut self) -> Result<Vec<ShellWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
@@ -266,7 +266,7 @@ impl Reader<'_> {
         }
     }
 
-    fn case(&mut self) -> Result<Shape> {
+    fn case(&mut self) -> Result<ShellCommandKind> {
         self.at += "case".len();
         self.skip_blanks();
         if !self.is_at_word() {
@@ -279,13 +279,13 @@ impl Reader<'_> {
         loop {
             self.skip_lines()?;
             if self.eat_word("esac") {
-                return Ok(Shape::Case { subject, arms });
+                return Ok(ShellCommandKind::Case { subject, arms });
             }
             arms.push(self.arm()?);
         }
     }
 
-    fn arm(&mut self) -> Result<(Vec<Word>, List)> {
+    fn arm(&mut self) -> Result<(Vec<ShellWord>, CommandList)> {
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
@@ -310,24 +310,24 @@ impl Reader<'_> {
         Ok((patterns, body))
     }
 
-    fn function(&mut self, name: String) -> Result<Shape> {
+    fn function(&mut self, name: String) -> Result<ShellCommandKind> {
         self.functions.push(name.clone());
         self.skip_lines()?;
         let body = self.deeper(|reader| reader.command())?;
         match body.shape {
-            Shape::Simple { .. } => Err(SyntaxFault::Unexpected(format!("{name}()"))),
-            _ => Ok(Shape::Function { name, body: Box::new(body) }),
+            ShellCommandKind::Simple { .. } => Err(SyntaxFault::Unexpected(format!("{name}()"))),
+            _ => Ok(ShellCommandKind::Function { name, body: Box::new(body) }),
         }
     }
 
     /// `[[ … ]]` as its words; operators are words as well.
-    fn test(&mut self) -> Result<Shape> {
+    fn test(&mut self) -> Result<ShellCommandKind> {
         self.at += 2;
-        let mut words: Vec<Word> = Vec::new();
+        let mut words: Vec<ShellWord> = Vec::new();
         loop {
             self.skip_lines()?;
             if self.eat_word("]]") {
-                return Ok(Shape::Test(words));
+                return Ok(ShellCommandKind::Test(words));
             }
             if words.last().is_some_and(|word| word.written == "=~") {
                 words.push(self.regex()?);
@@ -347,7 +347,7 @@ impl Reader<'_> {
     }
 
     /// The right side of `=~`, in which parentheses and bars are plain.
-    fn regex(&mut self) -> Result<Word> {
+    fn regex(&mut self) -> Result<ShellWord> {
         let start = self.at;
         let text = self.take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n'));
         if text.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'\'' | b'"')) && !text.ends_with('$') {
@@ -357,10 +357,10 @@ impl Reader<'_> {
         if text.trim_end_matches('$').contains(['$', '`']) {
             return Err(SyntaxFault::Unsupported("a pattern that may run code"));
         }
-        Ok(Word { pieces: vec![super::Piece::Text(text.to_owned())], written: text.to_owned() })
+        Ok(ShellWord { pieces: vec![super::WordPiece::Text(text.to_owned())], written: text.to_owned() })
     }
 
-    fn simple(&mut self) -> Result<Command> {
+    fn simple(&mut self) -> Result<ShellCommand> {
         let (mut assignments, mut words, mut redirections) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.skip_blanks();
@@ -382,7 +382,7 @@ impl Reader<'_> {
             if self.peek() == Some(b'(') {
                 let name = &self.text[start..self.at];
                 let is_name = words.len() == 1 && assignments.is_empty() && redirections.is_empty();
-                if !is_name || !name.bytes().all(|byte| super::source::is_name(byte) || b"-.:+@".contains(&byte)) {
+                if !is_name || !name.bytes().all(|byte| super::parser::is_name(byte) || b"-.:+@".contains(&byte)) {
                     return Err(self.unexpected());
                 }
                 return self.function_after(name.to_owned());
@@ -391,18 +391,18 @@ impl Reader<'_> {
         if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
             return Err(self.unexpected());
         }
-        Ok(Command { shape: Shape::Simple { assignments, words }, redirections })
+        Ok(ShellCommand { shape: ShellCommandKind::Simple { assignments, words }, redirections })
     }
 
     /// `name` has been read, and a parenthesis follows.
-    fn function_after(&mut self, name: String) -> Result<Command> {
+    fn function_after(&mut self, name: String) -> Result<ShellCommand> {
         self.at += 1;
         self.skip_blanks();
         if !self.eat(")") {
             return Err(self.unexpected());
         }
         let shape = self.function(name)?;
-        Ok(Command { shape, redirections: Vec::new() })
+        Ok(ShellCommand { shape, redirections: Vec::new() })
     }
 
     fn assignment(&mut self, length: usize, appends: bool) -> Result<Assignment> {
@@ -410,16 +410,16 @@ impl Reader<'_> {
         self.at += length + if appends { 2 } else { 1 };
         let value = if self.peek() == Some(b'(') {
             self.at += 1;
-            Assigned::Array(self.array()?)
+            AssignedValue::Array(self.array()?)
         } else if self.is_at_word() {
-            Assigned::Word(self.word()?)
+            AssignedValue::Word(self.word()?)
         } else {
-            Assigned::Word(Word::default())
+            AssignedValue::Word(ShellWord::default())
         };
         Ok(Assignment { name, appends, value })
     }
 
-    fn array(&mut self) -> Result<Vec<Word>> {
+    fn array(&mut self) -> Result<Vec<ShellWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_lines()?;
@@ -442,7 +442,7 @@ impl Reader<'_> {
             if self.rest().starts_with("&>") {
                 self.at += 2;
                 self.eat(">");
-                return self.file(Flow::Out).map(Some);
+                return self.file(RedirectionKind::Out).map(Some);
             }
             return self.named_descriptor();
         }
@@ -459,20 +459,22 @@ impl Reader<'_> {
             ("<<<", None),
             ("<<-", None),
             ("<<", None),
-            ("<>", Some(Flow::InOut)),
-            ("<&", Some(Flow::DuplicateIn)),
-            (">&", Some(Flow::Duplicate)),
-            (">>", Some(Flow::Out)),
-            (">|", Some(Flow::Out)),
-            ("<", Some(Flow::In)),
-            (">", Some(Flow::Out)),
+            ("<>", Some(RedirectionKind::InOut)),
+            ("<&", Some(RedirectionKind::DuplicateIn)),
+            (">&", Some(RedirectionKind::Duplicate)),
+            (">>", Some(RedirectionKind::Out)),
+            (">|", Some(RedirectionKind::Out)),
+            ("<", Some(RedirectionKind::In)),
+            (">", Some(RedirectionKind::Out)),
         ] {
             if !self.eat(sign) {
                 continue;
             }
             return match (sign, flow) {
                 (_, Some(flow)) => self.file(flow),
-                ("<<<", None) => Ok(Redirection { flow: Flow::In, target: Target::Text(self.target_word()?) }),
+                ("<<<", None) => {
+                    Ok(Redirection { flow: RedirectionKind::In, target: RedirectionTarget::Text(self.target_word()?) })
+                }
                 _ => self.document(sign == "<<-"),
             };
         }
@@ -491,13 +493,13 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn target_word(&mut self) -> Result<Word> {
+    fn target_word(&mut self) -> Result<ShellWord> {
         self.skip_blanks();
         if self.is_at_word() { self.word() } else { Err(self.unexpected()) }
     }
 
-    fn file(&mut self, flow: Flow) -> Result<Redirection> {
-        Ok(Redirection { flow, target: Target::File(self.target_word()?) })
+    fn file(&mut self, flow: RedirectionKind) -> Result<Redirection> {
+        Ok(Redirection { flow, target: RedirectionTarget::File(self.target_word()?) })
     }
 
     fn document(&mut self, strips_tabs: bool) -> Result<Redirection> {
@@ -505,8 +507,8 @@ impl Reader<'_> {
         let delimiter = word.literal().ok_or(SyntaxFault::Unsupported("a here-document whose end isn't plain"))?;
         let expands = delimiter == word.written;
         let number = self.documents.len();
-        self.documents.push(Word::default());
-        self.pending.push(Pending { number, delimiter, expands, strips_tabs });
-        Ok(Redirection { flow: Flow::In, target: Target::Document(number) })
+        self.documents.push(ShellWord::default());
+        self.pending.push(PendingHeredoc { number, delimiter, expands, strips_tabs });
+        Ok(Redirection { flow: RedirectionKind::In, target: RedirectionTarget::Document(number) })
     }
 }

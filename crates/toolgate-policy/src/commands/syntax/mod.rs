@@ -6,7 +6,7 @@
 
 mod expansion;
 mod grammar;
-mod source;
+mod parser;
 mod tree;
 mod word;
 
@@ -14,8 +14,8 @@ use std::fmt;
 
 pub(crate) use grammar::parse;
 pub(crate) use tree::{
-    Assigned, Assignment, Command, Flow, Join, List, Nested, Operator, Piece, Pipeline, Redirection, Script, Shape,
-    Statement, Target, Word,
+    AndOr, AssignedValue, Assignment, CommandList, ExpansionOperator, NestedList, Pipeline, Redirection,
+    RedirectionKind, RedirectionTarget, ShellCommand, ShellCommandKind, ShellScript, ShellWord, Statement, WordPiece,
 };
 
 /// The kernel takes no longer argument, so no shell can be given more than this.

@@ -2,79 +2,79 @@
 
 /// A whole command line, with the bodies of its here-documents beside it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Script {
-    pub(crate) list: List,
-    pub(crate) documents: Vec<Word>,
+pub(crate) struct ShellScript {
+    pub(crate) list: CommandList,
+    pub(crate) documents: Vec<ShellWord>,
     /// The names of all functions that are defined somewhere in it.
     pub(crate) functions: Vec<String>,
 }
 
 /// Statements, one after the other.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct List(pub(crate) Vec<Statement>);
+pub(crate) struct CommandList(pub(crate) Vec<Statement>);
 
 /// Pipelines joined by `&&` and `||`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) first: Pipeline,
-    pub(crate) rest: Vec<(Join, Pipeline)>,
+    pub(crate) rest: Vec<(AndOr, Pipeline)>,
     pub(crate) background: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Join {
+pub(crate) enum AndOr {
     And,
     Or,
 }
 
 /// Commands whose output is the next one's input.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Pipeline(pub(crate) Vec<Command>);
+pub(crate) struct Pipeline(pub(crate) Vec<ShellCommand>);
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Command {
-    pub(crate) shape: Shape,
+pub(crate) struct ShellCommand {
+    pub(crate) shape: ShellCommandKind,
     pub(crate) redirections: Vec<Redirection>,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum ShellCommandKind {
     Simple {
         assignments: Vec<Assignment>,
-        words: Vec<Word>,
+        words: Vec<ShellWord>,
     },
     /// `{ … }`
-    Group(List),
+    Group(CommandList),
     /// `( … )`
-    Subshell(List),
+    Subshell(CommandList),
     /// Without words it goes through the shell's own arguments.
     For {
         variable: String,
-        words: Option<Vec<Word>>,
-        body: List,
+        words: Option<Vec<ShellWord>>,
+        body: CommandList,
     },
     /// `while`, `until` and the arithmetic `for`, whose expressions come as text.
     Loop {
-        condition: List,
-        arithmetic: Option<(String, Vec<Nested>)>,
-        body: List,
+        condition: CommandList,
+        arithmetic: Option<(String, Vec<NestedList>)>,
+        body: CommandList,
     },
     If {
-        branches: Vec<(List, List)>,
-        otherwise: List,
+        branches: Vec<(CommandList, CommandList)>,
+        otherwise: CommandList,
     },
     Case {
-        subject: Word,
-        arms: Vec<(Vec<Word>, List)>,
+        subject: ShellWord,
+        arms: Vec<(Vec<ShellWord>, CommandList)>,
     },
     Function {
         name: String,
-        body: Box<Command>,
+        body: Box<ShellCommand>,
     },
     /// `[[ … ]]`
-    Test(Vec<Word>),
+    Test(Vec<ShellWord>),
     /// `(( … ))`
-    Arithmetic(String, Vec<Nested>),
+    Arithmetic(String, Vec<NestedList>),
 }
 
 #[derive(Debug, PartialEq)]
@@ -82,24 +82,24 @@ pub(crate) struct Assignment {
     pub(crate) name: String,
     /// `+=`
     pub(crate) appends: bool,
-    pub(crate) value: Assigned,
+    pub(crate) value: AssignedValue,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Assigned {
-    Word(Word),
-    Array(Vec<Word>),
+pub(crate) enum AssignedValue {
+    Word(ShellWord),
+    Array(Vec<ShellWord>),
 }
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Redirection {
-    pub(crate) flow: Flow,
-    pub(crate) target: Target,
+    pub(crate) flow: RedirectionKind,
+    pub(crate) target: RedirectionTarget,
 }
 
 /// Which way a redirection goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum RedirectionKind {
     In,
     Out,
     InOut,
@@ -110,24 +110,24 @@ pub(crate) enum Flow {
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Target {
-    File(Word),
+pub(crate) enum RedirectionTarget {
+    File(ShellWord),
     /// `<<<`
-    Text(Word),
+    Text(ShellWord),
     /// `<<`, by its number among the script's documents.
     Document(usize),
 }
 
 /// One word as it is written, piece by piece.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Word {
-    pub(crate) pieces: Vec<Piece>,
+pub(crate) struct ShellWord {
+    pub(crate) pieces: Vec<WordPiece>,
     /// As it stands in the command.
     pub(crate) written: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum WordPiece {
     /// Text that stands for itself.
     Text(String),
     /// `*`, `?` or `[…]` outside quotes.
@@ -146,27 +146,27 @@ pub(crate) enum Piece {
     Number,
     Expansion {
         name: String,
-        operator: Operator,
-        word: Vec<Piece>,
+        operator: ExpansionOperator,
+        word: Vec<WordPiece>,
         quoted: bool,
     },
     /// `$(…)` and backquotes.
     Substitution {
-        script: Nested,
+        script: NestedList,
         quoted: bool,
     },
     /// `<(…)` and `>(…)`.
-    Process(Nested),
+    Process(NestedList),
     /// `$((…))`, with the commands in it.
-    Arithmetic(String, Vec<Nested>),
+    Arithmetic(String, Vec<NestedList>),
 }
 
 /// A command inside a word. Trees of words are compared and copied often, so this one is shared.
-pub(crate) type Nested = std::rc::Rc<List>;
+pub(crate) type NestedList = std::rc::Rc<CommandList>;
 
 /// What `${name…}` does with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
+pub(crate) enum ExpansionOperator {
     /// `:-`, `-`: the word if there is no value.
     Default,
     /// `:=`, `=`: the same, and keeps it.
@@ -181,14 +181,14 @@ pub(crate) enum Operator {
     Wild,
 }
 
-impl Word {
+impl ShellWord {
     /// The text, if it holds nothing that a shell would expand.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(part) => text.push_str(part),
-                Piece::Brace(letter) => text.push(*letter),
+                WordPiece::Text(part) => text.push_str(part),
+                WordPiece::Brace(letter) => text.push(*letter),
                 _ => return None,
             }
         }

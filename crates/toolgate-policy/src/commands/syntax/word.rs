@@ -1,22 +1,22 @@
 //! Words: quotes, escapes, and everything that a shell expands.
 
-use super::source::{Reader, ends_word, is_name, is_name_start};
-use super::{Piece, SyntaxFault, Word};
+use super::parser::{ShellParser, ends_word, is_name, is_name_start};
+use super::{ShellWord, SyntaxFault, WordPiece};
 
 type Result<T> = std::result::Result<T, SyntaxFault>;
 
-impl Reader<'_> {
+impl ShellParser<'_> {
     /// One word. The caller has seen that one begins here.
-    pub(super) fn word(&mut self) -> Result<Word> {
+    pub(super) fn word(&mut self) -> Result<ShellWord> {
         let start = self.at;
-        let mut pieces = Pieces::default();
+        let mut pieces = WordBuilder::default();
         if self.peek() == Some(b'~') {
             self.tilde(&mut pieces);
         }
         while let Some(byte) = self.peek() {
             if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
                 self.at += 2;
-                pieces.push(Piece::Process(self.nested_list()?));
+                pieces.push(WordPiece::Process(self.nested_list()?));
             } else if ends_word(byte) {
                 break;
             } else {
@@ -29,10 +29,10 @@ impl Reader<'_> {
         {
             return Err(SyntaxFault::Unsupported("an extended pattern"));
         }
-        Ok(Word { pieces: pieces.0, written: self.text[start..self.at].to_owned() })
+        Ok(ShellWord { pieces: pieces.0, written: self.text[start..self.at].to_owned() })
     }
 
-    fn word_piece(&mut self, byte: u8, pieces: &mut Pieces) -> Result<()> {
+    fn word_piece(&mut self, byte: u8, pieces: &mut WordBuilder) -> Result<()> {
         match byte {
             b'\'' => self.single_quoted(pieces)?,
             b'"' => self.double_quoted(pieces)?,
@@ -41,12 +41,12 @@ impl Reader<'_> {
             b'`' => self.backquoted(false, pieces)?,
             b'*' | b'?' => {
                 self.at += 1;
-                pieces.push(Piece::Glob(char::from(byte).to_string()));
+                pieces.push(WordPiece::Glob(char::from(byte).to_string()));
             }
             b'[' => self.bracket(pieces),
             b'{' | b'}' | b',' => {
                 self.at += 1;
-                pieces.push(Piece::Brace(char::from(byte)));
+                pieces.push(WordPiece::Brace(char::from(byte)));
             }
             _ => {
                 let letter = self.take().ok_or(SyntaxFault::Unfinished("a word"))?;
@@ -56,7 +56,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn tilde(&mut self, pieces: &mut Pieces) {
+    fn tilde(&mut self, pieces: &mut WordBuilder) {
         let name =
             self.rest()[1..].bytes().take_while(|byte| is_name(*byte) || matches!(byte, b'.' | b'-' | b'+')).count();
         match self.peek_at(1 + name) {
@@ -64,11 +64,11 @@ impl Reader<'_> {
             Some(byte) if ends_word(byte) => {}
             _ => return,
         }
-        pieces.push(Piece::Tilde(self.rest()[1..=name].to_owned()));
+        pieces.push(WordPiece::Tilde(self.rest()[1..=name].to_owned()));
         self.at += 1 + name;
     }
 
-    fn single_quoted(&mut self, pieces: &mut Pieces) -> Result<()> {
+    fn single_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         let length = self.rest().find('\'').ok_or(SyntaxFault::Unfinished("a closing quote"))?;
         pieces.text(&self.rest()[..length]);
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    pub(super) fn double_quoted(&mut self, pieces: &mut Pieces) -> Result<()> {
+    pub(super) fn double_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         pieces.text("");
         while let Some(byte) = self.peek() {
@@ -90,7 +90,7 @@ impl Reader<'_> {
     }
 
     /// What stands between double quotes, or in a here-document, where the quote itself is nothing special.
-    fn quoted_piece(&mut self, byte: u8, quote: u8, pieces: &mut Pieces) -> Result<()> {
+    fn quoted_piece(&mut self, byte: u8, quote: u8, pieces: &mut WordBuilder) -> Result<()> {
         match byte {
             b'$' => self.dollar(true, pieces),
             b'`' => self.backquoted(true, pieces),
@@ -115,16 +115,16 @@ impl Reader<'_> {
     }
 
     /// The body of a here-document whose delimiter isn't quoted.
-    pub(super) fn document_word(&mut self, body: &str) -> Result<Word> {
-        let mut reader = Reader::new(body, self.depth)?;
-        let mut pieces = Pieces::default();
+    pub(super) fn document_word(&mut self, body: &str) -> Result<ShellWord> {
+        let mut reader = ShellParser::new(body, self.depth)?;
+        let mut pieces = WordBuilder::default();
         while let Some(byte) = reader.peek() {
             reader.quoted_piece(byte, b'$', &mut pieces)?;
         }
-        Ok(Word { pieces: pieces.0, written: String::new() })
+        Ok(ShellWord { pieces: pieces.0, written: String::new() })
     }
 
-    fn escaped(&mut self, pieces: &mut Pieces) -> Result<()> {
+    fn escaped(&mut self, pieces: &mut WordBuilder) -> Result<()> {
         self.at += 1;
         match self.take() {
             Some('\n') => {}
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 
     /// `[` begins a set if it is closed within the word; otherwise it is just itself.
-    fn bracket(&mut self, pieces: &mut Pieces) {
+    fn bracket(&mut self, pieces: &mut WordBuilder) {
         let rest = self.rest();
         if self.at < self.no_set_before {
             self.at += 1;
@@ -143,7 +143,7 @@ impl Reader<'_> {
         }
         let inner = rest[1..].bytes().take_while(|byte| !ends_word(*byte) && !b"]'\"\\$`".contains(byte)).count();
         if inner > 0 && rest.as_bytes().get(1 + inner) == Some(&b']') {
-            pieces.push(Piece::Glob(rest[..inner + 2].to_owned()));
+            pieces.push(WordPiece::Glob(rest[..inner + 2].to_owned()));
             self.at += inner + 2;
         } else {
             let word =
@@ -155,7 +155,7 @@ impl Reader<'_> {
             }
             self.at += 1;
             match closes {
-                true => pieces.push(Piece::Unread("[".to_owned())),
+                true => pieces.push(WordPiece::Unread("[".to_owned())),
                 false => pieces.letter('['),
             }
         }
@@ -185,17 +185,17 @@ impl Reader<'_> {
 
 /// Pieces of a word, with neighbouring text joined.
 #[derive(Default)]
-pub(super) struct Pieces(pub(super) Vec<Piece>);
+pub(super) struct WordBuilder(pub(super) Vec<WordPiece>);
 
-impl Pieces {
-    pub(super) fn push(&mut self, piece: Piece) {
+impl WordBuilder {
+    pub(super) fn push(&mut self, piece: WordPiece) {
         self.0.push(piece);
     }
 
     pub(super) fn text(&mut self, text: &str) {
         match self.0.last_mut() {
-            Some(Piece::Text(last)) => last.push_str(text),
-            _ => self.0.push(Piece::Text(text.to_owned())),
+            Some(WordPiece::Text(last)) => last.push_str(text),
+            _ => self.0.push(WordPiece::Text(text.to_owned())),
         }
     }
 

@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-use toolgate_contract::{Guarantee, Holding};
-use toolgate_sandbox::process::{Command, Options, Sandbox, Tier};
+use toolgate_contract::{Guarantee, GuaranteeLevel};
+use toolgate_sandbox::process::{CommandSpec, Sandbox, SandboxOptions, Tier};
 
 use super::scene::{Outcome, SECRET, Scene, attack, finish, is_alone};
 
 /// Runs a line, and tells which secrets it opened; on a layer of its own, if so.
-fn opened(scene: &Scene, line: &str, apart: bool) -> (Outcome, Vec<String>) {
+fn opened(scene: &Scene, line: &str, staged: bool) -> (Outcome, Vec<String>) {
     let layers = tempfile::tempdir_in(scene.path("outside")).unwrap();
     scene.runtime.block_on(async {
-        let (profile, command) = (scene.profile(), Command::shell(line));
-        let (mut running, _kept) = match apart {
+        let (profile, command) = (scene.profile(), CommandSpec::shell(line));
+        let (mut running, _kept) = match staged {
             true => {
                 scene.sandbox.rehearse(&profile, &command, layers.path()).await.map(|(run, kept)| (run, Some(kept)))
             }
@@ -33,8 +33,8 @@ attack! {
         let ways = ["cat .env", "cat link", "cat /proc/self/root$PWD/.env", "exec 3<.env; cat <&3", "(setsid cat .env &) | cat", "grep -r . ."];
         for line in ways {
             assert!(scene.outside(line).output.contains(SECRET), "it works without a sandbox: {line}");
-            for apart in [false, true].into_iter().filter(|apart| !apart || scene.tier == Tier::Namespaces) {
-                let (outcome, opened) = opened(scene, line, apart);
+            for staged in [false, true].into_iter().filter(|staged| !staged || scene.tier == Tier::Namespaces) {
+                let (outcome, opened) = opened(scene, line, staged);
                 // Landlock alone can't hide something inside what is granted; then the report says so.
                 assert_eq!(outcome.output.contains(SECRET), !scene.has_namespaces(), "{line}: {outcome:?}");
                 let known: &[&str] = if scene.tier == Tier::Namespaces { &[".env"] } else { &[] };
@@ -42,7 +42,7 @@ attack! {
                 assert_eq!(outcome.output.contains("decoy"), scene.tier == Tier::Namespaces, "{line}: {outcome:?}");
             }
         }
-        let held = [(Tier::Namespaces, Holding::Held), (Tier::Bubblewrap, Holding::Partly), (Tier::Landlock, Holding::NotHeld)];
+        let held = [(Tier::Namespaces, GuaranteeLevel::Held), (Tier::Bubblewrap, GuaranteeLevel::Partly), (Tier::Landlock, GuaranteeLevel::NotHeld)];
         let (_, holding) = held.into_iter().find(|(tier, _)| *tier == scene.tier).unwrap();
         assert_eq!(scene.start("true").enforcement().holding(Guarantee::Secrets), Some(holding));
     }
@@ -105,7 +105,7 @@ attack! {
             profile.secret.push(scene.workspace().join(name));
         }
         let open = |line: &str| scene.runtime.block_on(async {
-            let mut running = scene.sandbox.spawn(&profile, &Command::shell(line)).await.unwrap();
+            let mut running = scene.sandbox.spawn(&profile, &CommandSpec::shell(line)).await.unwrap();
             let outcome = finish(&mut running).await;
             assert!(outcome.worked() && !outcome.output.contains(SECRET), "{outcome:?}");
             running.opened()
@@ -128,10 +128,10 @@ attack! {
         if !is_alone() {
             return;
         }
-        let options = Options { warm: 0, ..scene.options.clone() };
+        let options = SandboxOptions { warm: 0, ..scene.options.clone() };
         scene.runtime.block_on(async {
             let sandbox = Sandbox::new(options).await.unwrap();
-            let mut running = sandbox.spawn(&scene.profile(), &Command::shell("cat .env")).await.unwrap();
+            let mut running = sandbox.spawn(&scene.profile(), &CommandSpec::shell("cat .env")).await.unwrap();
             let watched = usize::from(scene.tier == Tier::Namespaces);
             assert_eq!(watches().len(), watched);
             finish(&mut running).await;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use toolgate_contract::{Guarantee, Holding};
+use toolgate_contract::{Guarantee, GuaranteeLevel};
 use toolgate_sandbox::process::Readable;
 
 use super::scene::{SECRET, attack};
@@ -33,7 +33,7 @@ attack! {
             assert_eq!(leaked, !scene.has_namespaces(), "{line}: {inside:?}");
         }
         let enforcement = scene.start("true").enforcement().clone();
-        let expected = if scene.has_namespaces() { Holding::Held } else { Holding::Partly };
+        let expected = if scene.has_namespaces() { GuaranteeLevel::Held } else { GuaranteeLevel::Partly };
         assert_eq!(enforcement.holding(Guarantee::Filesystem), Some(expected), "{enforcement:?}");
     }
 }
@@ -69,7 +69,7 @@ attack! {
 attack! {
     fn nothing_outside_can_be_written_or_removed(scene) {
         let outside = scene.path("outside");
-        for line in ["echo x >> {}/secret", "echo x > {}/new", "mkdir {}/folder", "mv {}/secret {}/moved", "rm -f {}/moved"] {
+        for line in ["echo x >> {}/secret", "echo x > {}/new", "mkdir {}/directory", "mv {}/secret {}/moved", "rm -f {}/moved"] {
             let line = line.replace("{}", outside.to_str().unwrap());
             assert!(scene.outside(&line).worked(), "it works without a sandbox: {line}");
         }

@@ -61,18 +61,18 @@ attack! {
 
 attack! {
     fn hooks_of_nested_repositories_are_kept_and_new_ones_are_noticed(scene) {
-        use toolgate_sandbox::process::obeyed_by_git;
+        use toolgate_sandbox::process::autoloaded_by_git;
         let nested = scene.workspace().join("nested");
         fs::create_dir(&nested).unwrap();
         assert!(scene.outside("cd nested && git init -q . && mkdir -p .git/hooks").worked());
-        let before = obeyed_by_git(&scene.workspace());
+        let before = autoloaded_by_git(&scene.workspace());
         let mut profile = scene.profile();
         profile.protected = before.places.clone();
         let inside = scene.inside_with(&profile, "echo x > nested/.git/hooks/post-checkout");
         assert_eq!(inside.worked(), !scene.has_namespaces(), "{inside:?}");
         let inside = scene.inside_with(&profile, "git init -q planted && mkdir -p planted/.git/hooks && echo x > planted/.git/hooks/update");
         assert!(inside.worked(), "{inside:?}");
-        let after = obeyed_by_git(&scene.workspace());
+        let after = autoloaded_by_git(&scene.workspace());
         let planted: Vec<_> = after.since(&before).collect();
         assert!(planted.contains(&&scene.workspace().join("planted/.git/hooks")), "{planted:?}");
     }

@@ -7,9 +7,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use toolgate_sandbox::process::{Command, Ended, Options, Sandbox, Signal, Tier};
+use toolgate_sandbox::process::{ChildExit, CommandSpec, Sandbox, SandboxOptions, Signal, Tier};
 
-use super::scene::{FOLDER, Scene, attack, finish};
+use super::scene::{DIRECTORY, Scene, attack, finish};
 
 /// A length of sleep that nobody else sleeps, to be found by.
 fn marker() -> String {
@@ -86,7 +86,7 @@ attack! {
             assert!(early.is_err(), "it ignores the request: {early:?}");
             running.kill();
             let outcome = finish(&mut running).await;
-            assert_eq!(outcome.ended, Ended::Signal(9));
+            assert_eq!(outcome.ended, ChildExit::Signal(9));
         });
         assert_eq!(alive(&marker), 0);
     }
@@ -95,13 +95,13 @@ attack! {
 attack! {
     fn what_is_given_up_while_it_starts_leaves_nothing(scene) {
         let program = scene.path("zygote");
-        let options = Options { program: Some(program.clone()), tier: Some(scene.tier), warm: 0, ..Options::default() };
+        let options = SandboxOptions { program: Some(program.clone()), tier: Some(scene.tier), warm: 0, ..SandboxOptions::default() };
         let marker = marker();
         scene.runtime.block_on(async {
             let sandbox = Sandbox::new(options).await.unwrap();
             // Given up in every phase of its start.
             for half_milliseconds in 0..30 {
-                let (profile, command) = (scene.profile(), Command::shell(format!("sleep {marker}; true")));
+                let (profile, command) = (scene.profile(), CommandSpec::shell(format!("sleep {marker}; true")));
                 let patience = Duration::from_micros(500 * half_milliseconds);
                 drop(tokio::time::timeout(patience, sandbox.spawn(&profile, &command)).await);
             }
@@ -131,7 +131,7 @@ attack! {
         let entries = entries(scene);
         let mut host = std::process::Command::new("/proc/self/exe");
         host.args(["--exact", "processes::lingering::a_host_to_be_killed", "--include-ignored", "--nocapture"]);
-        host.env("TOOLGATE_TEST_MARKER", &marker).env("TOOLGATE_TEST_TIER", scene.tier.name()).env(FOLDER, scene.path("host"));
+        host.env("TOOLGATE_TEST_MARKER", &marker).env("TOOLGATE_TEST_TIER", scene.tier.name()).env(DIRECTORY, scene.path("host"));
         let mut host = host.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         let patience = Instant::now() + Duration::from_secs(20);
         while alive(&marker) < 2 {

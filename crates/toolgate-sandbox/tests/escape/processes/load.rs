@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use toolgate_sandbox::process::{Command, Ended};
+use toolgate_sandbox::process::{ChildExit, CommandSpec};
 
 use super::scene::{Scene, attack, finish};
 
@@ -35,12 +35,12 @@ fn round(scene: &Scene, commands: usize) {
             tasks.spawn(async move {
                 let killed = number % 2 == 0;
                 let line = if killed { "echo started; sleep 1000 & sleep 1000" } else { "echo started" };
-                let mut running = sandbox.spawn(&profile, &Command::shell(line)).await.unwrap();
+                let mut running = sandbox.spawn(&profile, &CommandSpec::shell(line)).await.unwrap();
                 if killed {
                     running.kill();
                 }
                 let outcome = finish(&mut running).await;
-                let expected = if killed { Ended::Signal(9) } else { Ended::Code(0) };
+                let expected = if killed { ChildExit::Signal(9) } else { ChildExit::Code(0) };
                 assert_eq!(outcome.ended, expected);
                 assert!(killed || outcome.output == "started\n", "{outcome:?}");
             });

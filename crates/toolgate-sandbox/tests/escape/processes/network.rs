@@ -7,9 +7,11 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 
-use toolgate_contract::{Border, BoxFuture, Denial, Effect, Guarantee, Holding};
+use toolgate_contract::{BoxFuture, Denial, Effect, EgressPolicy, Guarantee, GuaranteeLevel};
 use toolgate_sandbox::Resolver;
-use toolgate_sandbox::process::{Command, Listed, Network, Options, Profile, Running, Sandbox, Tier};
+use toolgate_sandbox::process::{
+    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier,
+};
 
 use super::scene::{Outcome, Scene, attack, finish};
 
@@ -21,7 +23,7 @@ struct List {
     cleared: Vec<(String, u16)>,
 }
 
-impl Border for List {
+impl EgressPolicy for List {
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
         let usual = matches!(port, 80 | 443) && self.names.iter().any(|name| name == host);
         match usual || self.cleared.contains(&(host.to_owned(), port)) {
@@ -83,11 +85,12 @@ impl<'a> Way<'a> {
 
     fn leading_to(scene: &'a Scene, server: SocketAddr, address: SocketAddr) -> Option<Self> {
         let resolver = Arc::new(Fixed { address, asked: Mutex::default() });
-        let options = Options { resolver: resolver.clone(), ..scene.options.clone() };
+        let options = SandboxOptions { resolver: resolver.clone(), ..scene.options.clone() };
         let sandbox = scene.runtime.block_on(Sandbox::new(options)).unwrap();
         let way = Self { scene, sandbox, resolver, server, attacker: scene.attacker() };
         if scene.tier != Tier::Namespaces {
-            let refused = scene.runtime.block_on(way.sandbox.spawn(&way.profile(&ok()), &Command::new("/bin/true")));
+            let refused =
+                scene.runtime.block_on(way.sandbox.spawn(&way.profile(&ok()), &CommandSpec::new("/bin/true")));
             assert!(refused.is_err(), "{refused:?}");
             return None;
         }
@@ -96,7 +99,7 @@ impl<'a> Way<'a> {
 
     fn profile(&self, list: &List) -> Profile {
         let mut profile = self.scene.profile();
-        profile.network = Network::Listed(Listed(Arc::new(list.clone())));
+        profile.network = NetworkAccess::Listed(ListedHosts(Arc::new(list.clone())));
         profile
     }
 
@@ -106,11 +109,11 @@ impl<'a> Way<'a> {
         (outcome, running.denials())
     }
 
-    fn run(&self, list: &List, words: &str) -> (Outcome, Running) {
+    fn run(&self, list: &List, words: &str) -> (Outcome, Child) {
         self.scene.runtime.block_on(async {
-            let command = Command::shell(format!("{} {words}", self.attacker));
+            let command = CommandSpec::shell(format!("{} {words}", self.attacker));
             let mut running = self.sandbox.spawn(&self.profile(list), &command).await.unwrap();
-            assert_eq!(running.enforcement().holding(Guarantee::Network), Some(Holding::Held));
+            assert_eq!(running.enforcement().holding(Guarantee::Network), Some(GuaranteeLevel::Held));
             (finish(&mut running).await, running)
         })
     }

@@ -31,13 +31,13 @@ attack! {
 
 attack! {
     fn a_program_that_is_not_there_is_told_apart(scene) {
-        use toolgate_sandbox::process::{Command, SandboxError, Step};
-        let missing = scene.run(&scene.profile(), &Command::new("no-such-program"));
-        assert!(matches!(&missing, Err(SandboxError::Step(fault)) if fault.step == Step::Execute), "{missing:?}");
-        let mut nowhere = Command::new("true");
-        nowhere.working_directory = Some("/no/such/folder".into());
+        use toolgate_sandbox::process::{CommandSpec, SandboxError, SetupStep};
+        let missing = scene.run(&scene.profile(), &CommandSpec::new("no-such-program"));
+        assert!(matches!(&missing, Err(SandboxError::Step(fault)) if fault.step == SetupStep::Execute), "{missing:?}");
+        let mut nowhere = CommandSpec::new("true");
+        nowhere.working_directory = Some("/no/such/directory".into());
         let nowhere = scene.run(&scene.profile(), &nowhere);
-        assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == Step::EnterWorkingDirectory), "{nowhere:?}");
+        assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == SetupStep::EnterWorkingDirectory), "{nowhere:?}");
     }
 }
 

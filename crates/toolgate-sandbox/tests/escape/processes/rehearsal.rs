@@ -2,35 +2,35 @@
 
 use std::fs;
 
-use toolgate_contract::{Apart, Difference};
-use toolgate_sandbox::process::{Command, Tier};
-use toolgate_sandbox::{Layers, Roots};
+use toolgate_contract::{Difference, StagedChanges};
+use toolgate_sandbox::process::{CommandSpec, Tier};
+use toolgate_sandbox::{OverlayChanges, Roots};
 
 use super::scene::{Scene, attack, finish};
 
 fn prepare(scene: &Scene) {
     let workspace = scene.workspace();
-    for folder in ["folder/deep", "emptied", "replaced", "becomes-file"] {
-        fs::create_dir_all(workspace.join(folder)).unwrap();
+    for directory in ["directory/deep", "emptied", "replaced", "becomes-file"] {
+        fs::create_dir_all(workspace.join(directory)).unwrap();
     }
     for file in [
         "changed",
         "same",
         "mode",
         "gone",
-        "folder/deep/gone",
+        "directory/deep/gone",
         "emptied/one",
         "replaced/old",
         "becomes-file/x",
-        "becomes-folder",
+        "becomes-directory",
     ] {
         fs::write(workspace.join(file), "before").unwrap();
     }
 }
 
-const LINE: &str = "echo after > changed; printf before > same; chmod 700 mode; rm gone; rm folder/deep/gone; rm -r emptied; \
+const LINE: &str = "echo after > changed; printf before > same; chmod 700 mode; rm gone; rm directory/deep/gone; rm -r emptied; \
                     rm -r replaced; mkdir replaced; echo new > replaced/new; rm -r becomes-file; echo x > becomes-file; \
-                    rm becomes-folder; mkdir becomes-folder; echo x > becomes-folder/y; mkdir -p made/deep; echo x > made/deep/z; \
+                    rm becomes-directory; mkdir becomes-directory; echo x > becomes-directory/y; mkdir -p made/deep; echo x > made/deep/z; \
                     ln -s changed link; echo x > passing; rm passing; cat changed";
 
 fn shown(Difference { change, .. }: &Difference) -> String {
@@ -49,10 +49,10 @@ attack! {
         }
         prepare(scene);
         let before = scene.outside("find . -type f | sort | xargs cat; find . | sort");
-        let (folder, roots) = (scene.path("layers"), [scene.workspace()]);
+        let (directory, roots) = (scene.path("layers"), [scene.workspace()]);
         let rehearsed = async {
-            let command = Command::shell(LINE);
-            let (mut running, layers) = Layers::run(&scene.sandbox, &scene.profile(), &command, &folder, &roots).await.unwrap();
+            let command = CommandSpec::shell(LINE);
+            let (mut running, layers) = OverlayChanges::run(&scene.sandbox, &scene.profile(), &command, &directory, &roots).await.unwrap();
             (finish(&mut running).await, layers)
         };
         let (outcome, layers) = scene.runtime.block_on(rehearsed);
@@ -61,9 +61,9 @@ attack! {
         assert_eq!(before.output, after.output, "the workspace is as it was");
         let files = Roots::open(&scene.workspace()).unwrap();
         let listed: Vec<String> = layers.differences(&files).unwrap().all.iter().map(shown).collect();
-        assert_eq!(listed.join(" "), "~becomes-file -becomes-file/x ~becomes-folder +becomes-folder/y ~changed -emptied \
-                    -emptied/one -folder/deep/gone -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
+        assert_eq!(listed.join(" "), "~becomes-file -becomes-file/x ~becomes-directory +becomes-directory/y ~changed -emptied \
+                    -emptied/one -directory/deep/gone -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
         drop(layers);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
     }
 }

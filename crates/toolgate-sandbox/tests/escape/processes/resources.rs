@@ -1,7 +1,7 @@
 //! Using up the machine: processes, memory, disk.
 
-use toolgate_contract::{Guarantee, Holding};
-use toolgate_sandbox::process::{Command, Ended, Limits, Options, Sandbox, Tier};
+use toolgate_contract::{Guarantee, GuaranteeLevel};
+use toolgate_sandbox::process::{ChildExit, CommandSpec, ResourceLimits, Sandbox, SandboxOptions, Tier};
 
 use super::scene::{Scene, attack, user};
 
@@ -23,7 +23,7 @@ attack! {
         let holding = scene.start("true").enforcement().holding(Guarantee::Resources).unwrap();
         let limited = limits_processes(scene);
         assert_eq!(inside.worked(), !limited, "{inside:?}");
-        assert_eq!(holding, if limited { Holding::Held } else { Holding::Partly });
+        assert_eq!(holding, if limited { GuaranteeLevel::Held } else { GuaranteeLevel::Partly });
     }
 }
 
@@ -49,8 +49,8 @@ attack! {
         let mut profile = scene.profile();
         assert!(scene.inside_with(&profile, &line).worked(), "it works without a limit");
         for limits in [
-            Limits { memory: Some(400 << 20), ..profile.limits },
-            Limits { address_space: Some(400 << 20), ..profile.limits },
+            ResourceLimits { memory: Some(400 << 20), ..profile.limits },
+            ResourceLimits { address_space: Some(400 << 20), ..profile.limits },
         ] {
             profile.limits = limits;
             let inside = scene.inside_with(&profile, &line);
@@ -61,28 +61,28 @@ attack! {
 
 attack! {
     fn memory_of_all_processes_together_is_limited_where_that_can_be_had(scene) {
-        let options = Options { memory: Some(300 << 20), ..scene.options.clone() };
+        let options = SandboxOptions { memory: Some(300 << 20), ..scene.options.clone() };
         let mut profile = scene.profile();
         profile.limits.memory = None;
         let small = scene.runtime.block_on(Sandbox::new(options)).unwrap();
         let holding = scene.runtime.block_on(small.prepare(&profile)).unwrap().holding(Guarantee::Resources);
         let line = format!("{} allocate {}", scene.attacker(), 600 << 20);
-        let mut running = scene.runtime.block_on(small.spawn(&profile, &Command::shell(line.clone()))).unwrap();
+        let mut running = scene.runtime.block_on(small.spawn(&profile, &CommandSpec::shell(line.clone()))).unwrap();
         let ended = scene.runtime.block_on(running.wait()).unwrap();
         let enforcement = running.enforcement().clone();
         let limited = enforcement.guarantees.iter().any(|report| report.reason.contains("together"));
-        assert_eq!(ended == Ended::Code(0), !limited, "{ended:?} under {enforcement:?}");
+        assert_eq!(ended == ChildExit::Code(0), !limited, "{ended:?} under {enforcement:?}");
         if limits_processes(scene) {
-            assert_eq!(holding, Some(if limited { Holding::Held } else { Holding::Partly }));
+            assert_eq!(holding, Some(if limited { GuaranteeLevel::Held } else { GuaranteeLevel::Partly }));
         }
         assert!(scene.inside_with(&profile, &line).worked(), "it works with a wider limit");
     }
 }
 
 attack! {
-    fn files_and_private_folders_are_limited(scene) {
+    fn files_and_private_directories_are_limited(scene) {
         let mut profile = scene.profile();
-        profile.limits = Limits { file_size: Some(1 << 20), temporary_bytes: Some(4 << 20), ..profile.limits };
+        profile.limits = ResourceLimits { file_size: Some(1 << 20), temporary_bytes: Some(4 << 20), ..profile.limits };
         let line = "head -c 2000000 /dev/zero > large";
         assert!(scene.inside(line).worked(), "it works with a wider limit");
         let inside = scene.inside_with(&profile, line);

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 use toolgate_sandbox::process::{
-    Command, Ended, Home, Limits, Options, Profile, Running, Sandbox, SandboxError, Streams, Tier,
+    Child, ChildExit, CommandSpec, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions,
+    StandardStreams, Tier,
 };
 
 /// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
@@ -24,7 +25,7 @@ fn ordinary_user() -> u32 {
 const SECOND_RUN: &str = "TOOLGATE_TEST_AS_ORDINARY_USER";
 
 /// Where a stage is built, if not in the usual place.
-pub(crate) const FOLDER: &str = "TOOLGATE_TEST_FOLDER";
+pub(crate) const DIRECTORY: &str = "TOOLGATE_TEST_DIRECTORY";
 
 pub(crate) const SECRET: &str = "the-secret-that-must-not-leak";
 
@@ -80,12 +81,12 @@ pub(crate) fn user() -> u32 {
 pub(crate) struct Outcome {
     pub(crate) output: String,
     pub(crate) errors: String,
-    pub(crate) ended: Ended,
+    pub(crate) ended: ChildExit,
 }
 
 impl Outcome {
     pub(crate) fn worked(&self) -> bool {
-        self.ended == Ended::Code(0)
+        self.ended == ChildExit::Code(0)
     }
 }
 
@@ -94,28 +95,29 @@ pub(crate) struct Scene {
     pub(crate) runtime: Runtime,
     pub(crate) sandbox: Sandbox,
     /// How its sandbox was made.
-    pub(crate) options: Options,
-    folder: TempDir,
+    pub(crate) options: SandboxOptions,
+    directory: TempDir,
 }
 
 impl Scene {
     pub(crate) fn new(tier: Tier) -> Self {
-        let place = std::env::var_os(FOLDER).unwrap_or_else(|| "/var/tmp".into());
+        let place = std::env::var_os(DIRECTORY).unwrap_or_else(|| "/var/tmp".into());
         // Not in /tmp, which is private inside anyway: what is outside has to be hidden or kept by the profile.
-        let folder = tempfile::Builder::new().prefix("escape-").tempdir_in(place).unwrap();
-        let folder_path = folder.path().to_owned();
-        fs::set_permissions(&folder_path, fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = tempfile::Builder::new().prefix("escape-").tempdir_in(place).unwrap();
+        let directory_path = directory.path().to_owned();
+        fs::set_permissions(&directory_path, fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["workspace", "home/.ssh", "outside"] {
-            fs::create_dir_all(folder_path.join(name)).unwrap();
+            fs::create_dir_all(directory_path.join(name)).unwrap();
         }
         for name in ["home/.ssh/id", "outside/secret", "workspace/.env"] {
-            fs::write(folder_path.join(name), SECRET).unwrap();
+            fs::write(directory_path.join(name), SECRET).unwrap();
         }
-        fs::write(folder_path.join("home/.gitconfig"), "[user]\n\tname = A\n\temail = a@example.com\n").unwrap();
+        fs::write(directory_path.join("home/.gitconfig"), "[user]\n\tname = A\n\temail = a@example.com\n").unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let options = Options { program: Some(zygote(&folder_path)), tier: Some(tier), ..Options::default() };
+        let options =
+            SandboxOptions { program: Some(zygote(&directory_path)), tier: Some(tier), ..SandboxOptions::default() };
         let sandbox = runtime.block_on(Sandbox::new(options.clone())).unwrap();
-        Self { tier, runtime, sandbox, options, folder }
+        Self { tier, runtime, sandbox, options, directory }
     }
 
     /// Whether it has walls made of mounts and process namespaces.
@@ -124,7 +126,7 @@ impl Scene {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -135,9 +137,9 @@ impl Scene {
     pub(crate) fn profile(&self) -> Profile {
         let home = self.path("home");
         let mut profile = Profile::for_workspace(&self.workspace(), None);
-        profile.home = Some(Home { path: home.clone(), shown: vec![".gitconfig".into()] });
+        profile.home = Some(HomeDirectory { path: home.clone(), shown: vec![".gitconfig".into()] });
         profile.secret.push(self.workspace().join(".env"));
-        profile.limits = Limits { processes: Some(301), ..Limits::default() };
+        profile.limits = ResourceLimits { processes: Some(301), ..ResourceLimits::default() };
         profile.with_variable("HOME", home).with_variable("PATH", "/usr/local/bin:/usr/bin:/bin")
     }
 
@@ -147,18 +149,18 @@ impl Scene {
     }
 
     pub(crate) fn inside_with(&self, profile: &Profile, line: &str) -> Outcome {
-        self.run(profile, &Command::shell(line)).unwrap()
+        self.run(profile, &CommandSpec::shell(line)).unwrap()
     }
 
-    pub(crate) fn run(&self, profile: &Profile, command: &Command) -> Result<Outcome, SandboxError> {
+    pub(crate) fn run(&self, profile: &Profile, command: &CommandSpec) -> Result<Outcome, SandboxError> {
         self.runtime.block_on(async {
             let mut running = self.sandbox.spawn(profile, command).await?;
             Ok(finish(&mut running).await)
         })
     }
 
-    pub(crate) fn start(&self, line: &str) -> Running {
-        let command = Command::shell(line).streams(Streams::Output);
+    pub(crate) fn start(&self, line: &str) -> Child {
+        let command = CommandSpec::shell(line).streams(StandardStreams::Output);
         self.runtime.block_on(self.sandbox.spawn(&self.profile(), &command)).unwrap()
     }
 
@@ -170,7 +172,7 @@ impl Scene {
         Outcome {
             output: String::from_utf8_lossy(&output.stdout).into_owned(),
             errors: String::from_utf8_lossy(&output.stderr).into_owned(),
-            ended: output.status.code().map_or(Ended::Signal(0), Ended::Code),
+            ended: output.status.code().map_or(ChildExit::Signal(0), ChildExit::Code),
         }
     }
 
@@ -185,14 +187,14 @@ impl Scene {
 }
 
 /// A copy that every user can reach.
-fn zygote(folder: &Path) -> PathBuf {
-    let path = folder.join("zygote");
+fn zygote(directory: &Path) -> PathBuf {
+    let path = directory.join("zygote");
     fs::copy(env!("CARGO_BIN_EXE_toolgate-zygote"), &path).unwrap();
     path
 }
 
 /// Reads everything that a command writes, and waits for its end.
-pub(crate) async fn finish(running: &mut Running) -> Outcome {
+pub(crate) async fn finish(running: &mut Child) -> Outcome {
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let (mut stdout, mut stderr) = (running.stdout.take().unwrap(), running.stderr.take().unwrap());
     let (first, second) = tokio::join!(stdout.read_to_end(&mut output), stderr.read_to_end(&mut errors));

@@ -31,7 +31,7 @@ attack! {
         let inside = scene.inside(&line);
         assert!(!inside.worked(), "{inside:?}");
         let mut shared = scene.profile();
-        shared.network = toolgate_sandbox::process::Network::Shared;
+        shared.network = toolgate_sandbox::process::NetworkAccess::Shared;
         let inside = scene.inside_with(&shared, &line);
         assert!(!inside.worked(), "not even with the network shared: {inside:?}");
         drop(listener);
@@ -46,7 +46,7 @@ attack! {
         let inside = scene.inside(&line);
         assert!(!inside.worked(), "{inside:?}");
         let mut shared = scene.profile();
-        shared.network = toolgate_sandbox::process::Network::Shared;
+        shared.network = toolgate_sandbox::process::NetworkAccess::Shared;
         let inside = scene.inside_with(&shared, &line);
         assert!(inside.worked(), "shared means shared: {inside:?}");
     }

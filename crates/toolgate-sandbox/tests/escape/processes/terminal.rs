@@ -1,6 +1,6 @@
 //! Terminals: a real one inside, and no typing into anybody's.
 
-use toolgate_sandbox::process::{Command, Ended, Streams, TerminalSize};
+use toolgate_sandbox::process::{ChildExit, CommandSpec, PtySize, StandardStreams};
 
 use super::scene::attack;
 
@@ -10,7 +10,7 @@ attack! {
             return;
         }
         let line = format!("tty; stty size; read word; echo got $word; {} type evil", scene.attacker());
-        let command = Command::shell(line).streams(Streams::Terminal(TerminalSize { rows: 12, columns: 34 }));
+        let command = CommandSpec::shell(line).streams(StandardStreams::Terminal(PtySize { rows: 12, columns: 34 }));
         scene.runtime.block_on(async {
             let mut running = scene.sandbox.spawn(&scene.profile(), &command).await.unwrap();
             let terminal = running.terminal.take().unwrap();
@@ -26,7 +26,7 @@ attack! {
             let text = String::from_utf8_lossy(&text);
             assert!(text.contains("/dev/pts/") && text.contains("12 34") && text.contains("got hello"), "{text}");
             assert!(text.contains("1 Operation not permitted"), "{text}");
-            assert_eq!(running.wait().await.unwrap(), Ended::Code(1));
+            assert_eq!(running.wait().await.unwrap(), ChildExit::Code(1));
         });
     }
 }

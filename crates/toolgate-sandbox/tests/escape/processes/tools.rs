@@ -1,24 +1,24 @@
 //! Commands of tools: they run where the walls hold, and where walls have gaps they don't run at all.
 
-use toolgate_contract::{ErrorCode, Landing, Order, Place, Processes, Streams};
-use toolgate_sandbox::Confined;
+use toolgate_contract::{ApplyMode, ErrorCode, LaunchSpec, ProcessLauncher, Streams, WorkspacePath};
+use toolgate_sandbox::SandboxedProcesses;
 
 use super::scene::attack;
 
 attack! {
     fn a_command_runs_only_where_the_walls_hold(scene) {
-        let confined = Confined::new(scene.profile(), vec![scene.workspace()], scene.options.clone());
-        let order = Order {
+        let confined = SandboxedProcesses::new(scene.profile(), vec![scene.workspace()], scene.options.clone());
+        let order = LaunchSpec {
             command: "touch ran".into(),
             program: None,
-            workdir: Place::in_workspace(""),
+            workdir: WorkspacePath::in_workspace(""),
             hidden: vec![],
             protected: vec![],
             streams: Streams::Output,
-            landing: Landing::AtOnce,
+            apply_mode: ApplyMode::AtOnce,
             writable: vec![],
             unsandboxed: false,
-            border: None,
+            egress: None,
         };
         let code = scene.runtime.block_on(async { confined.start(order).await?.wait().await });
         match scene.has_namespaces() {

@@ -1,0 +1,87 @@
+//! Asking the model: within the time that is left, again where that may help, and not at all while it is left alone.
+
+use tokio::time::{Instant, sleep, sleep_until};
+use toolgate_contract::{EventPayload, FinishReason};
+
+use super::{AgentLoop, cancelled, milliseconds};
+use crate::limits::EarlyStop;
+use crate::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest};
+use crate::text_sink::RedactingTextStream;
+
+impl AgentLoop {
+    /// The model's answer, after as many tries as it deserves.
+    pub(super) async fn ask(&mut self) -> Result<ModelAnswer, EarlyStop> {
+        for attempt in 1.. {
+            self.context.breaker.check().map_err(|left| {
+                EarlyStop::new(
+                    FinishReason::CircuitOpen,
+                    format!("The model failed too often and is left alone for {left:?}."),
+                )
+            })?;
+            match self.try_once().await? {
+                Ok(answer) => {
+                    self.context.breaker.succeeded();
+                    let shown = self.system.len() + self.conversation.bytes();
+                    self.conversation.counted(shown, answer.tokens.input);
+                    return Ok(answer);
+                }
+                // A model that takes no images refuses the whole request; without them it may answer.
+                Err(failure) if failure.kind == ModelErrorKind::Refused && self.conversation.stop_showing_images() => {
+                    let reason = self.clean(&failure.message);
+                    self.record(EventPayload::ModelFailed { attempt, reason, retry_in_ms: Some(0) })?;
+                }
+                Err(failure) => self.back_off(attempt, &failure).await?,
+            }
+        }
+        unreachable!("tries are counted and end")
+    }
+
+    async fn try_once(&self) -> Result<Result<ModelAnswer, ModelError>, EarlyStop> {
+        let request = ModelRequest {
+            agent: &self.post.kind.name,
+            system: &self.system,
+            entries: self.conversation.entries(),
+            tools: &self.tools,
+        };
+        let mut voice =
+            RedactingTextStream::new(self.context.listener.as_ref(), self.speaker(), self.context.gate.redactor());
+        let mut hear = |words: &str| voice.say(words);
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(cancelled()),
+            () = sleep_until(self.context.budget.deadline) => return Err(self.context.budget.out_of_time()),
+            answer = self.context.model.answer(&request, &mut hear) => answer,
+        };
+        voice.finish();
+        Ok(answer)
+    }
+
+    /// Records a failure, and waits if it deserves another try; otherwise that was it.
+    async fn back_off(&self, attempt: u32, failure: &ModelError) -> Result<(), EarlyStop> {
+        let may_help = failure.kind.is_retryable();
+        let is_open = may_help && self.context.breaker.failed();
+        // The ids of the clock are partly random, which is all that is needed here.
+        let chance = self.context.gate.clock().id().as_u128() as u64;
+        let wait = self.context.controls.retries.wait(attempt, failure.retry_after, chance);
+        let wait = wait.filter(|_| may_help && !is_open);
+        let reason = self.clean(&failure.message);
+        let retry_in_ms = wait.map(milliseconds);
+        self.record(EventPayload::ModelFailed { attempt, reason: reason.clone(), retry_in_ms })?;
+        let Some(wait) = wait else {
+            return Err(match is_open {
+                true => {
+                    EarlyStop::new(FinishReason::CircuitOpen, format!("The model failed too often. The last: {reason}"))
+                }
+                false => EarlyStop::new(FinishReason::ModelFailed, reason),
+            });
+        };
+        if Instant::now() + wait >= self.context.budget.deadline {
+            let why = format!("The model can be asked again in {wait:?}, which is more time than is left: {reason}");
+            return Err(EarlyStop::new(FinishReason::TimeLimit, why));
+        }
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(cancelled()),
+            () = sleep(wait) => Ok(()),
+        }
+    }
+}

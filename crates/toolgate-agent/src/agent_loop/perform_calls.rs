@@ -1,0 +1,51 @@
+//! Carrying out a model's calls, each through the gate: those that only read side by side, the others in order (C-37).
+
+use futures_util::future::join_all;
+use tokio::time::sleep_until;
+use toolgate_contract::{Call, CancellationToken, Reply};
+use toolgate_dialects::ToolCall;
+
+use super::AgentLoop;
+use crate::model::ModelAnswer;
+
+/// How much of the model's words a person is shown as the reason for a call.
+const JUSTIFICATION: usize = 500;
+
+impl AgentLoop {
+    /// The replies to an answer's calls, in their order. When the time is up, whatever still runs is stopped.
+    pub(super) async fn perform(&self, answer: &ModelAnswer) -> Vec<Reply> {
+        let stop = self.cancel.child_token();
+        let mut all = std::pin::pin!(self.perform_all(answer, &stop));
+        tokio::select! {
+            replies = &mut all => return replies,
+            () = sleep_until(self.context.budget.deadline) => stop.cancel(),
+        }
+        all.await
+    }
+
+    async fn perform_all(&self, answer: &ModelAnswer, stop: &CancellationToken) -> Vec<Reply> {
+        let mut replies = Vec::with_capacity(answer.calls.len());
+        for group in answer.calls.chunk_by(|one, next| self.is_parallel(one) && self.is_parallel(next)) {
+            let together = group.iter().map(|call| self.perform_one(call, &answer.text, stop));
+            replies.extend(join_all(together).await);
+        }
+        replies
+    }
+
+    /// One call. What couldn't be read is refused by the gate too, so that it is on record.
+    async fn perform_one(&self, asked: &ToolCall, words: &str, stop: &CancellationToken) -> Reply {
+        let gate = &self.context.gate;
+        let mut call = Call::new(&asked.name, asked.arguments_or_empty(), gate.clock().as_ref());
+        call.trace_id.clone_from(&self.id);
+        let words: String = words.trim().chars().take(JUSTIFICATION).collect();
+        call.justification = Some(words).filter(|words| !words.is_empty());
+        match &asked.args {
+            Err(unreadable) => gate.refuse(call, &self.session, unreadable.clone()),
+            Ok(_) => gate.perform(call, &self.session, stop.clone()).await,
+        }
+    }
+
+    fn is_parallel(&self, asked: &ToolCall) -> bool {
+        self.tools.iter().any(|tool| tool.name == asked.name && tool.parallel)
+    }
+}

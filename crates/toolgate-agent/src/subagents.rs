@@ -1,0 +1,153 @@
+//! The agents that an agent has sent (C-41). Each has a context of its own and a session that is the sender's or
+//! narrower; none outlives its sender.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use toolgate_contract::{Agents, BoxFuture, CancellationToken, ErrorCode, SubagentStatus, SubagentTask, ToolError};
+use toolgate_runtime::Session;
+
+use crate::agent::TaskContext;
+use crate::agent_loop::{AgentLoop, AgentRole};
+use crate::message_queue::MessageQueue;
+use crate::outcome::AgentOutcome;
+
+/// Those that one agent has sent.
+pub(crate) struct Subagents {
+    context: Arc<TaskContext>,
+    /// The sender's session, which nobody goes beyond.
+    session: Session,
+    depth: u32,
+    cancel: CancellationToken,
+    members: Mutex<BTreeMap<String, Subagent>>,
+}
+
+struct Subagent {
+    agent: String,
+    inbox: Arc<MessageQueue>,
+    cancel: CancellationToken,
+    outcome: watch::Receiver<Option<AgentOutcome>>,
+}
+
+impl Subagent {
+    fn sent(&self, id: &str) -> SubagentStatus {
+        let outcome = self.outcome.borrow();
+        SubagentStatus {
+            id: id.to_owned(),
+            agent: self.agent.clone(),
+            finish: outcome.as_ref().map(|outcome| outcome.finish),
+            summary: outcome.as_ref().map(|outcome| outcome.summary.clone()),
+        }
+    }
+
+    fn is_working(&self) -> bool {
+        self.outcome.borrow().is_none()
+    }
+}
+
+impl Subagents {
+    pub(crate) fn new(context: Arc<TaskContext>, session: Session, depth: u32, cancel: CancellationToken) -> Self {
+        Self { context, session, depth, cancel, members: Mutex::default() }
+    }
+
+    /// Stops all that still work and waits until they are gone, so that their ends stand before the sender's.
+    pub(crate) async fn stop_all(&self) {
+        let outcomes: Vec<_> = self
+            .members()
+            .values()
+            .map(|member| {
+                member.cancel.cancel();
+                member.outcome.clone()
+            })
+            .collect();
+        for mut outcome in outcomes {
+            let _ = outcome.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Whether one more may be sent.
+    fn check_limits(&self) -> Result<(), ToolError> {
+        let reached =
+            |message: String, next: &str| Err(ToolError::new(ErrorCode::LimitReached, message).with_hint(next));
+        let controls = &self.context.controls;
+        if self.depth >= controls.depth {
+            return reached(
+                format!("Agents can send others {} deep, and no deeper.", controls.depth),
+                "Do it yourself.",
+            );
+        }
+        let working = self.members().values().filter(|member| member.is_working()).count();
+        if working >= controls.agents_at_once as usize {
+            return reached(format!("{working} agents are at work already."), "Wait for one of them with `agents`.");
+        }
+        if self.context.sent.fetch_add(1, Ordering::Relaxed) >= controls.agents {
+            return reached(format!("This task may send {} agents, and has.", controls.agents), "Do it yourself.");
+        }
+        Ok(())
+    }
+
+    fn members(&self) -> MutexGuard<'_, BTreeMap<String, Subagent>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, id: &str, look: impl FnOnce(&Subagent) -> T) -> Result<T, ToolError> {
+        let members = self.members();
+        members.get(id).map(look).ok_or_else(|| {
+            ToolError::new(ErrorCode::NotFound, format!("You have sent no agent `{id}`."))
+                .with_hint("Use `agents` with `list` to see whom you have sent.")
+        })
+    }
+}
+
+impl Agents for Subagents {
+    fn send(&self, errand: SubagentTask) -> Result<String, ToolError> {
+        let kind = self.context.kinds.iter().find(|kind| kind.name == errand.agent).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.context.kinds.iter().map(|kind| kind.name.as_str()).collect();
+            ToolError::invalid_args(format!("There is no agent named `{}`.", errand.agent))
+                .with_hint(format!("The agents here are: {}.", known.join(", ")))
+        })?;
+        self.check_limits()?;
+        let cancel = errand.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
+        let post = AgentRole { kind, parent: Some(errand.tool_call_id), depth: self.depth + 1 };
+        let worker = AgentLoop::new(Arc::clone(&self.context), self.session.for_another_agent(), post, cancel.clone());
+        let (id, inbox) = (worker.id().to_owned(), worker.inbox());
+        let (tell, outcome) = watch::channel(None);
+        self.members().insert(id.clone(), Subagent { agent: errand.agent, inbox, cancel, outcome });
+        // Boxed: an agent's future can hold that of an agent it sent.
+        let work: BoxFuture<'static, AgentOutcome> = Box::pin(async move { worker.work(&errand.objective).await });
+        tokio::spawn(async move { tell.send_replace(Some(work.await)) });
+        Ok(id)
+    }
+
+    fn message(&self, id: &str, text: &str) -> Result<(), ToolError> {
+        match self.with(id, |member| member.is_working().then(|| member.inbox.put(text.to_owned())))? {
+            Some(()) => Ok(()),
+            None => Err(ToolError::new(ErrorCode::NotFound, format!("The agent `{id}` has ended."))
+                .with_hint("Send another one.")),
+        }
+    }
+
+    fn wait<'a>(&'a self, id: &'a str, most: Option<Duration>) -> BoxFuture<'a, Result<SubagentStatus, ToolError>> {
+        Box::pin(async move {
+            let mut outcome = self.with(id, |member| member.outcome.clone())?;
+            let ended = outcome.wait_for(Option::is_some);
+            match most {
+                // Whether it has ended by then is in the answer.
+                Some(most) => drop(tokio::time::timeout(most, ended).await),
+                None => drop(ended.await),
+            }
+            self.with(id, |member| member.sent(id))
+        })
+    }
+
+    fn list(&self) -> Vec<SubagentStatus> {
+        self.members().iter().map(|(id, member)| member.sent(id)).collect()
+    }
+
+    fn stop(&self, id: &str) -> Result<(), ToolError> {
+        self.with(id, |member| member.cancel.cancel())
+    }
+}

@@ -1,0 +1,165 @@
+//! The door of a program that runs commands.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncRead;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+use toolgate_contract::{ProcessHandle, TerminalSize};
+use toolgate_runtime::{ProcessEntry, ProcessRegistries};
+
+use super::frames::{Frame, read, write};
+use super::{AttachRequest, AttachableProcess, short};
+
+/// How long somebody who watches a process may take to hear of its end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A door to the processes of this program. Dropped, it closes in the face of whoever stands in it.
+pub(crate) struct AttachSocket {
+    socket: PathBuf,
+    task: JoinHandle<()>,
+    closing: Option<oneshot::Sender<()>>,
+}
+
+impl AttachSocket {
+    /// Opens the door in the user's own directory. Nobody else can enter that directory, and nobody else is let in.
+    #[allow(clippy::disallowed_methods, reason = "makes a socket in the user's own directory")]
+    pub(crate) fn open(directory: &Path, registries: Arc<ProcessRegistries>) -> io::Result<Self> {
+        create_private_directory(directory)?;
+        let socket = directory.join(format!("{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(short(&std::fs::File::open(directory)?, &socket))?;
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600))?;
+        let (closing, closed) = oneshot::channel();
+        Ok(Self { socket, task: tokio::spawn(listen(listener, registries, closed)), closing: Some(closing) })
+    }
+
+    /// Lets nobody in any more, and tells those who watch a process that has ended.
+    pub(crate) async fn close(mut self) {
+        drop(self.closing.take());
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for AttachSocket {
+    #[allow(clippy::disallowed_methods, reason = "removes the socket that it made")]
+    fn drop(&mut self) {
+        self.task.abort();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Makes a directory that only its owner can enter.
+pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))
+}
+
+async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut closed: oneshot::Receiver<()>) {
+    let mut visits = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => continue,
+            },
+            Some(_) = visits.join_next() => continue,
+            _ = &mut closed => break,
+        };
+        let is_the_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
+        if is_the_user {
+            visits.spawn(serve(stream, Arc::clone(&registries)));
+        }
+    }
+    drop(listener);
+    let _ = timeout(FAREWELL, async { while visits.join_next().await.is_some() {} }).await;
+}
+
+/// Serves one person. Whatever goes wrong ends with them.
+async fn serve(stream: UnixStream, registries: Arc<ProcessRegistries>) -> Option<()> {
+    let (mut from, mut to) = stream.into_split();
+    let Frame::Request(json) = read(&mut from).await.ok()?? else { return None };
+    match serde_json::from_slice(&json).ok()? {
+        AttachRequest::List => {
+            let running: Vec<AttachableProcess> = registries.running().iter().map(|entry| listed(entry)).collect();
+            write(&mut to, &Frame::Processes(serde_json::to_vec(&running).ok()?)).await.ok()
+        }
+        AttachRequest::Attach { process, size, by } => {
+            let entry = registries.running().into_iter().find(|entry| entry.facts().id == process);
+            match entry {
+                Some(entry) => hold(&entry, size, &by, from, &mut to).await.ok(),
+                None => write(&mut to, &Frame::Refused(b"It has ended.".to_vec())).await.ok(),
+            }
+        }
+    }
+}
+
+fn listed(entry: &ProcessEntry) -> AttachableProcess {
+    let facts = entry.facts();
+    AttachableProcess {
+        process: facts.id.clone(),
+        session: entry.session.clone(),
+        command: facts.command.clone(),
+        tty: facts.terminal,
+        started: facts.started.to_string(),
+    }
+}
+
+/// Passes on what the person types and what the process writes, until one of them leaves.
+async fn hold(
+    entry: &ProcessEntry,
+    size: Option<TerminalSize>,
+    by: &str,
+    from: impl AsyncRead + Unpin + Send + 'static,
+    to: &mut (impl tokio::io::AsyncWrite + Unpin),
+) -> io::Result<()> {
+    if let Some(size) = size {
+        // What has no terminal has no size.
+        let _ = entry.resize(size);
+    }
+    let Some((before, mut follow)) = entry.follow(by) else {
+        return write(to, &Frame::Refused(b"It has ended.".to_vec())).await;
+    };
+    write(to, &Frame::Output(before)).await?;
+    let mut typed = frames_of(from);
+    loop {
+        tokio::select! {
+            frame = typed.recv() => match frame {
+                Some(Frame::Input(bytes)) => {
+                    // A process that has no input, or doesn't read it, is no reason to stop watching it.
+                    let _ = entry.controls().write(&bytes).await;
+                }
+                Some(Frame::Size(json)) => {
+                    let _ = serde_json::from_slice(&json).map(|size| entry.resize(size));
+                }
+                Some(_) | None => return Ok(()),
+            },
+            piece = follow.next() => match piece {
+                Some(bytes) => write(to, &Frame::Output(bytes)).await?,
+                None => break,
+            },
+        }
+    }
+    entry.ended().await;
+    let code = entry.progress().borrow().end.as_ref().and_then(|end| end.code.clone().ok());
+    write(to, &Frame::Ended(code.unwrap_or(-1).to_string().into_bytes())).await
+}
+
+/// Reads messages on a task of its own, since a message must not be given up half read.
+fn frames_of(mut from: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Frame> {
+    let (sender, receiver) = mpsc::channel(16);
+    tokio::spawn(async move {
+        while let Ok(Some(frame)) = read(&mut from).await {
+            if sender.send(frame).await.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,178 @@
+//! The workspace as it was when a run began: a copy, with every file that was changed since put back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+use toolgate_contract::{
+    Access, ApprovalScope, BoxFuture, Change, DIRECTORY_MODE, EventPayload, FileState, Files, WorkspacePath as Spot,
+    sha256,
+};
+use toolgate_journal::{StateDirectory, SyncMode, list_runs, read_events};
+use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
+use toolgate_sandbox::{Roots, copy_workspace};
+
+use super::past_run::PastRun;
+use crate::wiring::{CLI, RecordedSession, RunChoice, Workspace, WorkspaceLocation};
+
+/// A copy of the workspace with a gate on it.
+pub(super) struct WorkspaceCopy {
+    directory: TempDir,
+    pub(super) workspace: Workspace,
+    /// What couldn't be brought back, in sentences.
+    pub(super) notes: Vec<String>,
+    /// The workspace's own path, and that of the copy.
+    paths: (String, String),
+}
+
+impl WorkspaceCopy {
+    pub(super) fn make(place: &WorkspaceLocation, state: &StateDirectory, past: &PastRun) -> Result<Self> {
+        let directory =
+            tempfile::Builder::new().prefix("toolgate-replay-").tempdir().context("a temporary directory")?;
+        let policy = place.load()?.policy;
+        let hides = |spot: &Spot| policy.hides(Access::Read, spot);
+        copy_workspace(&Roots::open(&place.workspace)?, directory.path(), &hides)?;
+        let notes = put_back(state, past, &Roots::open(directory.path())?, &hides)?;
+        let copy = place.copied_to(directory.path())?;
+        let paths = (past.facts.workspace.clone(), copy.workspace.display().to_string());
+        Ok(Self { directory, workspace: Workspace::open(&copy)?, notes, paths })
+    }
+
+    /// Begins the run anew, under its own id, so that what speaks of it is understood.
+    pub(super) fn begin(&self, past: &PastRun) -> Result<RecordedSession> {
+        let choice = RunChoice { run: None, session: past.facts.session.clone(), front_end: "replay" };
+        let recorded = self.workspace.begin_as(&past.run, &choice)?;
+        let answers = past.calls.iter().filter_map(|call| Some((call.id.clone(), call.approved?))).collect();
+        let mut session = recorded.session.approved_by(Arc::new(PastApprover(answers)));
+        // Whoever waited for the end of a command then waits now, too.
+        session.waits = past.facts.front_end == CLI;
+        Ok(RecordedSession { session, run: recorded.run })
+    }
+
+    /// What the repeated call changed.
+    pub(super) fn changed(&self, recorded: &RecordedSession, call: &str) -> Result<BTreeMap<String, Option<String>>> {
+        let mut changed = BTreeMap::new();
+        for recorded in read_events(recorded.run.path())? {
+            let event = recorded?.event;
+            if let (EventPayload::FilesChanging { changes }, true) =
+                (event.payload, event.tool_call_id.as_deref() == Some(call))
+            {
+                changed.extend(changes.into_iter().map(|change| (change.path, change.after.map(|after| after.sha256))));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// A value that speaks of the workspace, speaking of the copy.
+    pub(super) fn here(&self, value: &Value) -> Value {
+        replaced(value, &self.paths.0, &self.paths.1)
+    }
+
+    /// A value that speaks of the copy, speaking of the workspace.
+    pub(super) fn there(&self, value: &Value) -> Value {
+        replaced(value, &self.paths.1, &self.paths.0)
+    }
+
+    /// Leaves the copy there.
+    pub(super) fn keep(self) -> PathBuf {
+        self.directory.keep()
+    }
+}
+
+fn replaced(value: &Value, from: &str, to: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace(from, to)),
+        Value::Array(items) => items.iter().map(|item| replaced(item, from, to)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), replaced(value, from, to))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Puts back, in the copy, what was changed since the run began: each place's first `before` is what it was then.
+fn put_back(
+    state: &StateDirectory,
+    past: &PastRun,
+    copy: &Roots,
+    hides: &dyn Fn(&Spot) -> bool,
+) -> Result<Vec<String>> {
+    let contents = state.contents(SyncMode::Os)?;
+    let (mut back, mut notes) = (BTreeMap::new(), Vec::new());
+    for change in first_changes(state, past)?.into_values() {
+        if change.place.root != 0 || hides(&change.place) {
+            notes.push(format!("`{}` isn't in the copy.", change.path));
+            continue;
+        }
+        let has_bytes = |then: &&FileState| then.is_file() || then.is_link();
+        if change.before.as_ref().filter(has_bytes).is_some_and(|then| !contents.has(then)) {
+            notes.push(format!("What `{}` held then is no longer kept, so it is as it is now.", change.path));
+            continue;
+        }
+        let now = copy.node(&change.place, true)?.map(|node| node.state);
+        if now != change.before {
+            back.insert(change.place.clone(), Change { before: now, after: change.before.clone(), ..change });
+        }
+    }
+    add_missing_directories(&mut back, copy)?;
+    copy.arrange(&back.into_values().collect::<Vec<_>>(), &contents, "replay")?;
+    Ok(notes)
+}
+
+/// What comes back needs the directories that it was in, whoever removed them.
+fn add_missing_directories(back: &mut BTreeMap<Spot, Change>, copy: &Roots) -> Result<()> {
+    let comes = back.values().filter(|change| change.after.is_some()).map(|change| change.place.path.clone());
+    let directories: BTreeSet<String> = comes.flat_map(|path| directories_of(&path)).collect();
+    for path in directories {
+        let place = Spot::in_workspace(&path);
+        if !back.contains_key(&place) && copy.node(&place, false)?.is_none() {
+            let after = FileState { sha256: sha256(""), bytes: 0, mode: DIRECTORY_MODE | 0o755 };
+            back.insert(place.clone(), Change { path, place, before: None, after: Some(after) });
+        }
+    }
+    Ok(())
+}
+
+/// Every directory that a path leads through.
+fn directories_of(path: &str) -> Vec<String> {
+    path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect()
+}
+
+/// The first change of every file since the run began, whichever run it belongs to.
+fn first_changes(state: &StateDirectory, past: &PastRun) -> Result<BTreeMap<Spot, Change>> {
+    let mut changes = Vec::new();
+    let runs: BTreeSet<String> = list_runs(state.path())?.into_iter().collect();
+    for run in runs {
+        for recorded in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok) {
+            if let (EventPayload::FilesChanging { changes: more }, true) =
+                (recorded.event.payload, recorded.event.time >= past.started)
+            {
+                changes.push((recorded.event.time, more));
+            }
+        }
+    }
+    changes.sort_by_key(|(time, _)| *time);
+    let mut first = BTreeMap::new();
+    for change in changes.into_iter().flat_map(|(_, changes)| changes) {
+        first.entry(change.place.clone()).or_insert(change);
+    }
+    Ok(first)
+}
+
+/// Answers as the person did then.
+struct PastApprover(BTreeMap<String, bool>);
+
+impl Approver for PastApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
+        let by = "whoever answered then".to_owned();
+        let answer = match self.0.get(&request.tool_call_id) {
+            Some(true) => ApprovalAnswer::Granted { scope: ApprovalScope::Call, by },
+            Some(false) => ApprovalAnswer::Denied { by, reason: None },
+            None => ApprovalAnswer::Nobody,
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}

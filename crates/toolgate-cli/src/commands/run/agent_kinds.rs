@@ -1,0 +1,28 @@
+//! The kinds of agents that the user has written down, beside those that are built in. A workspace has no say in them.
+#![allow(clippy::disallowed_methods, reason = "reads the user's own configuration")]
+
+use anyhow::{Context, Result, anyhow};
+use toolgate_agent::AgentDefinition;
+
+use crate::config::ConfigPaths;
+
+/// One kind per file, named after it.
+pub(super) fn user_agent_kinds(sources: &ConfigPaths) -> Result<Vec<AgentDefinition>> {
+    let directory = sources.user.with_file_name("agents");
+    let files = match std::fs::read_dir(&directory) {
+        Ok(files) => files,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("{} can't be read", directory.display())),
+    };
+    let mut kinds = Vec::new();
+    for file in files {
+        let path = file?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()))?;
+        kinds.push(AgentDefinition::parse(&name, &text).map_err(|fault| anyhow!(fault))?);
+    }
+    Ok(kinds)
+}

@@ -1,0 +1,107 @@
+//! What a rehearsed command would change, as diffs, and what of it a commit would keep aside.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolgate_contract::{Change, Differ, FileContent, Files, QuarantinedPath, StagedChanges};
+use toolgate_tools::text::UnifiedDiffer;
+
+use crate::commands::Invocation;
+use crate::terminal::{BOLD, DIM, MOST_LINES, diff_line, how_to_commit, paint, plain, show_quarantined, would_change};
+use crate::wiring::Workspace;
+
+/// A file larger than this is named and not shown.
+const MOST: u64 = 1 << 20;
+
+/// Changes that are kept apart, ready to be shown.
+pub(in crate::commands) struct RehearsalPreview<'a> {
+    changes: Vec<Change>,
+    aside: Vec<QuarantinedPath>,
+    staged: &'a dyn StagedChanges,
+    files: &'a dyn Files,
+    /// The handle by which they can be had.
+    handle: &'a str,
+    /// How the program is typed here.
+    toolgate: String,
+}
+
+impl<'a> RehearsalPreview<'a> {
+    /// What is kept apart under this handle.
+    pub(in crate::commands) fn of(
+        staged: &'a dyn StagedChanges,
+        files: &'a dyn Files,
+        handle: &'a str,
+        setting: &Invocation,
+    ) -> Result<Self> {
+        let changes = staged.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
+        let aside = Workspace::open(&setting.place)?.gate.would_quarantine(staged)?;
+        Ok(Self { changes, aside, staged, files, handle, toolgate: setting.place.typed() })
+    }
+
+    /// How many paths they are about.
+    pub(super) fn count(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Everything, for a program.
+    pub(in crate::commands) fn json(&self) -> Result<Value> {
+        let paths: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
+        let diff = self.changes.iter().map(|change| self.diff_of(change)).collect::<Result<String>>()?;
+        let handle = (!self.changes.is_empty()).then_some(self.handle);
+        Ok(json!({ "rehearsal": handle, "paths": paths, "diff": diff, "kept_aside": self.aside }))
+    }
+
+    /// Shows what would be, what a commit would keep aside, and how to commit it; all of it, or what a person wants to see at
+    /// once. It is on standard error, since standard output is the command's.
+    pub(in crate::commands) fn show(&self, all: bool) -> Result<()> {
+        anstream::eprintln!("{}", paint(BOLD, would_change(self.count())));
+        self.show_diffs(if all { usize::MAX } else { MOST_LINES })?;
+        show_quarantined("Of that, a commit would keep aside:", &self.aside, 0);
+        if self.count() > 0 {
+            let how = how_to_commit(self.handle, self.aside.is_empty(), &self.toolgate);
+            anstream::eprintln!("{}", paint(DIM, how));
+        }
+        Ok(())
+    }
+
+    /// Shows the changes in at most so many lines.
+    pub(super) fn show_diffs(&self, mut room: usize) -> Result<()> {
+        for (number, change) in self.changes.iter().enumerate() {
+            if room == 0 {
+                anstream::eprintln!("{}", paint(DIM, format!("… and {} more paths", self.count() - number)));
+                break;
+            }
+            room = self.show_one(change, room)?;
+        }
+        if room == 0 {
+            let whole = format!("All of it: {} commit --show {}", self.toolgate, self.handle);
+            anstream::eprintln!("{}", paint(DIM, whole));
+        }
+        Ok(())
+    }
+
+    /// Shows one change in at most so many lines. Gives how many are left.
+    fn show_one(&self, change: &Change, room: usize) -> Result<usize> {
+        let verb = match (&change.before, &change.after) {
+            (None, _) => "create",
+            (Some(_), Some(_)) => "change",
+            (Some(_), None) => "delete",
+        };
+        anstream::eprintln!("{} {}", paint(DIM, verb), plain(&change.path));
+        let diff = self.diff_of(change)?;
+        let lines = diff.lines().count();
+        let most = room.saturating_sub(1);
+        for line in diff.lines().take(most) {
+            anstream::eprintln!("  {}", diff_line(line));
+        }
+        if lines > most {
+            anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - most)));
+        }
+        Ok(most.saturating_sub(lines))
+    }
+
+    fn diff_of(&self, change: &Change) -> Result<String> {
+        let before: Option<FileContent> = self.files.content(&change.place, MOST).ok().flatten();
+        let after = self.staged.content(&change.place, MOST)?;
+        Ok(UnifiedDiffer.diff(change, before.as_ref(), after.as_ref()))
+    }
+}

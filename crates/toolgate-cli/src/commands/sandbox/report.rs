@@ -1,0 +1,105 @@
+//! How the command ended, told to a person or as one JSON object. Both are on standard error, since standard output is the
+//! command's.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolgate_contract::StagedChanges;
+use toolgate_sandbox::OverlayChanges;
+use toolgate_sandbox::process::Enforcement;
+use toolgate_sandbox::process::requirements;
+
+use super::SandboxArgs;
+use super::preview::RehearsalPreview;
+use crate::commands::Invocation;
+use crate::commands::commit::CommitArgs;
+use crate::exit::Exit;
+use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, paths, plain};
+use crate::wiring::roots;
+
+/// How a command ended.
+pub(super) struct SandboxReport {
+    pub(super) code: i32,
+    pub(super) enforcement: Enforcement,
+    /// What was kept from it, a sentence each.
+    pub(super) denied: Vec<String>,
+    /// What it changed, where that was kept apart.
+    pub(super) staged: Option<OverlayChanges>,
+}
+
+impl SandboxReport {
+    /// Tells of it, and puts in place what is to be.
+    pub(super) fn tell(mut self, asked: &SandboxArgs, setting: &Invocation) -> Result<Exit> {
+        let exit = Exit::Code(u8::try_from(self.code).unwrap_or(1));
+        if !setting.json {
+            self.print_confinement(asked.verbose);
+        }
+        let Some(mut staged) = self.staged.take() else {
+            if setting.json {
+                anstream::eprintln!("{}", self.json());
+            }
+            return Ok(exit);
+        };
+        let files = roots(&setting.place, &setting.place.load()?.settings)?;
+        let handle = staged.keep(None)?;
+        let rehearsed = RehearsalPreview::of(&staged, &files, &handle, setting)?;
+        let count = rehearsed.count();
+        self.print_changes(&rehearsed, asked.commit, setting.json)?;
+        if count == 0 {
+            staged.let_go();
+        }
+        drop(staged);
+        match asked.commit && self.code == 0 && count > 0 {
+            true => CommitArgs::of(handle).run(setting),
+            false => Ok(exit),
+        }
+    }
+
+    fn print_changes(&self, rehearsed: &RehearsalPreview<'_>, commit: bool, as_json: bool) -> Result<()> {
+        if as_json {
+            let fields = [self.json(), rehearsed.json()?].into_iter().filter_map(|value| value.as_object().cloned());
+            anstream::eprintln!("{}", Value::Object(fields.flatten().collect()));
+            return Ok(());
+        }
+        match (commit, self.code) {
+            (false, _) => rehearsed.show(false),
+            (true, 0) if rehearsed.count() == 0 => {
+                anstream::eprintln!("{}", paint(BOLD, "It changed nothing."));
+                Ok(())
+            }
+            (true, 0) => {
+                anstream::eprintln!("{}", paint(BOLD, format!("It changed {}:", paths(rehearsed.count()))));
+                rehearsed.show_diffs(MOST_LINES)
+            }
+            (true, code) => {
+                anstream::eprintln!("{}", paint(YELLOW.bold(), format!("Not put in place: it ended with {code}.")));
+                rehearsed.show(false)
+            }
+        }
+    }
+
+    fn print_confinement(&self, verbose: bool) {
+        for reason in &self.denied {
+            anstream::eprintln!("{}", paint(DIM, plain(reason)));
+        }
+        if verbose {
+            anstream::eprintln!("{}", paint(DIM, format!("confined by {}", self.enforcement.tier.name())));
+            for report in &self.enforcement.guarantees {
+                let (mark, style) = holding_mark(report.holding);
+                let line = format!("{}: {}", guarantee(report.guarantee), report.reason);
+                anstream::eprintln!("  {} {}", paint(style, mark), paint(DIM, line));
+            }
+        } else if let Some(gaps) = requirements::gaps(&self.enforcement) {
+            // Somebody said that less will do; still nobody should take it for more.
+            anstream::eprintln!("{}", paint(YELLOW, gaps));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let report = |report: &toolgate_sandbox::process::GuaranteeReport| json!({ "guarantee": report.guarantee, "holding": report.holding, "reason": report.reason });
+        let guarantees: Vec<Value> = self.enforcement.guarantees.iter().map(report).collect();
+        json!({
+            "exit_code": self.code, "tier": self.enforcement.tier.name(), "guarantees": guarantees,
+            "denied": self.denied,
+        })
+    }
+}

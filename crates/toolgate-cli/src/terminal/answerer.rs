@@ -1,0 +1,61 @@
+//! The agent's own questions in the terminal: a number for a choice, or words.
+
+use toolgate_contract::{BoxFuture, CancellationToken, Question, QuestionAnswer};
+use toolgate_runtime::QuestionAnswerer;
+
+use super::prompt::{TerminalPrompt, read_line};
+use super::{BLUE, BOLD, DIM, paint, plain};
+
+/// Asks whoever sits at the terminal.
+pub(crate) struct TerminalAnswerer {
+    /// Their name, for the record.
+    pub(crate) by: String,
+}
+
+impl QuestionAnswerer for TerminalAnswerer {
+    fn answer<'a>(&'a self, _call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+        Box::pin(async move {
+            let (question, by) = (question.clone(), self.by.clone());
+            let prompt = TerminalPrompt::open();
+            let withdrawn = prompt.withdrawn.clone();
+            // Waiting for a line blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
+            let asked = tokio::task::spawn_blocking(move || converse(&question, &by, &withdrawn));
+            let answer = asked.await.unwrap_or(None);
+            prompt.close();
+            answer
+        })
+    }
+}
+
+/// Asks here and now.
+pub(crate) fn prompt_for_answer(question: &Question, by: &str) -> Option<QuestionAnswer> {
+    converse(question, by, &CancellationToken::new())
+}
+
+fn converse(question: &Question, by: &str, withdrawn: &CancellationToken) -> Option<QuestionAnswer> {
+    show_question(question);
+    loop {
+        anstream::eprint!("{} ", paint(BOLD, "Your answer:"));
+        match question.answer(&read_line(withdrawn)?, by) {
+            Some(answer) => return Some(answer),
+            None => anstream::eprintln!("{}", please(question)),
+        }
+    }
+}
+
+/// The question and the answers to choose from.
+pub(crate) fn show_question(question: &Question) {
+    anstream::eprintln!("{} {}", paint(BLUE.bold(), "?"), paint(BOLD, plain(&question.question)));
+    for (number, choice) in (1..).zip(&question.choices) {
+        let more = choice.description.as_ref().map(|words| paint(DIM, format!(" – {}", plain(words))));
+        anstream::eprintln!("  [{number}] {}{}", plain(&choice.label), more.unwrap_or_default());
+    }
+}
+
+fn please(question: &Question) -> &'static str {
+    match (question.choices.is_empty(), question.free_text) {
+        (true, _) => "Please type an answer, then Enter.",
+        (false, true) => "Please type one of the numbers, or an answer of your own, then Enter.",
+        (false, false) => "Please type one of the numbers, then Enter.",
+    }
+}

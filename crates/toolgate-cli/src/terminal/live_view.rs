@@ -1,0 +1,188 @@
+//! The live view (C-65): a few lines at the bottom of the terminal that say how things stand, drawn anew as they change.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use toolgate_agent::AgentLimits;
+use toolgate_contract::{Event, EventPayload, TokenUsage};
+
+use super::{BOLD, DIM, grouped, level, paint, plain};
+
+/// How many messages stay in sight.
+const MESSAGES: usize = 5;
+/// How many running calls are shown.
+const RUNNING: usize = 6;
+
+/// How things stand.
+pub(crate) struct LiveView {
+    turns: u64,
+    tokens: u64,
+    time: Duration,
+    began: Instant,
+    turn: u64,
+    used: TokenUsage,
+    agents: u64,
+    messages: VecDeque<String>,
+    /// What calls that run have begun, by their ids.
+    commands: HashMap<String, String>,
+    /// Processes that go on without their calls, by their handles.
+    processes: BTreeMap<String, String>,
+}
+
+impl LiveView {
+    /// A board for a task within these limits.
+    pub(crate) fn new(controls: &AgentLimits) -> Self {
+        Self {
+            turns: controls.turns,
+            tokens: controls.tokens,
+            time: controls.time,
+            began: Instant::now(),
+            turn: 0,
+            used: TokenUsage::default(),
+            agents: 0,
+            messages: VecDeque::new(),
+            commands: HashMap::new(),
+            processes: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of an event; says whether it goes on the board alone.
+    pub(super) fn take(&mut self, event: &Event) -> bool {
+        match &event.payload {
+            EventPayload::TurnStarted if self.agents <= 1 => self.turn = event.turn.unwrap_or_default(),
+            EventPayload::TurnEnded { tokens, .. } => self.used += *tokens,
+            EventPayload::AgentStarted { .. } => self.agents += 1,
+            EventPayload::AgentEnded { .. } => self.agents = self.agents.saturating_sub(1),
+            EventPayload::Display(message) => {
+                let (mark, style) = level(message.level);
+                let title = message.title.as_ref().map(|title| format!("{}: ", plain(title))).unwrap_or_default();
+                let content = plain(&message.content).replace('\n', " ");
+                self.messages.push_back(format!("{} {title}{content}", paint(style, mark)));
+                if self.messages.len() > MESSAGES {
+                    self.messages.pop_front();
+                }
+                return true;
+            }
+            EventPayload::ProcessEnded { process, .. } => drop(self.processes.remove(process)),
+            _ => self.follow_processes(event),
+        }
+        false
+    }
+
+    /// A command that goes on when its call has ended is a process from then on.
+    fn follow_processes(&mut self, event: &Event) {
+        let Some(call) = &event.tool_call_id else { return };
+        match &event.payload {
+            EventPayload::CallStarted { args, .. } => {
+                let command = args.get("command").and_then(|command| command.as_str());
+                self.commands.extend(command.map(|command| (call.clone(), plain(command).replace('\n', " "))));
+            }
+            EventPayload::CallCompleted(ending) => {
+                let command = self.commands.remove(call);
+                let process = ending.payload.as_ref().and_then(|payload| payload.get("process")?.as_str());
+                let (Some(command), Some(process)) = (command, process) else { return };
+                self.processes.insert(process.to_owned(), command);
+            }
+            EventPayload::CallFailed { .. } => drop(self.commands.remove(call)),
+            _ => {}
+        }
+    }
+
+    /// The lines of the view.
+    pub(super) fn lines<'a>(&self, running: impl Iterator<Item = &'a String>) -> Vec<String> {
+        let gone = self.began.elapsed();
+        let left = self.time.saturating_sub(gone);
+        let head = format!(
+            "turn {}/{} · {} of {} tokens · {}, {} left · {} at work",
+            self.turn,
+            self.turns,
+            grouped(self.used.total()),
+            grouped(self.tokens),
+            clock(gone),
+            clock(left),
+            if self.agents == 1 { "1 agent".to_owned() } else { format!("{} agents", self.agents) },
+        );
+        let mut lines = vec![paint(DIM, "─".repeat(60)), paint(BOLD, head)];
+        let mut running: Vec<&String> = running.collect();
+        running.sort();
+        let more = running.len().saturating_sub(RUNNING);
+        lines.extend(running.into_iter().take(RUNNING).map(|call| format!("{} {call}", paint(DIM, "running"))));
+        if more > 0 {
+            lines.push(paint(DIM, format!("and {more} more")));
+        }
+        let processes = self.processes.iter().take(RUNNING);
+        lines.extend(processes.map(|(handle, command)| {
+            let (word, handle) = (paint(DIM, "process"), paint(DIM, handle));
+            format!("{word} {command}  {handle}")
+        }));
+        lines.extend(self.messages.iter().cloned());
+        lines
+    }
+}
+
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// A line cut to the width of the terminal; what gives colour takes no room.
+pub(super) fn cut(line: &str, width: usize) -> String {
+    let (mut shown, mut room, mut in_code) = (String::new(), width, false);
+    for character in line.chars() {
+        if character == '\u{1b}' || in_code {
+            in_code = character != 'm';
+            shown.push(character);
+        } else if room > 0 {
+            room -= 1;
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_what_is_seen_of_it() {
+        assert_eq!(cut("hello", 3), "hel");
+        assert_eq!(cut("\u{1b}[1mhello\u{1b}[0m", 3), "\u{1b}[1mhel\u{1b}[0m");
+        assert_eq!(cut("mm", 5), "mm");
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_shown_until_it_ends() {
+        let event = |kind: &str, more: serde_json::Value| -> Event {
+            let mut event = serde_json::json!({ "time": "2026-01-01T00:00:00Z", "run": "run_1", "tool_call_id": "c",
+                "kind": kind });
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(event).unwrap()
+        };
+        let started = event(
+            "tool_call.started",
+            serde_json::json!({ "tool": "shell", "effects": [],
+            "args": { "command": "npm run dev", "background": true } }),
+        );
+        let completed = event(
+            "tool_call.completed",
+            serde_json::json!({ "duration_ms": 1, "redacted": false,
+            "payload": { "running": true, "process": "proc_1" } }),
+        );
+        let ended =
+            event("process.ended", serde_json::json!({ "process": "proc_1", "exit_code": 0, "duration_ms": 5 }));
+        let mut board = LiveView::new(&AgentLimits::default());
+        let shown = |board: &LiveView| anstream::adapter::strip_str(&board.lines([].iter()).join("\n")).to_string();
+        board.take(&started);
+        assert!(!shown(&board).contains("npm"), "its call still runs, and is shown as that");
+        board.take(&completed);
+        assert!(shown(&board).contains("process npm run dev  proc_1"), "{}", shown(&board));
+        board.take(&ended);
+        assert!(!shown(&board).contains("npm"), "{}", shown(&board));
+    }
+
+    #[test]
+    fn time_reads_as_a_clock() {
+        assert_eq!(clock(Duration::from_secs(3_725)), "62:05");
+    }
+}

@@ -1,0 +1,104 @@
+//! Commanders: whoever wants a task done, and where the answer goes back to. A task names its commander in one word:
+//! `terminal`, an address that the answer is posted to, or a chat.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use toolgate_contract::BoxFuture;
+use toolgate_journal::Task;
+use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
+
+use super::json_client::JsonClient;
+use super::telegram::TelegramBot;
+use super::telegram_channel::TelegramChannel;
+use crate::terminal::{BOLD, DIM, TerminalAnswerer, TerminalApprover, paint, plain};
+use crate::wiring::person_name;
+
+/// What is delivered.
+pub(crate) struct TaskAnswer<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) outcome: &'a str,
+    pub(crate) answer: &'a str,
+}
+
+/// Whoever wants a task done.
+pub(crate) trait ReplyChannel: Send + Sync {
+    /// Brings the answer back. It may come twice, when this process dies right after it; never not at all.
+    fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Whoever answers where policy asks.
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::new(NobodyToAsk)
+    }
+
+    /// Whoever answers the agent's own questions.
+    fn answerer(&self) -> Arc<dyn QuestionAnswerer> {
+        Arc::new(NobodyAnswers)
+    }
+}
+
+/// Refuses a word that names no commander, before a task waits for nobody.
+pub(crate) fn check_reply_to(reply_to: &str) -> Result<()> {
+    let is_chat = reply_to.strip_prefix("telegram:").is_some_and(|chat| chat.parse::<i64>().is_ok());
+    let is_address = reply_to.starts_with("http://") || reply_to.starts_with("https://");
+    match reply_to == "terminal" || is_chat || is_address {
+        true => Ok(()),
+        false => {
+            bail!("`{reply_to}` is no place for an answer. Use terminal, http://…, https://… or telegram:CHAT.")
+        }
+    }
+}
+
+/// The commander of a task, by its word.
+pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>) -> Result<Arc<dyn ReplyChannel>> {
+    check_reply_to(reply_to)?;
+    if let Some(chat) = reply_to.strip_prefix("telegram:") {
+        let telegram = telegram.context("The answer goes to Telegram, and this worker has no `--telegram-chat`.")?;
+        return Ok(Arc::new(TelegramChannel::new(Arc::clone(telegram), chat.parse().context("a chat has a number")?)));
+    }
+    Ok(match reply_to {
+        "terminal" => Arc::new(TerminalChannel),
+        url => Arc::new(Webhook { url: url.to_owned(), web: JsonClient::new()? }),
+    })
+}
+
+/// Whoever sits at the worker's terminal.
+struct TerminalChannel;
+
+impl ReplyChannel for TerminalChannel {
+    fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
+        let TaskAnswer { task, outcome, answer } = answer;
+        anstream::println!("{} {}", paint(BOLD, plain(&task.id)), paint(DIM, outcome));
+        anstream::println!("{}", plain(answer));
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn approver(&self) -> Arc<dyn Approver> {
+        match TerminalApprover::is_possible() {
+            true => Arc::new(TerminalApprover { by: person_name() }),
+            false => Arc::new(NobodyToAsk),
+        }
+    }
+
+    fn answerer(&self) -> Arc<dyn QuestionAnswerer> {
+        match TerminalApprover::is_possible() {
+            true => Arc::new(TerminalAnswerer { by: person_name() }),
+            false => Arc::new(NobodyAnswers),
+        }
+    }
+}
+
+/// A program that waits at an address. It knows a task by its id, should an answer come twice.
+struct Webhook {
+    url: String,
+    web: JsonClient,
+}
+
+impl ReplyChannel for Webhook {
+    fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
+        let TaskAnswer { task, outcome, answer } = answer;
+        let body = json!({ "id": task.id, "task": task.task, "outcome": outcome, "answer": answer, "runs": task.runs });
+        Box::pin(async move { self.web.post(&self.url, &body).await.map(drop) })
+    }
+}

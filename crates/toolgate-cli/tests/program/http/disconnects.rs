@@ -1,0 +1,146 @@
+//! Clients that leave, and servers that stop: nothing goes on behind their backs, and everything is on record.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::server::Server;
+
+/// Whether a process with these words in its command line runs.
+fn runs(words: &str) -> bool {
+    Command::new("pgrep").args(["-f", words]).output().unwrap().status.success()
+}
+
+/// Waits until it is so; a test that waits in vain says what for.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(100), "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A command that nobody else runs, and a call of it that has begun.
+fn sleeping(server: &Server, client: &mut Client, seconds: &str) -> String {
+    let command = format!("sleep {seconds}");
+    client.send("POST", "/v1/calls", &[], Some(&json!({ "name": "shell", "args": { "command": command } })));
+    wait_until("the command runs", || runs(&command));
+    let _ = server;
+    command
+}
+
+fn ending(server: &Server, run: &str) -> Option<Value> {
+    server.events(run).into_iter().find(|event| event["kind"] == "tool_call.failed")
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_call_and_its_processes_along() {
+    let server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let command = sleeping(&server, &mut client, "61.2471");
+    client.leave();
+    wait_until("the process ends", || !runs(&command));
+    let run = session["run"].as_str().unwrap();
+    wait_until("the end is on record", || ending(&server, run).is_some());
+    assert_eq!(ending(&server, run).unwrap()["error"]["code"], "cancelled");
+}
+
+#[test]
+fn a_call_can_be_cancelled_by_its_id() {
+    let server = Server::start();
+    let (_, mut client) = server.session(&json!({ "id": "mine" }));
+    let call = json!({ "name": "shell", "args": { "command": "sleep 61.3581" }, "tool_call_id": "call-1" });
+    client.send("POST", "/v1/calls", &[], Some(&call));
+    wait_until("the command runs", || runs("sleep 61.3581"));
+    let twice = server.owner().request("POST", "/v1/calls", &[("X-Toolgate-Session", "mine")], Some(&call));
+    assert_eq!((twice.status, twice.code().as_str()), (409, "duplicate_call"));
+    assert_eq!(server.owner().delete("/v1/calls/call-1").status, 404, "it isn't a call of the owner's own session");
+    let cancel = server.owner().request("DELETE", "/v1/calls/call-1", &[("X-Toolgate-Session", "mine")], None);
+    assert_eq!(cancel.status, 202);
+    assert_eq!(client.receive().json()["error"]["code"], "cancelled");
+    wait_until("the process ends", || !runs("sleep 61.3581"));
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_ends_its_calls_and_finishes_the_record() {
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start();
+        let (session, mut client) = server.session(&json!({}));
+        let seconds = if signal == "TERM" { "61.4691" } else { "61.5791" };
+        let command = sleeping(&server, &mut client, seconds);
+        server.signal(signal);
+        let reply = client.receive().json();
+        assert_eq!(reply["error"]["code"], "cancelled", "the client is told: {reply}");
+        assert!(server.wait().success(), "{signal}");
+        assert!(!runs(&command));
+        let run = session["run"].as_str().unwrap();
+        let events =
+            std::fs::read_to_string(server.world.workspace().join(format!(".toolgate/runs/{run}/events.jsonl")))
+                .unwrap();
+        assert!(events.lines().last().unwrap().contains("run.ended"), "{events}");
+        let verified = server.world.run(&["audit", "verify", run]);
+        assert_eq!(verified.code, 0, "{verified:?}");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_for_approval_withdraws_its_ask() {
+    let server = Server::start();
+    let (_, mut client) = server.session(&json!({ "wait_seconds": 600 }));
+    client.send("POST", "/v1/calls", &[], Some(&json!({ "name": "delete", "args": { "path": "hello.txt" } })));
+    let asks = || server.owner().get("/v1/approvals").json()["approvals"].as_array().unwrap().len();
+    wait_until("it asks", || asks() == 1);
+    client.leave();
+    wait_until("it is withdrawn", || asks() == 0);
+}
+
+#[test]
+fn processes_outlive_their_calls_and_end_with_their_session() {
+    let server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let started = client.call("shell", json!({ "command": "sleep 61.7193", "background": true }));
+    assert_eq!(started["payload"]["running"], json!(true), "{started}");
+    let process = started["payload"]["process"].clone();
+    let read = client.call("process", json!({ "action": "read", "process": process }));
+    assert_eq!(read["payload"]["running"], json!(true), "{read}");
+    let (_, mut other) = server.session(&json!({}));
+    let refused = other.call("process", json!({ "action": "stop", "process": process }));
+    assert_eq!(refused["error"]["code"], json!("not_found"), "{refused}");
+    wait_until("it runs", || runs("sleep 61.7193"));
+    let id = session["id"].as_str().unwrap();
+    assert_eq!(server.owner().delete(&format!("/v1/sessions/{id}")).status, 204);
+    assert!(!runs("sleep 61.7193"), "gone once the server says so");
+    let events = server.events(session["run"].as_str().unwrap());
+    assert!(events.iter().any(|event| event["kind"] == "process.ended"), "{events:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_no_process_mount_or_file() {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let mut server = Server::start();
+    let (session, mut client) = server.session(&json!({}));
+    let run = server.world.workspace().join(".toolgate/runs").join(session["run"].as_str().unwrap());
+    let command = "setsid nohup sleep 61.8264 & trap '' TERM HUP; seq 1 200000; sleep 61.8264; sleep 61.8264";
+    for tty in [false, true] {
+        let started = client.call("shell", json!({ "command": command, "background": true, "tty": tty }));
+        let process = started["payload"]["process"].clone();
+        let wait =
+            json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 90_000 });
+        assert_eq!(client.call("process", wait)["payload"]["heard"], json!("pattern"));
+    }
+    wait_until("it runs", || runs("sleep 61.8264"));
+    server.signal("KILL");
+    server.wait();
+    wait_until("everything ends", || !runs("sleep 61.8264"));
+    assert_eq!(std::fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
+    let recorded = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    for directory in ["artifacts", "sandbox"] {
+        let left = std::fs::read_dir(run.join(directory)).unwrap().map(|entry| entry.unwrap().file_name());
+        // What a reply was too short for stays, and is on record.
+        let is_recorded = |name: &str| name.starts_with("art_") && recorded.contains(name.trim_end_matches(".json"));
+        let left: Vec<_> = left.filter(|name| !is_recorded(&name.to_string_lossy())).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

@@ -1,0 +1,244 @@
+//! The door that every request passes first, on every route. It asks: is this meant for us (the `Host`, against DNS
+//! rebinding); does it come from a page that isn't ours (the `Origin`, against cross-site requests); whose token is it.
+//! What it turns away is written down.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use toolgate_runtime::Principal;
+
+use crate::http_session::Caller;
+use crate::problem::Problem;
+use crate::server_state::ServerState;
+use crate::token::{constant_time_eq, digest};
+
+/// The address that a connection came from.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// Routes that anybody may ask without a token.
+const OPEN: &[&str] = &["/health"];
+
+/// Names under which people put tokens into addresses, where logs and histories keep them.
+const TOKEN_NAMES: &[&str] =
+    &["token", "access_token", "auth_token", "api_key", "apikey", "key", "bearer", "authorization"];
+
+/// The names under which this server may be called, and the pages that may call it.
+#[derive(Debug, Clone)]
+pub struct AllowedOrigins {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl AllowedOrigins {
+    /// The doors of a server at this address: on loopback its usual names; elsewhere its address. More can be added.
+    pub fn at(address: SocketAddr, more_hosts: &[String], more_origins: &[String]) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string()];
+        if address.ip().is_loopback() {
+            hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}")));
+        }
+        hosts.extend(more_hosts.iter().map(|host| host.to_ascii_lowercase()));
+        // Clients leave out the port that a scheme has anyway.
+        for usual in [":80", ":443"] {
+            hosts.extend(hosts.clone().iter().filter_map(|host| host.strip_suffix(usual).map(str::to_owned)));
+        }
+        let own = hosts.iter().flat_map(|host| [format!("http://{host}"), format!("https://{host}")]);
+        let origins = own.chain(more_origins.iter().map(|origin| origin.to_ascii_lowercase())).collect();
+        Self { hosts, origins }
+    }
+
+    fn check_host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let host = match (named.next().map(|value| value.to_str()), named.next()) {
+            (Some(Ok(host)), None) => host.to_ascii_lowercase(),
+            _ => return Err(wrong_host("no single, readable `Host`")),
+        };
+        let also = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
+        match self.hosts.contains(&host) && also.is_none_or(|also| also == host) {
+            true => Ok(()),
+            false => Err(wrong_host("another name than this server's")),
+        }
+    }
+
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        for origin in headers.get_all(header::ORIGIN) {
+            let is_known = origin.to_str().is_ok_and(|origin| self.origins.contains(&origin.to_ascii_lowercase()));
+            if !is_known {
+                return Err(foreign());
+            }
+        }
+        // Browsers say this of themselves. Another port of this machine is `same-site`, and foreign all the same.
+        let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+        match site {
+            None | Some(b"same-origin" | b"none") => Ok(()),
+            Some(_) if headers.contains_key(header::ORIGIN) => Ok(()),
+            Some(_) => Err(foreign()),
+        }
+    }
+}
+
+fn wrong_host(why: &str) -> Problem {
+    let hint = "Call the server by the address that `toolgate serve` printed, or add a name with `--allow-host`.";
+    Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", format!("The request has {why}."), hint)
+}
+
+fn foreign() -> Problem {
+    let hint = "Call from a program, or add the page's origin with `--allow-origin`.";
+    let message = "The request comes from a page of another origin.";
+    Problem::new(StatusCode::FORBIDDEN, "cross_origin", message, hint)
+}
+
+/// Lets a request in, with who sent it; or turns it away, on record.
+pub(crate) async fn authenticate(State(shared): State<Arc<ServerState>>, mut request: Request, next: Next) -> Response {
+    let admitted = admit(&shared, &request);
+    match admitted {
+        Ok(caller) => {
+            if let Some(Caller::Owner) = caller {
+                // Front ends behind this door that know no sessions of ours serve the owner alone.
+                request.extensions_mut().insert(Principal("owner".into()));
+            }
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            let mut response = next.run(request).await;
+            let headers = response.headers_mut();
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+            headers.entry(header::CACHE_CONTROL).or_insert(header::HeaderValue::from_static("no-store"));
+            response
+        }
+        Err(problem) => {
+            let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
+            shared.record_refusal(&problem, request.method(), request.uri(), from);
+            problem.into_response()
+        }
+    }
+}
+
+fn admit(shared: &ServerState, request: &Request) -> Result<Option<Caller>, Problem> {
+    let (headers, uri) = (request.headers(), request.uri());
+    shared.allowed_origins.check_host(headers, uri)?;
+    shared.allowed_origins.check_origin(headers)?;
+    check_address(shared, uri)?;
+    if OPEN.contains(&uri.path()) {
+        return Ok(None);
+    }
+    caller(shared, headers).map(Some)
+}
+
+/// A token in an address ends up in logs, histories and other servers' books: it is refused there, right or wrong.
+fn check_address(shared: &ServerState, uri: &Uri) -> Result<(), Problem> {
+    let query = uri.query().unwrap_or_default();
+    let names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    let mut words = uri.path().split('/').chain(query.split(['&', '=']));
+    let is_named = names.map(str::to_ascii_lowercase).any(|name| TOKEN_NAMES.contains(&name.as_str()));
+    let holds_one = words.any(|word| word.starts_with("tgt_") || shared.caller_by_token(word).is_some());
+    if !is_named && !holds_one {
+        return Ok(());
+    }
+    let hint = "Send it as `Authorization: Bearer …`. If it stood in an address before, make a new one.";
+    Err(Problem::new(StatusCode::BAD_REQUEST, "token_in_url", "A token must not stand in an address.", hint))
+}
+
+fn caller(shared: &ServerState, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let refused = |message: &str| {
+        let hint = "Send `Authorization: Bearer TOKEN`; `toolgate serve` says where the owner's token is.";
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message, hint)
+    };
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (sent.next(), sent.next()) else {
+        return Err(refused("This needs a token, and exactly one."));
+    };
+    let text = value.to_str().map_err(|_| refused("The token can't be read."))?;
+    let token = match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => return Err(refused("Only tokens of the kind `Bearer` are taken.")),
+    };
+    shared.caller_by_token(token).ok_or_else(|| refused("This token isn't known."))
+}
+
+impl ServerState {
+    fn caller_by_token(&self, token: &str) -> Option<Caller> {
+        let digest = digest(token);
+        match constant_time_eq(&digest, &self.owner_token) {
+            true => Some(Caller::Owner),
+            false => self.clients.with_token(&digest).map(Caller::Session),
+        }
+    }
+
+    /// Writes down what was turned away. Of the address only the path, and only one that holds no secret.
+    pub(crate) fn record_refusal(&self, problem: &Problem, method: &Method, uri: &Uri, from: Option<String>) {
+        self.metrics.refused(problem.code);
+        let path: String = uri.path().chars().take(200).collect();
+        let path = if problem.code == "token_in_url" { "(an address with a token)".into() } else { path };
+        self.refusals.note(&self.owner.session, problem.code, format!("{method} {path}"), from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn only_this_servers_own_names_are_answered() {
+        let allowed_origins = AllowedOrigins::at("127.0.0.1:8731".parse().unwrap(), &["Gate.test:8731".into()], &[]);
+        let uri: Uri = "/v1/tools".parse().unwrap();
+        for (host, is_ours) in [
+            ("127.0.0.1:8731", true),
+            ("localhost:8731", true),
+            ("LOCALHOST:8731", true),
+            ("[::1]:8731", true),
+            ("gate.test:8731", true),
+            ("localhost", false),
+            ("localhost:80", false),
+            ("evil.example:8731", false),
+            ("127.0.0.1.nip.io:8731", false),
+            ("localhost.evil.example:8731", false),
+            ("", false),
+        ] {
+            assert_eq!(allowed_origins.check_host(&headers(&[("host", host)]), &uri).is_ok(), is_ours, "{host}");
+        }
+        assert!(allowed_origins.check_host(&headers(&[]), &uri).is_err(), "no host");
+        let two = headers(&[("host", "localhost:8731"), ("host", "evil.example")]);
+        assert!(allowed_origins.check_host(&two, &uri).is_err(), "two hosts");
+        let elsewhere: Uri = "http://evil.example/v1/tools".parse().unwrap();
+        assert!(
+            allowed_origins.check_host(&headers(&[("host", "localhost:8731")]), &elsewhere).is_err(),
+            "absolute form"
+        );
+    }
+
+    #[test]
+    fn only_pages_of_this_server_may_call_it() {
+        let allowed_origins =
+            AllowedOrigins::at("127.0.0.1:8731".parse().unwrap(), &[], &["https://console.test".into()]);
+        let table: &[(&[(&'static str, &str)], bool)] = &[
+            (&[], true),
+            (&[("origin", "http://localhost:8731")], true),
+            (&[("origin", "http://127.0.0.1:8731"), ("sec-fetch-site", "same-origin")], true),
+            (&[("origin", "https://console.test"), ("sec-fetch-site", "cross-site")], true),
+            (&[("sec-fetch-site", "none")], true),
+            (&[("origin", "null")], false),
+            (&[("origin", "http://localhost:3000")], false),
+            (&[("origin", "http://evil.example")], false),
+            (&[("origin", "http://localhost:8731"), ("origin", "http://evil.example")], false),
+            (&[("sec-fetch-site", "cross-site")], false),
+            (&[("sec-fetch-site", "same-site")], false),
+        ];
+        for (pairs, is_ours) in table {
+            assert_eq!(allowed_origins.check_origin(&headers(pairs)).is_ok(), *is_ours, "{pairs:?}");
+        }
+    }
+}

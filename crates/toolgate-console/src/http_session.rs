@@ -1,0 +1,140 @@
+//! The clients of one server. Each has a session, a run, a token and rights of its own; what one has, another can't
+//! even tell from what doesn't exist.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use toolgate_contract::CancellationToken;
+use toolgate_journal::Run;
+use toolgate_runtime::Session;
+
+use crate::problem::Problem;
+use crate::token::TokenDigest;
+
+/// One client: its session and what it is doing.
+pub(crate) struct HttpSession {
+    pub(crate) id: String,
+    pub(crate) session: Session,
+    pub(crate) run: Arc<Run>,
+    pub(crate) since: Timestamp,
+    /// Whether it may answer its own asks. Whoever makes calls isn't the one who approves them, unless the owner said so.
+    pub(crate) may_answer: bool,
+    /// Ends everything it does.
+    pub(crate) stop: CancellationToken,
+    calls: Mutex<HashMap<String, CancellationToken>>,
+}
+
+impl HttpSession {
+    pub(crate) fn new(
+        session: Session,
+        run: Arc<Run>,
+        since: Timestamp,
+        may_answer: bool,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { id: session.id.clone(), session, run, since, may_answer, stop, calls: Mutex::default() }
+    }
+
+    /// Takes up a call, unless one of that id runs already or there are too many.
+    pub(crate) fn register_call(&self, call: &str, most: usize) -> Result<CancellationToken, Problem> {
+        let mut calls = self.calls();
+        if calls.contains_key(call) {
+            let message = "A call of that `tool_call_id` is running already.";
+            let hint = "Ids are unique; leave it out to have one made.";
+            return Err(Problem::new(StatusCode::CONFLICT, "duplicate_call", message, hint));
+        }
+        if calls.len() >= most {
+            let message = format!("This session has {most} calls running, and may have no more.");
+            return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message));
+        }
+        let cancel = self.stop.child_token();
+        calls.insert(call.to_owned(), cancel.clone());
+        Ok(cancel)
+    }
+
+    /// A call has ended.
+    pub(crate) fn done(&self, call: &str) {
+        self.calls().remove(call);
+    }
+
+    /// Cancels a call; false when none of that id runs.
+    pub(crate) fn cancel(&self, call: &str) -> bool {
+        self.calls().get(call).map(CancellationToken::cancel).is_some()
+    }
+
+    /// How many calls run.
+    pub(crate) fn running(&self) -> usize {
+        self.calls().len()
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All clients that have a session.
+#[derive(Default)]
+pub(crate) struct SessionRegistry(Mutex<SessionIndex>);
+
+#[derive(Default)]
+struct SessionIndex {
+    by_token: HashMap<TokenDigest, Arc<HttpSession>>,
+    by_id: HashMap<String, (TokenDigest, Arc<HttpSession>)>,
+}
+
+impl SessionRegistry {
+    /// Whoever has this token.
+    pub(crate) fn with_token(&self, token: &TokenDigest) -> Option<Arc<HttpSession>> {
+        self.known().by_token.get(token).cloned()
+    }
+
+    /// The client of this session.
+    pub(crate) fn of_session(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.known().by_id.get(id).map(|(_, client)| Arc::clone(client))
+    }
+
+    /// Lets a client in, unless its session is taken.
+    pub(crate) fn admit(&self, token: TokenDigest, client: Arc<HttpSession>) -> bool {
+        let mut known = self.known();
+        if known.by_id.contains_key(&client.id) {
+            return false;
+        }
+        known.by_token.insert(token, Arc::clone(&client));
+        known.by_id.insert(client.id.clone(), (token, client));
+        true
+    }
+
+    /// Shows a client out: its token is worth nothing from now on.
+    pub(crate) fn remove_session(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let mut known = self.known();
+        let (token, client) = known.by_id.remove(id)?;
+        known.by_token.remove(&token);
+        Some(client)
+    }
+
+    /// Everyone, oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<HttpSession>> {
+        let mut clients: Vec<_> = self.known().by_id.values().map(|(_, client)| Arc::clone(client)).collect();
+        clients.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
+        clients
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.known().by_id.len()
+    }
+
+    fn known(&self) -> MutexGuard<'_, SessionIndex> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who sent a request, as the door found out.
+#[derive(Clone)]
+pub(crate) enum Caller {
+    /// The person whose gate this is.
+    Owner,
+    /// A client with a session.
+    Session(Arc<HttpSession>),
+}

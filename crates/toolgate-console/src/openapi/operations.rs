@@ -1,0 +1,166 @@
+//! The operations as they are written down, and as OpenAPI words them.
+
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+use toolgate_contract::schemars;
+
+/// One operation: what it takes and what it answers.
+pub(super) struct ApiOperation {
+    method: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    query: Option<Schema>,
+    body: Option<Schema>,
+    /// The status when it works, and the shape that comes with it.
+    answers: Vec<(u16, Option<Schema>)>,
+    /// What comes when it fails; every operation can fail at the door.
+    fails: &'static [u16],
+}
+
+/// The operations, as they are written down.
+pub(super) struct OperationTable<'a> {
+    generator: &'a mut SchemaGenerator,
+    pub(super) operations: Vec<ApiOperation>,
+}
+
+impl<'a> OperationTable<'a> {
+    pub(super) fn new(generator: &'a mut SchemaGenerator) -> Self {
+        Self { generator, operations: Vec::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        method: &'static str,
+        path: &'static str,
+        summary: &'static str,
+        status: u16,
+    ) -> &mut Self {
+        let fails: &[u16] = match (method, path.contains("{id}")) {
+            ("post", _) => &[400, 401, 403, 404, 408, 409, 413, 415, 421, 429, 503],
+            (_, true) => &[400, 401, 403, 404, 416, 421],
+            (_, false) => &[400, 401, 403, 404, 421],
+        };
+        let answers = vec![(status, None)];
+        self.operations.push(ApiOperation { method, path, summary, query: None, body: None, answers, fails });
+        self
+    }
+
+    pub(super) fn get(
+        &mut self,
+        path: &'static str,
+        summary: &'static str,
+        status: u16,
+        shape: Option<Schema>,
+    ) -> &mut Self {
+        self.add("get", path, summary, status).last().answers = vec![(status, shape)];
+        self
+    }
+
+    pub(super) fn takes<T: JsonSchema>(&mut self) -> &mut Self {
+        let schema = self.generator.subschema_for::<T>();
+        self.takes_schema(schema)
+    }
+
+    pub(super) fn takes_schema(&mut self, schema: Schema) -> &mut Self {
+        self.last().body = Some(schema);
+        self
+    }
+
+    pub(super) fn asks<T: JsonSchema>(&mut self) -> &mut Self {
+        // Each field of the type is a parameter of its own, so it is written out here rather than referred to.
+        self.last().query = Some(schemars::schema_for!(T));
+        self
+    }
+
+    pub(super) fn answer_as<T: JsonSchema>(&mut self) -> &mut Self {
+        let schema = self.generator.subschema_for::<T>();
+        self.last().answers[0].1 = Some(schema);
+        self
+    }
+
+    pub(super) fn or_answer<T: JsonSchema>(&mut self, status: u16) -> &mut Self {
+        let schema = self.generator.subschema_for::<T>();
+        self.last().answers.push((status, Some(schema)));
+        self
+    }
+
+    pub(super) fn or_answer_nothing(&mut self, status: u16) -> &mut Self {
+        self.last().answers.push((status, None));
+        self
+    }
+
+    fn last(&mut self) -> &mut ApiOperation {
+        self.operations.last_mut().expect("an operation was added before it is described further")
+    }
+}
+
+/// The operations, by path and method.
+pub(super) fn paths(operations: &[ApiOperation]) -> Map<String, Value> {
+    let mut paths = Map::new();
+    for operation in operations {
+        let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
+        entry[operation.method] = described(operation);
+    }
+    paths
+}
+
+fn described(operation: &ApiOperation) -> Value {
+    let (parameters, responses) = (parameters(operation), responses(operation));
+    let mut described = json!({ "summary": operation.summary, "parameters": parameters, "responses": responses });
+    if let Some(body) = &operation.body {
+        let content = json!({ "application/json": { "schema": body } });
+        described["requestBody"] = json!({ "required": true, "content": content });
+    }
+    if operation.path == "/health" {
+        described["security"] = json!([]);
+    }
+    described
+}
+
+fn parameters(operation: &ApiOperation) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    if operation.path.contains("{id}") {
+        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
+    let fields = operation.query.as_ref().and_then(|query| query.get("properties")?.as_object());
+    for (name, schema) in fields.into_iter().flatten() {
+        parameters.push(json!({ "name": name, "in": "query", "required": false, "schema": schema }));
+    }
+    parameters
+}
+
+fn responses(operation: &ApiOperation) -> Map<String, Value> {
+    let mut responses = Map::new();
+    for (status, shape) in &operation.answers {
+        responses.insert(status.to_string(), answered(*status, kind_of(operation.path), shape.as_ref()));
+    }
+    let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+    let refused = json!({ "description": "It was refused.", "content": { "application/json": problem } });
+    for status in operation.fails {
+        responses.insert(status.to_string(), refused.clone());
+    }
+    responses
+}
+
+/// The media type of what a path answers.
+fn kind_of(path: &str) -> &'static str {
+    match path {
+        "/metrics" => "application/openmetrics-text",
+        path if path.starts_with("/v1/artifacts") => "*/*",
+        _ => "application/json",
+    }
+}
+
+fn answered(status: u16, kind: &str, shape: Option<&Schema>) -> Value {
+    let description = match status {
+        201 => "It was made.",
+        202 => "It was taken up.",
+        204 => "Done.",
+        _ => "It worked.",
+    };
+    match shape {
+        Some(shape) => json!({ "description": description, "content": { kind: { "schema": shape } } }),
+        None => json!({ "description": description }),
+    }
+}

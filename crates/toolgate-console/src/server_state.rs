@@ -1,0 +1,219 @@
+//! What every request of one server shares.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
+use toolgate_journal::{EventStore, JournalError, new_token};
+use toolgate_runtime::Ceiling;
+
+use crate::authenticator::AllowedOrigins;
+use crate::backend::ConsoleBackend;
+use crate::http_session::{Caller, HttpSession, SessionRegistry};
+use crate::metrics::Metrics;
+use crate::problem::Problem;
+use crate::refusal_log::RefusalLog;
+use crate::server::HttpLimits;
+use crate::token::{Token, TokenDigest};
+
+/// What every request of one server shares.
+pub(crate) struct ServerState {
+    pub(crate) backend: Arc<dyn ConsoleBackend>,
+    pub(crate) store: Arc<dyn EventStore>,
+    pub(crate) allowed_origins: AllowedOrigins,
+    pub(crate) owner_token: TokenDigest,
+    /// The owner's own session, in whose run the server's own events stand.
+    pub(crate) owner: Arc<HttpSession>,
+    pub(crate) clients: SessionRegistry,
+    pub(crate) refusals: RefusalLog,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: HttpLimits,
+    /// Ends everything.
+    pub(crate) stop: CancellationToken,
+    /// Everything has ended, and is on record.
+    pub(crate) closed: CancellationToken,
+    /// Calls that run, whoever waits for them.
+    pub(crate) running: TaskTracker,
+    calls: Arc<Semaphore>,
+}
+
+/// The owner's session; what is granted for it holds for every server that the owner starts.
+const OWNER_SESSION: &str = "http";
+
+/// What the owner wants of a new session.
+pub(crate) struct SessionOptions {
+    pub(crate) id: Option<String>,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) wait: Option<std::time::Duration>,
+    pub(crate) may_answer: bool,
+}
+
+impl ServerState {
+    pub(crate) fn open(
+        backend: Arc<dyn ConsoleBackend>,
+        token: &Token,
+        allowed_origins: AllowedOrigins,
+        limits: HttpLimits,
+    ) -> Result<Self, ToolError> {
+        let stop = CancellationToken::new();
+        let store = backend.store()?;
+        let recorded = backend.begin(OWNER_SESSION)?;
+        let owner = HttpSession::new(recorded.session, recorded.run, backend.clock().now(), true, stop.child_token());
+        Ok(Self {
+            store,
+            allowed_origins,
+            owner_token: token.digest(),
+            owner: Arc::new(owner),
+            clients: SessionRegistry::default(),
+            refusals: RefusalLog::new(Arc::clone(&backend)),
+            metrics: Metrics::new(),
+            stop,
+            closed: CancellationToken::new(),
+            running: TaskTracker::new(),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            limits,
+            backend,
+        })
+    }
+
+    /// The session in which a request acts: a client's own; for the owner, the one that the request names.
+    pub(crate) fn acting(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<HttpSession>, Problem> {
+        let found = match (caller, named) {
+            (Caller::Session(client), None) => Some(Arc::clone(client)),
+            (Caller::Session(client), Some(id)) => (client.id == id).then(|| Arc::clone(client)),
+            (Caller::Owner, None | Some(OWNER_SESSION)) => Some(Arc::clone(&self.owner)),
+            (Caller::Owner, Some(id)) => self.clients.of_session(id),
+        };
+        found.ok_or_else(|| Problem::not_found("such session"))
+    }
+
+    /// Begins a session, and returns it with its token, which is told this once.
+    pub(crate) fn admit(&self, wanted: SessionOptions) -> Result<(Arc<HttpSession>, Token), Problem> {
+        if self.clients.count() >= self.limits.sessions {
+            let message = format!("There are {} sessions, and there may be no more.", self.limits.sessions);
+            return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", message));
+        }
+        let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.backend.clock().id().simple()));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if !(1..=64).contains(&id.len()) || !id.bytes().all(is_plain) {
+            return Err(Problem::invalid("A session's id has 1 to 64 letters, digits, `_` or `-`."));
+        }
+        let taken = || {
+            let hint = "End it first with `DELETE /v1/sessions/{id}`, or take another id.";
+            Problem::new(StatusCode::CONFLICT, "session_taken", format!("The session `{id}` is in use."), hint)
+        };
+        if id == OWNER_SESSION || self.clients.of_session(&id).is_some() {
+            return Err(taken());
+        }
+        let mut recorded = self.backend.begin(&id)?;
+        if let Some(tools) = wanted.tools {
+            recorded.session.ceilings.push(Ceiling { source: format!("session {id}"), tools });
+        }
+        if let (Some(wait), Some(queue)) = (wanted.wait, recorded.session.queue.as_mut()) {
+            queue.wait = wait;
+        }
+        let token = Token::new(new_token().map_err(|error| Problem::internal(error.to_string()))?);
+        let since = self.backend.clock().now();
+        let client =
+            HttpSession::new(recorded.session, recorded.run, since, wanted.may_answer, self.stop.child_token());
+        let client = Arc::new(client);
+        match self.clients.admit(token.digest(), Arc::clone(&client)) {
+            true => Ok((client, token)),
+            false => {
+                let _ = client.run.end();
+                Err(taken())
+            }
+        }
+    }
+
+    /// Carries out a call of a client, within what the server can carry. The call goes on in a task of its own, so that
+    /// it comes to its end on record whatever becomes of the request.
+    pub(crate) fn begin(self: &Arc<Self>, client: &Arc<HttpSession>, call: Call) -> Result<SpawnedCall, Problem> {
+        let permit = self.permit()?;
+        let id = call.tool_call_id.clone();
+        let cancel = client.register_call(&id, self.limits.calls_per_session)?;
+        let (shared, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
+        let task = self.running.spawn(async move {
+            let tool = call.name.clone();
+            let reply = shared.backend.gate().perform(call, &client.session, cancelled).await;
+            shared.metrics.call(shared.known_tool(&tool), &reply);
+            client.done(&reply.tool_call_id);
+            drop(permit);
+            reply
+        });
+        Ok(SpawnedCall { id, cancel, task })
+    }
+
+    fn permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        if self.stop.is_cancelled() {
+            return Err(Problem::busy(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The server is stopping."));
+        }
+        Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
+            let message = format!("{} calls are running, and there may be no more.", self.limits.calls);
+            Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message)
+        })
+    }
+
+    /// A tool's name as a metric's label: only names that exist, so that nobody can invent labels without end.
+    fn known_tool(&self, name: &str) -> String {
+        let is_known = self.backend.gate().declarations().any(|tool| tool.name == name);
+        if is_known { name.to_owned() } else { "unknown".into() }
+    }
+
+    /// Whether a caller may see a run. One that it may not see is one that isn't there.
+    pub(crate) fn may_see(&self, caller: &Caller, run: &str) -> Result<(), Problem> {
+        let session = session_of(self.backend.as_ref(), run)?;
+        match caller {
+            Caller::Owner => Ok(()),
+            Caller::Session(client) if client.run.id == run || session.as_ref() == Some(&client.id) => Ok(()),
+            Caller::Session(_) => Err(Problem::not_found("such run")),
+        }
+    }
+
+    /// Ends everything: calls, their processes, runs; and waits for the record.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.running.close();
+        self.running.wait().await;
+        for client in self.clients.all().iter().chain([&self.owner]) {
+            client.session.end().await;
+            let _ = client.run.end();
+        }
+        self.backend.finish();
+        self.closed.cancel();
+    }
+}
+
+/// The session that a run belongs to, as its first event says.
+fn session_of(backend: &dyn ConsoleBackend, run: &str) -> Result<Option<String>, Problem> {
+    let mut follower =
+        toolgate_journal::Follower::open(&backend.state().run_dir(run)?, 0).map_err(|error| match error {
+            JournalError::NoSuchRun { .. } | JournalError::BadId { .. } => Problem::not_found("such run"),
+            other => other.into(),
+        })?;
+    let unreadable = |error: std::io::Error| Problem::from(ToolError::io("The record can't be read", &error));
+    let first = follower.more().map_err(unreadable)?.into_iter().next();
+    Ok(first.and_then(|first| match first.event.payload {
+        toolgate_contract::EventPayload::RunStarted(facts) => Some(facts.session),
+        _ => None,
+    }))
+}
+
+/// A call that was taken up.
+pub(crate) struct SpawnedCall {
+    pub(crate) id: String,
+    cancel: CancellationToken,
+    task: tokio::task::JoinHandle<Reply>,
+}
+
+impl SpawnedCall {
+    /// Waits for the reply. Dropped before it came, because the client has left, this cancels the call.
+    pub(crate) async fn reply(self) -> Result<Reply, Problem> {
+        let leaving = self.cancel.drop_guard();
+        let reply = self.task.await;
+        leaving.disarm();
+        reply.map_err(|fault| ToolError::new(ErrorCode::Internal, format!("The call was lost: {fault}.")).into())
+    }
+}

@@ -1,0 +1,317 @@
+//! The bytes behind undo: every file's before and after, by hash, once each. A quota bounds it; what is evicted, oldest
+//! first, can't be taken back any more, and asking for it says so.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
+use toolgate_contract::{Blob, Change, ChangeSource, FileState, sha256_of};
+
+use crate::directory::DirectoryHandle;
+use crate::{JournalError, SyncMode};
+
+/// How much is kept, unless somebody says otherwise.
+const USUAL_QUOTA: u64 = 1 << 30;
+
+/// A store of contents by hash.
+pub struct BlobStore {
+    directory: DirectoryHandle,
+    quota: u64,
+    durability: SyncMode,
+    /// What is stored, as far as it is known; other processes may add to it.
+    stored: Mutex<Option<u64>>,
+    /// What a change on its way needs, by hash.
+    held: Mutex<Vec<String>>,
+}
+
+/// Keeps contents from being evicted for as long as it lives.
+pub struct BlobPin<'a> {
+    contents: &'a BlobStore,
+    hashes: Vec<String>,
+}
+
+impl Drop for BlobPin<'_> {
+    fn drop(&mut self) {
+        let mut held = self.contents.held();
+        for hash in &self.hashes {
+            if let Some(index) = held.iter().position(|other| other == hash) {
+                held.swap_remove(index);
+            }
+        }
+    }
+}
+
+impl BlobStore {
+    pub(crate) fn new(directory: DirectoryHandle, durability: SyncMode) -> Self {
+        Self { directory, quota: USUAL_QUOTA, durability, stored: Mutex::default(), held: Mutex::default() }
+    }
+
+    /// The same store with another quota, in bytes.
+    #[must_use]
+    pub fn with_quota(mut self, bytes: u64) -> Self {
+        self.quota = bytes;
+        self
+    }
+
+    /// How much is kept, in bytes.
+    pub fn quota(&self) -> u64 {
+        self.quota
+    }
+
+    /// Keeps what these changes bring from being evicted by what they replace.
+    pub fn hold(&self, changes: &[Change]) -> BlobPin<'_> {
+        let hashes: Vec<String> =
+            changes.iter().filter_map(|change| Some(change.after.as_ref()?.sha256.clone())).collect();
+        self.held().extend(hashes.iter().cloned());
+        BlobPin { contents: self, hashes }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores content under its hash.
+    pub fn put(&self, content: &Blob) -> Result<(), JournalError> {
+        let (hash, size) = (content.sha256(), content.len() as u64);
+        let stored = self.directory.existing(hash)?;
+        if stored.is_none_or(|file| file.metadata().is_ok_and(|facts| facts.len() != size)) {
+            self.directory.put(hash, content, self.durability)?;
+            self.count(size)?;
+        }
+        Ok(())
+    }
+
+    /// The content with this hash; none when it was evicted, or isn't what it was.
+    pub fn get(&self, hash: &str) -> Result<Option<Blob>, JournalError> {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let Some(mut file) = (if is_hash { self.directory.existing(hash)? } else { None }) else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| self.directory.error("couldn't be read", hash, error))?;
+        Ok(Some(Blob::from(bytes)).filter(|content| content.sha256() == hash))
+    }
+
+    /// Whether the content with this hash is here.
+    pub fn has(&self, state: &FileState) -> bool {
+        let stored = self.directory.existing(&state.sha256).ok().flatten();
+        stored.and_then(|file| file.metadata().ok()).is_some_and(|facts| facts.len() == state.bytes)
+    }
+
+    /// Keeps the content of a file that is about to be replaced. If `alone`, nobody else has a name for it: then it gets one
+    /// more, here, and isn't copied. [`BlobStore::own`] has to follow when it was replaced, or wasn't.
+    pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<(), JournalError> {
+        if self.has(state) {
+            return Ok(());
+        }
+        self.directory.remove(&state.sha256)?;
+        let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let linked = alone.then(|| linkat(CWD, itself, self.directory.fd(), &state.sha256, AtFlags::SYMLINK_FOLLOW));
+        if linked.is_none_or(|linked| linked.is_err()) {
+            self.copy(file, &state.sha256)?;
+        }
+        self.count(state.bytes)
+    }
+
+    /// Makes sure that content which was adopted is ours alone: whoever still has another name for it could change it.
+    pub fn own(&self, hash: &str) -> Result<(), JournalError> {
+        let Some(file) = self.directory.existing(hash)? else { return Ok(()) };
+        match file.metadata().map_err(|error| self.directory.error("couldn't be looked at", hash, error))?.nlink() {
+            1 => rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
+                .map_err(|errno| self.directory.error("couldn't be closed to others", hash, errno.into())),
+            _ => self.copy(&file, hash),
+        }
+    }
+
+    fn copy(&self, file: &File, hash: &str) -> Result<(), JournalError> {
+        let fault = |error| self.directory.error("couldn't be written", hash, error);
+        let mut draft = self.directory.draft()?;
+        let mut from = file;
+        from.seek(SeekFrom::Start(0)).and_then(|_| std::io::copy(&mut from, &mut draft.file)).map_err(fault)?;
+        draft.place(&self.directory, hash, self.durability)
+    }
+
+    /// Writes the content of a state out under a name in another directory, for its owner alone as yet.
+    fn write_file(&self, state: &FileState, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<File> {
+        let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer kept");
+        let mut stored = self.directory.existing(&state.sha256).ok().flatten().ok_or_else(gone)?;
+        if sha256_of(&stored)?.0 != state.sha256 {
+            return Err(gone());
+        }
+        stored.seek(SeekFrom::Start(0))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?);
+        std::io::copy(&mut stored, &mut file)?;
+        Ok(file)
+    }
+
+    fn count(&self, added: u64) -> Result<(), JournalError> {
+        let mut stored = self.stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let total = match *stored {
+            Some(known) => known + added,
+            None => self.entries()?.iter().map(|entry| entry.bytes).sum(),
+        };
+        *stored = Some(if total > self.quota { self.evict()? } else { total });
+        Ok(())
+    }
+
+    /// Lets the oldest go until a fifth of the quota is free again. The newest always stays, and so does what is held; a newest
+    /// that is larger than all the room drives out nothing else.
+    fn evict(&self) -> Result<u64, JournalError> {
+        let (mut entries, held) = (self.entries()?, self.held().clone());
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
+        let (mut total, mut counted, room) = (0, 0, self.quota / 5 * 4);
+        for (index, entry) in entries.iter().enumerate() {
+            let is_newest = index == 0;
+            if !is_newest && counted + entry.bytes > room && !held.contains(&entry.name) {
+                self.directory.remove(&entry.name)?;
+                continue;
+            }
+            total += entry.bytes;
+            counted += if is_newest && entry.bytes > room { 0 } else { entry.bytes };
+        }
+        Ok(total)
+    }
+
+    fn entries(&self) -> Result<Vec<StoredBlob>, JournalError> {
+        let path = self.directory.path();
+        let list = std::fs::read_dir(path).map_err(|error| self.directory.error("couldn't be listed", ".", error))?;
+        let stored = list.filter_map(|entry| {
+            let entry = entry.ok()?;
+            let facts = entry.metadata().ok()?;
+            // Not by the time of its content, which for an adopted file can be years ago.
+            let modified = (facts.ctime(), facts.ctime_nsec());
+            Some(StoredBlob { name: entry.file_name().into_string().ok()?, bytes: facts.len(), modified })
+        });
+        Ok(stored.collect())
+    }
+}
+
+impl ChangeSource for BlobStore {
+    fn write_out(&self, change: &Change, directory: BorrowedFd<'_>, temporary: &str) -> std::io::Result<Option<File>> {
+        let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
+        if !state.is_link() {
+            return self.write_file(state, directory, temporary).map(Some);
+        }
+        let target = self.get(&state.sha256).map_err(std::io::Error::other)?.ok_or(ErrorKind::NotFound)?;
+        rustix::fs::symlinkat(&*target, directory, temporary)?;
+        Ok(None)
+    }
+
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
+        copy_ownership(directory, name, temporary);
+        // Who gives a file away takes its special bits from it.
+        if !state.is_link() {
+            let permissions = Mode::from_raw_mode(state.permissions());
+            rustix::fs::chmodat(directory, temporary, permissions, AtFlags::empty())?;
+        }
+        Ok(rustix::fs::renameat(directory, temporary, directory, name)?)
+    }
+}
+
+/// A file that takes another's place belongs to the same person, and has the same attributes; only root can give files away.
+fn copy_ownership(directory: BorrowedFd<'_>, name: &str, new: &str) {
+    let Ok(old) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+    let _ = rustix::fs::chownat(directory, new, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+    let open = |name: &str| {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(directory, name, flags, Mode::empty())
+    };
+    if let (Ok(from), Ok(to)) = (open(name), open(new)) {
+        copy_attributes(&from, &to);
+    }
+}
+
+/// Copies the attributes that people set. One that can't be had is no reason to keep a file from coming back.
+fn copy_attributes(from: &OwnedFd, to: &OwnedFd) {
+    let mut names = vec![0; 64 * 1024];
+    let length = rustix::fs::flistxattr(from, &mut names).unwrap_or(0);
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user.")) {
+        let mut value = vec![0; 64 * 1024];
+        if let Ok(length) = rustix::fs::fgetxattr(from, name, &mut value) {
+            let _ = rustix::fs::fsetxattr(to, name, &value[..length], XattrFlags::empty());
+        }
+    }
+}
+
+struct StoredBlob {
+    name: String,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl DirectoryHandle {
+    /// Removes a file; one that is gone already is no fault.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), JournalError> {
+        match rustix::fs::unlinkat(self.fd(), name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(self.error("couldn't be removed", name, error.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_contract::WorkspacePath;
+
+    use super::*;
+    use crate::StateDirectory;
+
+    fn contents() -> (tempfile::TempDir, BlobStore) {
+        let workspace = tempfile::tempdir().unwrap();
+        let contents = StateDirectory::open(workspace.path()).unwrap().contents(SyncMode::Os).unwrap();
+        (workspace, contents)
+    }
+
+    #[test]
+    fn content_comes_back_by_its_hash_or_not_at_all() {
+        let (_workspace, contents) = contents();
+        let text = Blob::from(b"some text".to_vec());
+        contents.put(&text).unwrap();
+        contents.put(&text).unwrap();
+        let hash = text.sha256();
+        assert_eq!(contents.get(hash).unwrap(), Some(text.clone()));
+        assert_eq!(contents.get(&"0".repeat(64)).unwrap(), None);
+        assert_eq!(contents.get("../index.db").unwrap(), None);
+        std::fs::write(contents.directory.path().join(hash), "other txt").unwrap();
+        assert_eq!(contents.get(hash).unwrap(), None, "content that was tampered with is no content");
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_the_newest_stays() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let is_kept = |blob: &Blob| contents.get(blob.sha256()).unwrap().is_some();
+        let blobs: Vec<Blob> = (0..20u8).map(|n| Blob::from(vec![n; 100])).collect();
+        blobs.iter().for_each(|blob| contents.put(blob).unwrap());
+        let kept: Vec<bool> = blobs.iter().map(is_kept).collect();
+        assert!(kept[19] && !kept[0], "{kept:?}");
+        assert!(kept.iter().filter(|kept| **kept).count() <= 10, "{kept:?}");
+        let large = Blob::from(vec![9; 5_000]);
+        contents.put(&large).unwrap();
+        assert!(is_kept(&large), "even when it is larger than the quota");
+        assert!(is_kept(&blobs[19]), "which drives out nothing else");
+        contents.put(&Blob::from(vec![8; 100])).unwrap();
+        assert!(!is_kept(&large) && is_kept(&blobs[19]), "until something newer comes");
+    }
+
+    #[test]
+    fn what_a_change_brings_is_not_evicted_by_what_it_replaces() {
+        let (_workspace, contents) = contents();
+        let contents = contents.with_quota(1_000);
+        let (brought, others) = (Blob::from(vec![0; 100]), (1..40u8).map(|n| Blob::from(vec![n; 100])));
+        contents.put(&brought).unwrap();
+        let state = FileState { sha256: brought.sha256().to_owned(), bytes: 100, mode: 0o644 };
+        let change =
+            Change { path: "a".into(), place: WorkspacePath::in_workspace("a"), before: None, after: Some(state) };
+        let held = contents.hold(&[change]);
+        others.clone().for_each(|blob| contents.put(&blob).unwrap());
+        assert!(contents.get(brought.sha256()).unwrap().is_some());
+        drop(held);
+        (40..60u8).for_each(|n| contents.put(&Blob::from(vec![n; 100])).unwrap());
+        assert!(contents.get(brought.sha256()).unwrap().is_none());
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading a run back: its events from the file, and which runs there are.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use serde::Deserialize;
+use toolgate_contract::Event;
+
+use crate::JournalError;
+use crate::directory::{DirectoryHandle, check_id};
+use crate::head::Head;
+use crate::journal::NAME;
+
+/// An event with its place in the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedEvent {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// What happened.
+    pub event: Event,
+    /// The line as it stands in the file.
+    pub line: String,
+}
+
+#[derive(Deserialize)]
+struct EventLine {
+    seq: u64,
+    #[serde(flatten)]
+    event: Event,
+}
+
+impl RecordedEvent {
+    /// Reads one line.
+    pub(crate) fn parse(line: &[u8]) -> io::Result<Self> {
+        let invalid = |fault: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, fault.to_string());
+        let text = std::str::from_utf8(line).map_err(|fault| invalid(&fault))?;
+        let EventLine { seq, event } = serde_json::from_str(text).map_err(|fault| invalid(&fault))?;
+        Ok(Self { seq, event, line: text.to_owned() })
+    }
+}
+
+/// The events of a run, in order. A torn end counts as not there; a line that can't be read is an error of its own,
+/// and the next one comes after it.
+pub struct EventReader {
+    input: BufReader<File>,
+    line: u64,
+    broken: bool,
+}
+
+/// Opens a run's events for reading.
+pub fn read_events(run_dir: &Path) -> Result<EventReader, JournalError> {
+    let directory = DirectoryHandle::at(run_dir)?;
+    match directory.existing(NAME)? {
+        Some(file) => Ok(EventReader { input: BufReader::with_capacity(64 * 1024, file), line: 0, broken: false }),
+        None => Err(JournalError::NoSuchRun { run: run_dir.display().to_string() }),
+    }
+}
+
+impl EventReader {
+    /// Leaves out the events up to number `seq`, without reading what is in them.
+    pub fn after(mut self, seq: u64) -> io::Result<Self> {
+        while self.line < seq && self.input.skip_until(b'\n')? > 0 {
+            self.line += 1;
+        }
+        Ok(self)
+    }
+
+    fn read(&mut self) -> io::Result<Option<RecordedEvent>> {
+        let mut line = Vec::new();
+        self.input.read_until(b'\n', &mut line)?;
+        if line.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        self.line += 1;
+        match RecordedEvent::parse(&line) {
+            Ok(recorded) => Ok(Some(recorded)),
+            Err(_) if self.input.fill_buf()?.is_empty() => Ok(None),
+            Err(error) => Err(io::Error::new(error.kind(), format!("line {} is not an event: {error}", self.line))),
+        }
+    }
+}
+
+impl Iterator for EventReader {
+    type Item = io::Result<RecordedEvent>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.broken {
+            return None;
+        }
+        let read = self.read();
+        // A bad line has a next one; a disk that can't be read would fail for ever.
+        self.broken = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::InvalidData);
+        read.transpose()
+    }
+}
+
+/// The ids of the runs in a state directory, sorted; ids made of time come oldest first. A directory whose maker was killed
+/// before the run's first event is none.
+pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
+    let runs = state_dir.join("runs");
+    let failed = || JournalError::io(format!("`{}` couldn't be read", runs.display()));
+    let entries = match std::fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed()(error)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if check_id("run", &name).is_ok()
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && has_begun(&entry.path())?
+        {
+            ids.push(name);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+/// Whether a run's directory holds events, or a head that says it should. The head is written before the journal is made.
+fn has_begun(run_dir: &Path) -> Result<bool, JournalError> {
+    let directory = DirectoryHandle::at(run_dir)?;
+    let events = directory.existing(NAME)?;
+    let size = match &events {
+        Some(file) => file.metadata().map_err(|error| directory.error("couldn't be looked at", NAME, error))?.len(),
+        None => 0,
+    };
+    Ok(size > 0 || Head::find(&directory)?.map_or(events.is_some(), |head| head.seq > 0))
+}

@@ -1,0 +1,261 @@
+//! The state directory of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
+//! `.toolgate/desk/` and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use toolgate_contract::{Clock, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
+
+use crate::directory::{DirectoryHandle, call_name, check_id};
+use crate::sqlite::set_aside;
+use crate::{
+    ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, Indexer, Journal, JournalError, Quarantine,
+    SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, SyncMode, reindex,
+};
+
+/// The directory's name.
+/// In a run's directory, where commands have directories of their own.
+const SANDBOX: &str = "sandbox";
+
+/// How a run is kept.
+#[derive(Clone)]
+pub struct RunOptions {
+    /// What a line must survive before its call acts.
+    pub durability: SyncMode,
+    /// Seals journal and grants.
+    pub key: Option<SigningKey>,
+    /// Where times come from.
+    pub clock: Arc<dyn Clock>,
+    /// Told of every line that is appended.
+    pub indexer: Option<Arc<Indexer>>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { durability: SyncMode::Os, key: None, clock: Arc::new(SystemClock), indexer: None }
+    }
+}
+
+/// The state directory of one workspace.
+pub struct StateDirectory {
+    directory: Arc<DirectoryHandle>,
+    runs: DirectoryHandle,
+    sessions: DirectoryHandle,
+}
+
+/// One run: its journal, its artifacts and the grants given for it.
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// What happened.
+    pub journal: Arc<Journal>,
+    /// Stored output.
+    pub artifacts: Arc<ArtifactStore>,
+    /// The grants that hold for this run.
+    pub approvals: Arc<GrantFile>,
+    directory: Arc<DirectoryHandle>,
+    durability: SyncMode,
+}
+
+impl StateDirectory {
+    /// Opens the state directory of a workspace, and makes it if there is none.
+    pub fn open(workspace: &Path) -> Result<Self, JournalError> {
+        let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
+        let directory = Arc::new(DirectoryHandle::at(&workspace)?.make(STATE_DIRECTORY)?);
+        if directory.existing(".gitignore")?.is_none() {
+            directory.put(".gitignore", b"*\n", SyncMode::Os)?;
+        }
+        let (runs, sessions) = (directory.make("runs")?, directory.make("sessions")?);
+        Ok(Self { directory, runs, sessions })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where a run's directory is.
+    pub fn run_dir(&self, run: &str) -> Result<PathBuf, JournalError> {
+        check_id("run", run)?;
+        Ok(self.runs.path().join(run))
+    }
+
+    /// A directory that belongs to commands of this name in a run; it is made if there is none. Tools see nothing of it.
+    pub fn own_directory(&self, run: &str, name: &str) -> Result<PathBuf, JournalError> {
+        check_id("run", run)?;
+        check_id("directory", name)?;
+        Ok(self.runs.open(run)?.make(SANDBOX)?.make(name)?.path().to_owned())
+    }
+
+    /// Begins a run under a fresh id. Its first event is on record when this returns.
+    pub fn begin_run(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
+        check_id("run", run)?;
+        if !self.runs.make_new(run)? {
+            return Err(JournalError::RunExists { run: run.to_owned() });
+        }
+        let begun = self.begin_in(run, facts, options);
+        if begun.is_err() {
+            // A run that never began leaves no directory behind for others to wonder about.
+            let _ = std::fs::remove_dir_all(self.runs.path().join(run));
+        }
+        begun
+    }
+
+    fn begin_in(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
+        let directory = Arc::new(self.runs.open(run)?);
+        let journal = Journal::create(Arc::clone(&directory), run, options)?;
+        let run = Run::with(run, directory, journal, options)?;
+        if options.durability == SyncMode::Sync {
+            run.directory.sync()?;
+            self.runs.sync()?;
+        }
+        run.journal.append(&[run.journal.event(EventPayload::RunStarted(facts))])?;
+        Ok(run)
+    }
+
+    /// Opens a run to go on with it. Its journal is checked whole; what a crash left behind is mended.
+    pub fn open_run(&self, run: &str, options: &RunOptions) -> Result<Run, JournalError> {
+        check_id("run", run)?;
+        let directory = Arc::new(self.runs.open(run).map_err(|error| match error {
+            JournalError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                JournalError::NoSuchRun { run: run.to_owned() }
+            }
+            other => other,
+        })?);
+        let journal = Journal::open(Arc::clone(&directory), run, options)?;
+        Run::with(run, directory, journal, options)
+    }
+
+    /// The artifacts of a run, for reading.
+    pub fn artifacts(&self, run: &str) -> Result<ArtifactStore, JournalError> {
+        let missing = || JournalError::NoSuchRun { run: run.to_owned() };
+        check_id("run", run).map_err(|_| missing())?;
+        let directory = self.runs.open(run).and_then(|run| run.open("artifacts")).map_err(|_| missing())?;
+        Ok(ArtifactStore::new(directory, SyncMode::Os))
+    }
+
+    /// The grants that hold for a session.
+    pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<GrantFile, JournalError> {
+        check_id("session", session)?;
+        let directory = Arc::new(self.sessions.make(session)?);
+        Ok(GrantFile::new(directory, "grants.jsonl", format!("session {session}"), options))
+    }
+
+    /// The books of a session, and those that all sessions share.
+    pub fn notebook(&self, session: &str, options: &RunOptions) -> Result<SessionNotes, JournalError> {
+        check_id("session", session)?;
+        let directory = self.sessions.make(session)?;
+        Ok(SessionNotes::new(directory, Arc::clone(&self.directory), session, options.key.clone(), options.durability))
+    }
+
+    /// The bytes behind undo.
+    pub fn contents(&self, durability: SyncMode) -> Result<BlobStore, JournalError> {
+        Ok(BlobStore::new(self.directory.make("content")?, durability))
+    }
+
+    /// What commands made and the workspace didn't get.
+    pub fn quarantine(&self) -> Result<Quarantine, JournalError> {
+        Ok(Quarantine::new(self.directory.make("quarantine")?))
+    }
+
+    /// What the workspace was when commands began that work straight on it; the key shows which were taken here.
+    pub fn snapshots(&self, key: Option<SigningKey>) -> Result<SnapshotStore, JournalError> {
+        Ok(SnapshotStore::new(self.directory.make("snapshots")?, key))
+    }
+
+    /// Where commands' changes are kept apart while they run.
+    pub fn layers_dir(&self) -> PathBuf {
+        self.path().join("layers")
+    }
+
+    /// The desk on which asks wait for an answer.
+    pub fn queue(&self, key: SigningKey) -> Result<ApprovalQueue, JournalError> {
+        Ok(ApprovalQueue::new(self.directory.make("desk")?, key))
+    }
+
+    /// Whether it is still where it was opened: nobody removed it, moved it away or put another in its place.
+    pub fn is_in_place(&self) -> bool {
+        let (here, there) = (rustix::fs::fstat(self.directory.fd()), rustix::fs::lstat(self.path()));
+        here.is_ok_and(|here| there.is_ok_and(|there| (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)))
+    }
+
+    /// Waits until nobody else changes files here.
+    pub fn begin_change(&self) -> Result<ChangeLock, JournalError> {
+        ChangeLock::begin(&self.directory)
+    }
+
+    /// Opens the embedded inbox.
+    pub fn inbox(&self) -> Result<SqliteInbox, JournalError> {
+        // SQLite would make the file readable by others; its companions take their mode from it.
+        self.directory.file("inbox.db", OFlags::RDWR | OFlags::CREATE)?;
+        SqliteInbox::open(&self.path().join("inbox.db"))
+    }
+
+    /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the
+    /// files first.
+    pub fn index(&self) -> Result<SqliteStore, JournalError> {
+        let path = self.path().join("index.db");
+        let lock = self.directory.file("index.lock", OFlags::RDWR | OFlags::CREATE)?;
+        // SQLite would make the file readable by others; its companions take their mode from it.
+        if self.directory.file("index.db", OFlags::RDWR | OFlags::CREATE).is_err() {
+            set_aside(&path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
+        }
+        let store = SqliteStore::open(&path, lock)?;
+        if !store.is_filled()? {
+            reindex(self.path(), &store)?;
+            store.mark_filled()?;
+        }
+        Ok(store)
+    }
+}
+
+impl Run {
+    fn with(
+        id: &str,
+        directory: Arc<DirectoryHandle>,
+        journal: Journal,
+        options: &RunOptions,
+    ) -> Result<Self, JournalError> {
+        let artifacts = ArtifactStore::new(directory.make("artifacts")?, options.durability);
+        directory.make(SANDBOX)?;
+        directory.make("pending")?;
+        let approvals = GrantFile::new(Arc::clone(&directory), "approvals.jsonl", format!("run {id}"), options);
+        Ok(Self {
+            id: id.to_owned(),
+            journal: Arc::new(journal),
+            artifacts: Arc::new(artifacts),
+            approvals: Arc::new(approvals),
+            directory,
+            durability: options.durability,
+        })
+    }
+
+    /// Where the run's directory is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Puts the run's end on record.
+    pub fn end(&self) -> Result<(), JournalError> {
+        self.journal.append(&[self.journal.event(EventPayload::RunEnded)]).map(|_| ())
+    }
+
+    /// Keeps a call that waits for an approval, so that it can be repeated later. Returns where.
+    pub fn save_pending(&self, tool_call_id: &str, json: &[u8]) -> Result<PathBuf, JournalError> {
+        let pending = self.directory.open("pending")?;
+        let name = format!("{}.json", call_name(tool_call_id));
+        pending.put(&name, json, self.durability)?;
+        Ok(pending.path().join(name))
+    }
+
+    /// Reads back a call that waits for an approval; none when there is no such call.
+    pub fn load_pending(&self, tool_call_id: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        let (pending, name) = (self.directory.open("pending")?, format!("{}.json", call_name(tool_call_id)));
+        let Some(mut file) = pending.existing(&name)? else { return Ok(None) };
+        let mut json = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut json)
+            .map_err(|error| pending.error("couldn't be read", &name, error))?;
+        Ok(Some(json))
+    }
+}

@@ -1,0 +1,116 @@
+//! What is checked of a request's headers. A page in a browser must not reach a server on this machine: neither by name
+//! tricks (`Host`) nor from another site (`Origin`). What a header repeats of the body has to be the same.
+
+use axum::http::{HeaderMap, Uri, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::json_rpc::JsonRpcRequest;
+use crate::json_rpc_error::JsonRpcError;
+use crate::protocol_version::{self, MODERN};
+
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+/// Only names of this machine may be asked for, and only its own pages may ask.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), &'static str> {
+    let host = text(headers, header::HOST.as_str()).unwrap_or_default();
+    if !is_local(host) {
+        return Err("This host isn't served here.");
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let origin: Option<Uri> = origin.to_str().ok().and_then(|origin| origin.parse().ok());
+    match origin.as_ref().and_then(Uri::authority) {
+        Some(authority) if is_local(authority.as_str()) => Ok(()),
+        _ => Err("This origin may not ask here."),
+    }
+}
+
+fn is_local(authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Whether the body is JSON. A form, which any page can send anywhere, is none.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    text(headers, header::ACCEPT.as_str())
+        .is_some_and(|kinds| kinds.contains("text/event-stream") || kinds.contains("*/*"))
+}
+
+/// Whether a request belongs to the era without sessions.
+pub(super) fn is_stateless(headers: &HeaderMap, request: &JsonRpcRequest) -> bool {
+    protocol_version::version_in(&request.params).is_some()
+        || text(headers, VERSION) == Some(MODERN) && !headers.contains_key(super::SESSION)
+        || request.method == "server/discover"
+}
+
+/// What headers repeat of the body has to be the same.
+pub(super) fn check_headers(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<(), JsonRpcError> {
+    let Some(version) = protocol_version::version_in(&request.params) else { return Ok(()) };
+    agree(headers, VERSION, version)?;
+    agree(headers, METHOD, &request.method)?;
+    let name = match request.method.as_str() {
+        "tools/call" | "prompts/get" => request.params.get("name"),
+        "resources/read" => request.params.get("uri"),
+        _ => None,
+    };
+    name.and_then(Value::as_str).map_or(Ok(()), |name| agree(headers, NAME, name))
+}
+
+fn agree(headers: &HeaderMap, header: &str, expected: &str) -> Result<(), JsonRpcError> {
+    let said = text(headers, header).and_then(decoded);
+    if said.as_deref() == Some(expected) {
+        return Ok(());
+    }
+    let what = if headers.contains_key(header) { "says something else than" } else { "is missing; it repeats" };
+    Err(JsonRpcError::new(JsonRpcError::HEADER_MISMATCH, format!("The header {header} {what} the body: `{expected}`.")))
+}
+
+/// A header's value; what a header can't hold as it is comes in base64.
+fn decoded(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_served_and_only_its_pages() {
+        for (host, origin, expected) in [
+            ("127.0.0.1:8080", None, true),
+            ("localhost", Some("http://localhost:3000"), true),
+            ("[::1]:8080", Some("http://[::1]:8080"), true),
+            ("evil.example.com", None, false),
+            ("127.0.0.1.evil.example.com", None, false),
+            ("", None, false),
+            ("localhost", Some("http://evil.example.com"), false),
+            ("localhost", Some("http://localhost.evil.example.com"), false),
+            ("localhost", Some("null"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            assert_eq!(check_origin(&headers).is_ok(), expected, "{host} {origin:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The agent's own questions, put to the person at the client: answers to choose from, words of their own, or both.
+
+use serde_json::{Value, json};
+use toolgate_contract::{BoxFuture, Choice, Question, QuestionAnswer};
+use toolgate_runtime::QuestionAnswerer;
+
+use crate::elicitation::{self, Elicitor, filled, visible};
+
+impl QuestionAnswerer for Elicitor {
+    fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
+        Box::pin(async move {
+            let (answer, by) = self.show(call, "answer", |is_modern| form(question, is_modern)).await?;
+            read(&answer, question, by)
+        })
+    }
+}
+
+fn form(question: &Question, is_modern: bool) -> Value {
+    let title = |choice: &Choice| match &choice.description {
+        Some(words) => format!("{}: {}", visible(&choice.label), visible(words)),
+        None => visible(&choice.label),
+    };
+    let choices: Vec<(&str, String)> =
+        question.choices.iter().map(|choice| (choice.label.as_str(), title(choice))).collect();
+    let chosen = || elicitation::choice("Your answer", &choices, is_modern);
+    let words = |title: &str| json!({ "type": "string", "title": title });
+    let (fields, required): (Value, &[&str]) = match (choices.is_empty(), question.free_text) {
+        (true, _) => (json!({ "words": words("Your answer") }), &["words"]),
+        (false, false) => (json!({ "choice": chosen() }), &["choice"]),
+        (false, true) => (json!({ "choice": chosen(), "words": words("Or in your own words") }), &[]),
+    };
+    elicitation::form(&visible(&question.question), fields, required)
+}
+
+/// What came back. Words of their own count where they will do; of choices, only what was offered.
+fn read(answer: &Value, question: &Question, by: String) -> Option<QuestionAnswer> {
+    if answer.get("action").and_then(Value::as_str) != Some("accept") {
+        return None;
+    }
+    let (words, chosen) = (filled(answer, "words"), filled(answer, "choice"));
+    if !words.is_empty() && (question.free_text || question.choices.is_empty()) {
+        return Some(QuestionAnswer { answer: words.to_owned(), choice: None, by });
+    }
+    let choice = question.choices.iter().position(|choice| choice.label.trim() == chosen)?;
+    Some(QuestionAnswer { answer: question.choices[choice].label.clone(), choice: Some(choice), by })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(labels: &[&str], free_text: bool) -> Question {
+        let choice = |label: &&str| Choice { label: (*label).to_owned(), description: Some("why\u{1b}".into()) };
+        Question { question: "Which?\u{1b}[2J".into(), choices: labels.iter().map(choice).collect(), free_text }
+    }
+
+    #[test]
+    fn a_form_has_the_fields_that_the_question_needs_and_nothing_that_a_screen_obeys() {
+        for (labels, free_text, fields, required) in [
+            (&[][..], true, vec!["words"], 1),
+            (&["left", "right"], false, vec!["choice"], 1),
+            (&["left", "right"], true, vec!["choice", "words"], 0),
+        ] {
+            for is_modern in [true, false] {
+                let form = form(&question(labels, free_text), is_modern);
+                let schema = &form["requestedSchema"];
+                assert!(schema["properties"].as_object().unwrap().keys().eq(&fields), "{schema}");
+                assert_eq!(schema["required"].as_array().unwrap().len(), required, "{schema}");
+                assert!(!form.to_string().contains("\\u001b"), "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_was_offered_is_an_answer() {
+        let says = |fields: Value, free_text| {
+            let answer = json!({ "action": "accept", "content": fields });
+            let answered = read(&answer, &question(&["left", "right"], free_text), "ada".into());
+            answered.map(|answered| (answered.answer, answered.choice))
+        };
+        let chose = |label: &str, choice| Some((label.to_owned(), choice));
+        assert_eq!(says(json!({ "choice": "right" }), false), chose("right", Some(1)));
+        assert_eq!(says(json!({ "choice": "up" }), true), None);
+        assert_eq!(says(json!({ "words": "up" }), true), chose("up", None));
+        assert_eq!(says(json!({ "choice": "left", "words": "up" }), true), chose("up", None));
+        assert_eq!(says(json!({ "choice": "left", "words": "up" }), false), chose("left", Some(0)));
+        assert_eq!(says(json!({}), true), None);
+        for action in ["decline", "cancel", ""] {
+            let answer = json!({ "action": action, "content": { "choice": "left" } });
+            assert_eq!(read(&answer, &question(&["left"], true), "ada".into()), None, "{action}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A reply as the result of `tools/call`. A failed call is a result too, marked as an error: the model should read it.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use toolgate_contract::{ArtifactRef, Artifacts, Reply, ToolError};
+
+use crate::json_rpc::written;
+use crate::protocol_version::ClientProfile;
+use crate::resources::uri_of;
+
+/// Bytes of an image that are sent along; a larger one is only named.
+const MOST_IMAGE: u64 = 8 * 1024 * 1024;
+
+/// The reply in the client's manner.
+pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
+    let mut content = Vec::new();
+    let mut result = json!({});
+    match (&reply.payload, &reply.error) {
+        (_, Some(error)) => {
+            result["isError"] = true.into();
+            content.push(text(error_text(error)));
+        }
+        (Some(payload), None) => {
+            let is_structured = profile.is_structured() && payload.is_object();
+            if is_structured {
+                result["structuredContent"] = payload.clone();
+            }
+            // Older clients show only texts to their model; newer ones read what is structured, once.
+            if !(is_structured && profile.is_modern()) {
+                content.push(text(written(payload)));
+            }
+        }
+        (None, None) => {}
+    }
+    content.extend(reply.artifacts.refs.iter().map(|artifact| stored(artifact, artifacts)));
+    content.extend(notes(reply).into_iter().map(text));
+    result["content"] = content.into();
+    result["_meta"] = about(reply);
+    result
+}
+
+fn text(words: String) -> Value {
+    json!({ "type": "text", "text": words })
+}
+
+/// What happened, why, and what to do next.
+pub(crate) fn error_text(error: &ToolError) -> String {
+    let mut words = format!("error[{}]: {}", error.code, error.message);
+    let detail = |name: &str| error.details.as_ref()?.get(name)?.as_str();
+    if let Some(rule) = detail("rule") {
+        words += &format!("\nrule: {rule} ({})", detail("layer").unwrap_or_default());
+    }
+    if let Some(hint) = &error.hint {
+        words += &format!("\nnext: {hint}");
+    }
+    words
+}
+
+/// Stored output: an image is shown, anything else can be fetched.
+fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Value {
+    if artifact.mime.starts_with("image/")
+        && artifact.bytes <= MOST_IMAGE
+        && let Some(data) = bytes_of(artifact, artifacts)
+    {
+        return json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime });
+    }
+    link(artifact)
+}
+
+/// A link to stored output.
+pub(crate) fn link(artifact: &ArtifactRef) -> Value {
+    let what = artifact.field.as_deref().filter(|field| !field.is_empty()).unwrap_or("the whole payload");
+    json!({
+        "type": "resource_link",
+        "uri": uri_of(&artifact.id),
+        "name": artifact.id,
+        "description": format!("All of {what}, which was cut."),
+        "mimeType": artifact.mime,
+        "size": artifact.bytes,
+    })
+}
+
+/// The bytes of stored output.
+pub(crate) fn bytes_of(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<Vec<u8>> {
+    let (_, mut file) = artifacts.open(&artifact.id).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Bytes as JSON can carry them.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// What the model should know beside the payload.
+fn notes(reply: &Reply) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(cut) = &reply.truncated {
+        if cut.lines > 0 || cut.bytes > 0 {
+            notes.push(format!("{} lines, {} bytes are not shown.", cut.lines, cut.bytes));
+        }
+        if let Some(artifact) = &cut.artifact {
+            notes.push(format!("All of it: the tool `artifact` with {}.", json!({ "id": artifact })));
+        }
+        if let Some(cursor) = &cut.next_cursor {
+            notes.push(format!("There is more: repeat the call with {}.", json!({ "cursor": cursor })));
+        }
+    }
+    if reply.redacted {
+        notes.push("Secrets were replaced by ***REDACTED***.".into());
+    }
+    notes
+}
+
+/// The rest of the reply, for programs.
+fn about(reply: &Reply) -> Value {
+    let mut about = json!({ "toolgate/call": reply.tool_call_id, "toolgate/duration_ms": reply.duration_ms });
+    let mut add = |name: &str, value: Value| about[format!("toolgate/{name}")] = value;
+    if let Some(error) = &reply.error {
+        add("error", json!(error));
+    }
+    if !reply.enforced.0.is_empty() {
+        add("enforced", json!(reply.enforced));
+    }
+    if let Some(truncated) = &reply.truncated {
+        add("truncated", json!(truncated));
+    }
+    if !reply.artifacts.files_changed.is_empty() {
+        add("files_changed", json!(reply.artifacts.files_changed));
+    }
+    about
+}

@@ -1,0 +1,340 @@
+//! From opinions to a verdict: asks are answered by standing approvals, the strictest of what remains wins, and what is
+//! worth telling is put into words.
+
+use toolgate_contract::{Decision, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
+
+use crate::call_effects::CallEffects;
+use crate::commands::SimpleCommand;
+use crate::config::UnknownCommandAction;
+use crate::judge::PolicyRequest;
+use crate::opinion::{Opinion, OpinionSource, Topic};
+use crate::policy::{Policy, sensitive_match_name};
+use crate::sensitive_paths::GUARDS;
+
+const NOTHING: Opinion = Opinion {
+    decision: Decision::Allow,
+    layer: Layer::Builtin,
+    effect: None,
+    topic: Topic::Call,
+    voice: OpinionSource::Nothing,
+};
+
+/// Whether these opinions alone come to a refusal.
+pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
+    let case = CallEffects::default();
+    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions, &case)).map(|opinion| opinion.decision).max()
+    {
+        Some(Decision::Deny) => true,
+        Some(Decision::Ask) => unattended,
+        _ => false,
+    }
+}
+
+pub(crate) fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &CallEffects<'_>) -> bool {
+    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, case))
+}
+
+/// How far a permission goes: that a command may run says more about a call than that it reads files.
+fn reach(permission: Permission) -> u8 {
+    match permission {
+        Permission::Agent => 1,
+        Permission::FsRead => 2,
+        Permission::FsWrite => 3,
+        Permission::FsDelete => 4,
+        Permission::ProcExec => 5,
+        Permission::GitWrite => 6,
+        Permission::NetConnect => 7,
+        Permission::Unsandboxed => 8,
+    }
+}
+
+impl Policy {
+    /// Makes the verdict. Among equally strict opinions the one told is an approval that was needed, then a rule before
+    /// the baseline, then the layer with most authority, then of what the baseline allows the one that allows most, then
+    /// the first.
+    pub(crate) fn combine(
+        &self,
+        opinions: &[Opinion],
+        question: &PolicyRequest<'_>,
+        case: &CallEffects<'_>,
+    ) -> Verdict {
+        let approvals: Vec<Opinion> = opinions.iter().filter(|opinion| opinion.is_approval()).copied().collect();
+        let (answered, open): (Vec<&Opinion>, Vec<&Opinion>) =
+            opinions.iter().partition(|opinion| is_answered(opinion, &approvals, case));
+        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask, case));
+        let weight = |opinion: &Opinion| {
+            let tells = (!opinion.is_baseline(), opinion.voice != OpinionSource::Known);
+            let allows = match opinion.voice {
+                OpinionSource::Baseline(permission) if opinion.decision == Decision::Allow => reach(permission),
+                _ => 0,
+            };
+            (opinion.decision, was_needed(opinion), tells, opinion.layer, allows)
+        };
+        // Of equals, `max_by_key` keeps the last, so it reads backwards.
+        let winner = open.iter().rev().copied().max_by_key(|opinion| weight(opinion)).unwrap_or(&NOTHING);
+        let is_ask = |opinion: &Opinion| winner.decision == Decision::Ask && opinion.decision == Decision::Ask;
+        let mut lost: Vec<&Opinion> = Vec::new();
+        let others = open.iter().filter(|opinion| !is_ask(opinion)).chain(&answered);
+        for opinion in others.filter(|opinion| !(opinion.is_baseline() && opinion.decision == Decision::Allow)) {
+            let same = |other: &Opinion| other.voice == opinion.voice;
+            if !same(winner) && !lost.iter().any(|other| same(other)) {
+                lost.push(opinion);
+            }
+        }
+        let words = |opinion: &&Opinion| self.finding(opinion, question, case);
+        let verdict = Verdict {
+            decision: winner.decision,
+            decided_by: words(&winner),
+            confined: self.confines(case),
+            asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
+            lost: lost.iter().map(words).collect(),
+        };
+        if self.unattended { refuse_asks(verdict) } else { verdict }
+    }
+
+    fn finding(&self, opinion: &Opinion, question: &PolicyRequest<'_>, case: &CallEffects<'_>) -> Finding {
+        let (name, reason, code) = self.words(opinion, question, case);
+        Finding {
+            decision: opinion.decision,
+            effect: opinion.effect.map(|index| case.effects[index].effect.clone()),
+            name,
+            reason,
+            code: (opinion.decision == Decision::Deny).then_some(code),
+        }
+    }
+
+    /// The rule's name, the reason, and the code that a denial has.
+    fn words(
+        &self,
+        opinion: &Opinion,
+        question: &PolicyRequest<'_>,
+        case: &CallEffects<'_>,
+    ) -> (RuleName, String, ErrorCode) {
+        let name = |rule: String| RuleName { rule, layer: opinion.layer };
+        let tool = &question.tool.name;
+        match opinion.voice {
+            OpinionSource::Rule(index) => {
+                let rule = &self.rules[index];
+                (rule.name.clone(), rule.reason.clone(), rule.code)
+            }
+            OpinionSource::Baseline(permission) => {
+                (self.baseline_name(permission), self.preset.reason(permission), ErrorCode::PolicyDenied)
+            }
+            OpinionSource::Nothing => {
+                let reason = "The call touches nothing that policy guards.".to_owned();
+                (name(format!("preset {}", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            OpinionSource::ManyFiles(count) => {
+                let reason = format!("The call changes {count} files at once.");
+                (name(format!("preset {}: ask many files", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            OpinionSource::Guard(_)
+            | OpinionSource::Obeyed(_)
+            | OpinionSource::OutOfBounds
+            | OpinionSource::ReadOnlyRoot
+            | OpinionSource::Unlocated => self.describe_place(opinion, question),
+            OpinionSource::Host(_) | OpinionSource::Reserved(_) => self.describe_host(opinion),
+            OpinionSource::Known
+            | OpinionSource::Danger(_)
+            | OpinionSource::Privilege
+            | OpinionSource::Outside
+            | OpinionSource::Unknown => self.describe_command(opinion, case),
+            OpinionSource::Own => {
+                let reason = "A session may follow and end the processes that it started.";
+                (name("own processes".into()), reason.into(), ErrorCode::PolicyDenied)
+            }
+            OpinionSource::ToolSet(index) => {
+                let set = &self.tool_sets[index];
+                let reason = format!("`{tool}` isn't on the list of tools in {}.", set.file);
+                (set.name(), reason, ErrorCode::ToolNotAllowed)
+            }
+            OpinionSource::Ceiling(index) => {
+                let source = &question.ceilings[index].source;
+                let reason = match opinion.effect {
+                    None => format!("`{tool}` isn't among the tools of {source}."),
+                    Some(_) => format!("This command isn't among those that {source} lists for `{tool}`."),
+                };
+                (name(format!("tools of {source}")), reason, ErrorCode::ToolNotAllowed)
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// What is said of places alone.
+    fn describe_place(&self, opinion: &Opinion, question: &PolicyRequest<'_>) -> (RuleName, String, ErrorCode) {
+        let name = |rule: String| RuleName { rule, layer: opinion.layer };
+        match opinion.voice {
+            OpinionSource::Guard(hit) => {
+                let guard = GUARDS.guard(hit);
+                (sensitive_match_name(hit), guard.reason.clone(), guard.code)
+            }
+            OpinionSource::Obeyed(reason) => {
+                let reason = format!("Programs obey what is written there: {reason}.");
+                (name(format!("preset {}: files that programs obey", self.preset)), reason, ErrorCode::PolicyDenied)
+            }
+            OpinionSource::OutOfBounds => {
+                let source = question.bounds.map_or("the session", |bounds| bounds.source.as_str());
+                let reason = format!("It goes beyond {source}, which this session is held to.");
+                (name(format!("places of {source}")), reason, ErrorCode::PathOutsideWorkspace)
+            }
+            OpinionSource::ReadOnlyRoot => {
+                let reason = "The path lies in a root that is only for reading.".to_owned();
+                (name("deny changes in read-only roots".into()), reason, ErrorCode::PolicyDenied)
+            }
+            _ => {
+                let reason = "It isn't known where this path leads.".to_owned();
+                (name("deny unlocated paths".into()), reason, ErrorCode::PathOutsideWorkspace)
+            }
+        }
+    }
+
+    /// What is said of hosts alone.
+    pub(crate) fn describe_host(&self, opinion: &Opinion) -> (RuleName, String, ErrorCode) {
+        let (rule, reason) = match opinion.voice {
+            OpinionSource::Host(fault) => ("deny unclear hosts", fault.reason().to_owned()),
+            OpinionSource::Reserved(kind) => {
+                ("deny reserved hosts", format!("The host belongs to {kind}; only a rule that names it can allow it."))
+            }
+            _ => ("", String::new()),
+        };
+        (RuleName { rule: rule.into(), layer: opinion.layer }, reason, ErrorCode::NetworkDenied)
+    }
+
+    /// What is said of commands alone.
+    fn describe_command(&self, opinion: &Opinion, case: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
+        let told = |rule: String, reason: &str| {
+            (RuleName { rule, layer: opinion.layer }, reason.to_owned(), ErrorCode::PolicyDenied)
+        };
+        match opinion.voice {
+            OpinionSource::Danger(number) => {
+                let danger = opinion.effect.and_then(|effect| case.part_at(effect)?.dangers.get(number));
+                danger.map_or_else(|| told(String::new(), ""), |danger| told(danger.rule.clone(), &danger.reason))
+            }
+            OpinionSource::Privilege => {
+                told(format!("preset {}: other rights", self.preset), "It runs with more rights than you have.")
+            }
+            OpinionSource::Outside => told(
+                format!("preset {}: changes outside", self.preset),
+                "It changes something outside of the workspace.",
+            ),
+            OpinionSource::Unknown => self.describe_unknown(opinion, case),
+            _ => {
+                told("known commands".into(), "All that the command does is known, and each of its effects is judged.")
+            }
+        }
+    }
+
+    fn describe_unknown(&self, opinion: &Opinion, case: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
+        let part: Option<&SimpleCommand> = opinion.effect.and_then(|effect| case.part_at(effect));
+        let fault = || case.commands.iter().find(|command| Some(command.effect) == opinion.effect)?.fault.as_deref();
+        let why = part.and_then(|part| part.unclear.first().map(String::as_str)).or_else(fault);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let (setting, reason) = match self.unknown.0 {
+            UnknownCommandAction::Confine => (
+                "confine",
+                format!("What the command does can't be told beforehand{why}. It runs only if it is confined."),
+            ),
+            UnknownCommandAction::Ask => ("ask", format!("What the command does can't be told beforehand{why}.")),
+            UnknownCommandAction::Deny => {
+                ("deny", format!("What the command does can't be told beforehand{why}. Write it plainly."))
+            }
+        };
+        let name = RuleName { rule: format!("commands.unknown = {setting}"), layer: opinion.layer };
+        (name, reason, ErrorCode::PolicyDenied)
+    }
+}
+
+/// With nobody to ask, what would be asked is refused; what would have been asked is kept.
+fn refuse_asks(verdict: Verdict) -> Verdict {
+    if verdict.decision != Decision::Ask {
+        return verdict;
+    }
+    let decided_by = Finding {
+        decision: Decision::Deny,
+        effect: verdict.decided_by.effect,
+        name: RuleName { rule: "preset autonomous: deny what would be asked".into(), layer: Layer::Builtin },
+        reason: format!("{} Nobody can be asked in autonomous mode.", verdict.decided_by.reason),
+        code: Some(ErrorCode::PolicyDenied),
+    };
+    let lost = verdict.asks.into_iter().chain(verdict.lost).collect();
+    Verdict { decision: Decision::Deny, decided_by, asks: Vec::new(), confined: verdict.confined, lost }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{connect, judge, policy};
+    use toolgate_contract::{Decision, Effect, Layer, Verdict};
+
+    /// The verdict in short: who decided, what is asked, what lost.
+    fn told(verdict: &Verdict) -> (String, Vec<String>, Vec<String>) {
+        let names = |findings: &[toolgate_contract::Finding]| {
+            findings.iter().map(|finding| finding.name.rule.clone()).collect::<Vec<_>>()
+        };
+        (verdict.decided_by.name.rule.clone(), names(&verdict.asks), names(&verdict.lost))
+    }
+
+    #[test]
+    fn a_plain_allowed_call_names_the_baseline_and_nothing_else() {
+        let verdict = judge(&policy(""), &[Effect::read("a"), Effect::read("b"), Effect::write("c")]);
+        assert_eq!(told(&verdict), ("preset workspace: allow fs.write".into(), vec![], vec![]));
+        assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows changing files.");
+        assert_eq!(told(&judge(&policy(""), &[])).0, "preset workspace");
+    }
+
+    #[test]
+    fn the_approval_that_was_needed_decides_and_the_ask_it_answered_lost() {
+        let text =
+            "rules = [{ decision = 'allow', tool = '*' }, { decision = 'allow', path = 'tmp', access = ['read'] }]";
+        let verdict = judge(&policy(text), &[Effect::read("tmp/a"), Effect::delete("b")]);
+        assert_eq!(verdict.decision, Decision::Allow);
+        assert_eq!(verdict.decided_by.name.layer, Layer::User);
+        assert_eq!(
+            told(&verdict),
+            (
+                "allow tool *".into(),
+                vec![],
+                vec!["allow path tmp (read)".into(), "preset workspace: ask fs.delete".into()]
+            )
+        );
+    }
+
+    #[test]
+    fn all_open_asks_are_told_and_repeated_ones_lose_once() {
+        let effects = [Effect::delete("a"), Effect::delete("b"), connect("example.com")];
+        let (decider, asks, lost) = told(&judge(&policy(""), &effects));
+        assert_eq!(decider, "preset workspace: ask fs.delete");
+        assert_eq!((asks.len(), lost.len()), (3, 0));
+        let denied = "rules = [{ decision = 'deny', host = '*' }]";
+        let (decider, asks, lost) = told(&judge(&policy(denied), &effects));
+        assert_eq!(decider, "deny host *");
+        assert_eq!(asks, Vec::<String>::new());
+        assert_eq!(lost, ["preset workspace: ask fs.delete", "preset workspace: ask net.connect"]);
+    }
+
+    #[test]
+    fn with_nobody_to_ask_the_refusal_keeps_the_question() {
+        let verdict = judge(&policy("preset = 'autonomous'"), &[Effect::delete("a")]);
+        assert_eq!(verdict.decision, Decision::Deny);
+        assert!(verdict.decided_by.reason.contains("Nobody can be asked in autonomous mode."));
+        assert_eq!(verdict.decided_by.effect, Some(Effect::delete("a")));
+        assert_eq!(verdict.lost[0].decision, Decision::Ask);
+        assert!(verdict.asks.is_empty());
+    }
+
+    #[test]
+    fn findings_say_why_in_words() {
+        let said = |text: &str, effect: Effect| {
+            let finding = judge(&policy(text), &[effect]).decided_by;
+            format!("{} | {}", finding.name.rule, finding.reason)
+        };
+        insta::assert_snapshot!(said("", Effect::read("x/.ssh/id")), @"deny path .ssh | SSH keys and settings are kept here.");
+        insta::assert_snapshot!(said("", Effect::write(".git/config")), @"deny path **/.git/config (write, delete) | Git runs programs from its hooks and its configuration, so tools don't change them.");
+        insta::assert_snapshot!(said("", connect("10.0.0.1")), @"deny reserved hosts | The host belongs to a private network; only a rule that names it can allow it.");
+        insta::assert_snapshot!(said("", connect("127.1")), @"deny unclear hosts | The host is an address in an unusual spelling; write it as four decimal numbers, such as `192.0.2.1`.");
+        insta::assert_snapshot!(said("tools.allow = []", Effect::Speak), @"tools.allow | `probe` isn't on the list of tools in user.toml.");
+        insta::assert_snapshot!(said("preset = 'read-only'", crate::testing::run("make")), @"preset read-only: deny proc.exec | The preset `read-only` runs only commands known to be read-only, and this one isn't known.");
+        insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a' }]", Effect::read("a")), @"deny path a | The user configuration forbids path a.");
+        insta::assert_snapshot!(said("rules = [{ decision = 'deny', path = 'a', reason = 'Mine.' }]", Effect::read("a")), @"deny path a | Mine.");
+    }
+}

@@ -1,0 +1,184 @@
+//! Commands inside commands: what wrappers run, what shells are given as text, what `xargs` fills in.
+
+use toolgate_contract::Access;
+
+use super::dangers;
+use super::forms::{CommandForm, StdinRole};
+use super::program::CommandContext;
+use super::shell_reader::ShellReader;
+use super::simple_command::{Argument, Certainty, SimpleCommand, Touch};
+use super::syntax;
+
+/// How deep wrappers may stand inside each other.
+const MOST_LEVELS: usize = 40;
+
+/// How deep commands given as text may stand inside each other.
+const MOST_SCRIPTS: usize = 8;
+
+/// What a part turns out to run, and what else is known of it on the way.
+#[derive(Default)]
+pub(super) struct NestedCommands {
+    pub(super) commands: Vec<Vec<Argument>>,
+    pub(super) scripts: Vec<String>,
+    pub(super) recursive: bool,
+    /// What can't be known of the commands in it.
+    pub(super) doubt: Option<String>,
+    /// What `xargs` fills in for what it reads.
+    pub(super) replaces: Option<String>,
+    pub(super) moves: bool,
+    /// Code was given, so none is read from the input.
+    pub(super) code: bool,
+}
+
+impl ShellReader<'_> {
+    /// Commands and scripts inside this one.
+    pub(super) fn inside(&mut self, nested: NestedCommands, name: &str, context: &CommandContext) {
+        if self.level >= MOST_LEVELS {
+            self.overflow = true;
+            return;
+        }
+        self.level += 1;
+        let outer = context.outer.clone();
+        for words in nested.commands {
+            // What decides for the wrapper decides for what it runs.
+            let unclear = outer.as_ref().map(|outer| outer.unclear.clone()).unwrap_or_default();
+            let mut outer = SimpleCommand { unclear, ..SimpleCommand::default() };
+            nested.doubt.iter().for_each(|why| outer.doubt(why.clone()));
+            let words = self.with_input(name, nested.replaces.as_deref(), words, &mut outer);
+            if !words.is_empty() {
+                // Wrappers know nothing of functions: they run the program of that name.
+                let functions = std::mem::take(&mut self.shell.functions);
+                let (inner, input) = (context.inner.clone(), context.input.clone());
+                self.invoke(words, CommandContext { outer: Some(outer), inner, input });
+                self.shell.functions = functions;
+            }
+        }
+        for script in nested.scripts {
+            self.doubt_dialect(name, &script);
+            self.script(&script, name == "eval");
+        }
+        self.level -= 1;
+    }
+
+    /// Other shells than bash read some of this differently.
+    fn doubt_dialect(&mut self, name: &str, script: &str) {
+        const BASH_ALONE: &[&str] =
+            &["[[", "((", "function ", "&>", "<<<", "$'", "<(", ">(", "{1..", "\\n", "\\0", "\\x"];
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let differs = match base {
+            "sh" | "dash" | "ash" => BASH_ALONE.iter().any(|sign| script.contains(sign)),
+            "zsh" | "ksh" | "ksh93" | "mksh" | "yash" => true,
+            _ => false,
+        };
+        if differs {
+            let mut part = self.part(Vec::new());
+            part.doubt(format!("`{base}` may read the command differently"));
+            self.push(part);
+        }
+    }
+
+    /// Whether what comes in was printed by commands that only read.
+    pub(super) fn is_fed_by_reading(&self) -> bool {
+        let only_reads = |part: &SimpleCommand| {
+            let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
+            part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
+        };
+        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
+        !fed.is_empty() && fed.iter().all(only_reads)
+    }
+
+    /// `xargs` appends what it reads, or fills it in.
+    fn with_input(
+        &self,
+        name: &str,
+        replaces: Option<&str>,
+        words: Vec<Argument>,
+        outer: &mut SimpleCommand,
+    ) -> Vec<Argument> {
+        if !matches!(name, "xargs" | "parallel" | "fd" | "fdfind") {
+            return words;
+        }
+        let is_tame = name.starts_with("fd") || self.is_fed_by_reading();
+        let certainty = if is_tame { Certainty::Names } else { Certainty::Unclear };
+        let is_plain = |text: &&String| !text.contains(['"', '\'', '\\', ',']) && replaces.is_none();
+        let given: Vec<Argument> = match self.input.as_ref().filter(is_plain) {
+            Some(text) => text.split_ascii_whitespace().map(Argument::literal).collect(),
+            None => vec![Argument { text: replaces.unwrap_or("…").to_owned(), certainty }],
+        };
+        let Some(replaced) = replaces else { return [words, given].concat() };
+        if words.iter().any(|word| word.text.contains(replaced) && word.text != replaced) {
+            outer.doubt(format!("what comes in for `{replaced}` isn't known"));
+        }
+        words.into_iter().flat_map(|word| if word.text == replaced { given.clone() } else { vec![word] }).collect()
+    }
+
+    /// A command given as text: to a shell of its own, or to `eval`, which is this one.
+    fn script(&mut self, text: &str, here: bool) {
+        let script = match syntax::parse(text) {
+            Ok(script) if self.depth < MOST_SCRIPTS => script,
+            parsed => {
+                let mut part = self.part(Vec::new());
+                let why = parsed.err().map_or_else(|| "it is nested too deep".to_owned(), |fault| fault.to_string());
+                part.doubt(format!("a command in it can't be read: {why}"));
+                return self.push(part);
+            }
+        };
+        let mut walk = ShellReader::new(self.ground, &script.documents, self.shell.directories.clone());
+        walk.watch_functions(&script.functions);
+        walk.level = self.level;
+        walk.depth = self.depth + 1;
+        walk.beside = self.beside;
+        walk.shell.trouble = walk.shell.trouble.or_else(|| self.shell.trouble.clone());
+        walk.steps = self.steps;
+        if here {
+            walk.shell.variables = self.shell.variables.clone();
+        }
+        walk.list(&script.list);
+        let defines = !walk.shell.functions.is_empty();
+        if here {
+            self.shell.variables = walk.shell.variables.clone();
+            self.shell.directories = walk.shell.directories.clone();
+            self.shell.trouble = walk.shell.trouble.clone();
+            if defines {
+                self.shell.mark_uncertain("`eval` defined functions");
+            }
+        }
+        self.overflow |= walk.overflow;
+        self.steps = walk.steps;
+        for part in walk.parts {
+            self.push(part);
+        }
+    }
+
+    /// Code that comes from the network, or out of a decoder, is never run.
+    pub(super) fn check_sources(&mut self, part: &mut SimpleCommand, context: &CommandContext) {
+        if !part.interprets {
+            return;
+        }
+        let inner = self.parts.get(context.inner.clone()).unwrap_or_default();
+        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
+        dangers::dangers_of_sources(part, inner.iter().chain(fed));
+    }
+
+    /// Interpreters without a file run what comes in.
+    pub(super) fn standard_input(
+        &mut self,
+        part: &mut SimpleCommand,
+        form: &CommandForm,
+        context: &CommandContext,
+        nested: &mut NestedCommands,
+    ) {
+        let Some(role) = form.reads_stdin_as else { return };
+        if nested.code {
+            return;
+        }
+        part.interprets = true;
+        match (&context.input, role) {
+            (Some(script), StdinRole::Script) if part.form.is_some() => {
+                part.runs = false;
+                nested.scripts.push(script.clone());
+            }
+            _ => {}
+        }
+    }
+}

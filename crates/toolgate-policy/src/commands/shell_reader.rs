@@ -1,0 +1,399 @@
+//! Goes through a command's tree the way a shell would, along every way that it might take, and gathers the simple
+//! commands.
+
+use std::ops::Range;
+
+use super::forms::KNOWLEDGE;
+use super::shell_changes::ShellChanges;
+use super::shell_state::ShellState;
+use super::simple_command::SimpleCommand;
+use super::syntax::{
+    AndOr, CommandList, NestedList, Pipeline, Redirection, ShellCommand, ShellCommandKind, ShellWord, Statement,
+};
+use super::{CommandAnalysis, PathContext};
+
+/// A command with more parts than this is unknown.
+const MOST_PARTS: usize = 2_000;
+
+/// So is one in which more commands have to be looked at, or that sets more variables.
+const MOST_STEPS: usize = 10_000;
+const MOST_VARIABLES: usize = 500;
+
+/// A loop is followed for as many words as this.
+const MOST_ROUNDS: usize = 64;
+
+pub(super) struct ShellReader<'t> {
+    pub(super) ground: &'t PathContext,
+    pub(super) documents: &'t [ShellWord],
+    pub(super) parts: Vec<SimpleCommand>,
+    pub(super) shell: ShellState<'t>,
+    pub(super) level: usize,
+    /// How many commands given as text stand around this one.
+    pub(super) depth: usize,
+    /// The functions that are being called.
+    pub(super) calls: Vec<&'t ShellCommand>,
+    /// What runs here may run many times at once: in a pipeline or in the background.
+    pub(super) beside: bool,
+    /// The parts whose output is the input here.
+    pub(super) feeding: Range<usize>,
+    /// The input here, if all of it is written in the command.
+    pub(super) input: Option<String>,
+    /// What a bare `cat` hands on.
+    pub(super) copied_input: Option<String>,
+    /// Something in the words at hand may run code that can't be seen.
+    pub(super) wild: Option<String>,
+    pub(super) overflow: bool,
+    /// Functions are defined somewhere, so a word may change more than it says.
+    pub(super) has_functions: bool,
+    /// How many commands were looked at, those in loops each time.
+    pub(super) steps: usize,
+}
+
+impl<'t> ShellReader<'t> {
+    pub(super) fn new(ground: &'t PathContext, documents: &'t [ShellWord], directories: Option<Vec<String>>) -> Self {
+        Self {
+            ground,
+            documents,
+            parts: Vec::new(),
+            shell: ShellState::in_directories(directories),
+            level: 0,
+            depth: 0,
+            calls: Vec::new(),
+            beside: false,
+            feeding: 0..0,
+            input: None,
+            copied_input: None,
+            wild: None,
+            overflow: false,
+            has_functions: false,
+            steps: 0,
+        }
+    }
+
+    /// A function that takes a program's name, or comes in several versions, makes what that name runs uncertain from the
+    /// start: it may be defined in a branch, a loop or a trap.
+    pub(super) fn watch_functions(&mut self, names: &[String]) {
+        self.has_functions |= !names.is_empty();
+        let twice = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
+        let taken = |name: &&String| !KNOWLEDGE.forms(name).is_empty() || *name == "command_not_found_handle";
+        if let Some(name) = names.iter().find(taken) {
+            self.shell.mark_uncertain(format!("a function is called `{name}`, like a program"));
+        } else if twice {
+            self.shell.mark_uncertain("a function is defined more than once");
+        }
+    }
+
+    pub(super) fn finish(self) -> CommandAnalysis {
+        let fault = self.overflow.then(|| "it has too many parts, or they are nested too deep".to_owned());
+        CommandAnalysis { parts: self.parts, fault }
+    }
+
+    pub(super) fn push(&mut self, part: SimpleCommand) {
+        if self.parts.len() >= MOST_PARTS {
+            self.overflow = true;
+        } else {
+            self.parts.push(part);
+        }
+    }
+
+    pub(super) fn list(&mut self, list: &'t CommandList) {
+        for statement in &list.0 {
+            if self.overflow {
+                return;
+            }
+            match statement.background {
+                true => self.in_subshell(true, |walk| walk.statement(statement)),
+                false => self.statement(statement),
+            }
+        }
+    }
+
+    /// In a shell of its own: what changes there is forgotten.
+    pub(super) fn in_subshell(&mut self, beside: bool, read: impl FnOnce(&mut Self)) {
+        let (shell, was_beside) = (self.shell.clone(), self.beside);
+        self.beside |= beside;
+        read(self);
+        self.shell = shell;
+        self.beside = was_beside;
+    }
+
+    fn statement(&mut self, statement: &'t Statement) {
+        let before = self.shell.directories.clone();
+        self.pipeline(&statement.first);
+        for (join, pipeline) in &statement.rest {
+            let skipped = self.shell.clone();
+            match join {
+                AndOr::And => {}
+                AndOr::Or => self.shell.merge_directories(before.clone()),
+            }
+            self.pipeline(pipeline);
+            match (join, leaves(pipeline, !self.calls.is_empty())) {
+                // `cd x || exit`: whoever comes past it stands where `cd` led.
+                (AndOr::Or, true) => self.shell = skipped,
+                (AndOr::Or, false) => self.shell.meet(skipped),
+                // What follows in an `&&` chain runs only if this did.
+                (AndOr::And, _) => self.forget_what_changed(&skipped),
+            }
+        }
+        // A `cd` may have failed.
+        if self.shell.directories != before
+            && !statement
+                .rest
+                .iter()
+                .any(|(join, pipeline)| *join == AndOr::Or && leaves(pipeline, !self.calls.is_empty()))
+        {
+            self.shell.merge_directories(before);
+        }
+    }
+
+    /// Variables that changed on a way that may not be taken aren't known afterwards.
+    fn forget_what_changed(&mut self, before: &ShellState<'t>) {
+        for (name, value) in &mut self.shell.variables {
+            if before.variables.get(name) != Some(value) {
+                *value = None;
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &'t Pipeline) {
+        let (feeding, input) = (self.feeding.clone(), self.input.clone());
+        let start = self.parts.len();
+        if let [only] = &pipeline.0[..] {
+            self.run_command(only);
+        } else {
+            for (index, stage) in pipeline.0.iter().enumerate() {
+                if self.overflow {
+                    break;
+                }
+                let first = self.parts.len();
+                self.copied_input = None;
+                self.in_subshell(true, |walk| walk.run_command(stage));
+                self.input = self.printed(first);
+                self.feeding = if index == 0 && feeding.is_empty() {
+                    start..self.parts.len()
+                } else {
+                    feeding.start.min(start)..self.parts.len()
+                };
+            }
+        }
+        (self.feeding, self.input) = (feeding, input);
+    }
+
+    /// What a stage prints, if it is a lone `echo` or `printf` of plain words.
+    fn printed(&self, first: usize) -> Option<String> {
+        let [part] = self.parts.get(first..)? else { return None };
+        let words: Option<Vec<&str>> = part.words.iter().map(|word| word.known()).collect();
+        let words = words?;
+        match words.split_first()? {
+            (&"cat", []) => self.copied_input.clone(),
+            (&"echo", rest) => {
+                let rest = if rest.first() == Some(&"-n") { &rest[1..] } else { rest };
+                let text = rest.join(" ");
+                (!text.starts_with('-')).then_some(text)
+            }
+            (&"printf", [text]) if !text.contains(['%', '\\']) => Some((*text).to_owned()),
+            (&"printf", [form, text]) if matches!(*form, "%s" | "%s\\n") => Some((*text).to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn run_command(&mut self, command: &'t ShellCommand) {
+        self.steps += 1;
+        if self.steps > MOST_STEPS || self.shell.variables.len() > MOST_VARIABLES {
+            self.overflow = true;
+        }
+        if self.overflow {
+            return;
+        }
+        let redirections = &command.redirections;
+        match &command.shape {
+            ShellCommandKind::Simple { assignments, words } => self.simple(assignments, words, redirections),
+            ShellCommandKind::Function { name, body } => {
+                let certain = !self.beside && KNOWLEDGE.forms(name).is_empty();
+                self.shell.functions.insert(name.clone(), (body, certain));
+            }
+            shape => {
+                let input = self.redirect_apart(redirections);
+                let replaced = input.is_some();
+                let outer = self.input.clone();
+                if replaced {
+                    self.input = input.flatten();
+                }
+                self.compound(shape);
+                self.input = outer;
+            }
+        }
+    }
+
+    /// Redirections of a compound command are a part of their own. Gives what it reads, if that is written here.
+    fn redirect_apart(&mut self, redirections: &'t [Redirection]) -> Option<Option<String>> {
+        let mut part = self.part(Vec::new());
+        let input = self.redirect(redirections, &mut part);
+        if let Some(why) = self.wild.take() {
+            part.doubt(why);
+        }
+        if !part.touches.is_empty() || !part.unclear.is_empty() || !part.dangers.is_empty() {
+            self.push(part);
+        }
+        input
+    }
+
+    fn compound(&mut self, shape: &'t ShellCommandKind) {
+        match shape {
+            ShellCommandKind::Group(list) => self.list(list),
+            ShellCommandKind::Subshell(list) => self.in_subshell(false, |walk| walk.list(list)),
+            ShellCommandKind::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
+            ShellCommandKind::Loop { condition, arithmetic, body } => self.repeat(condition, arithmetic.as_ref(), body),
+            ShellCommandKind::If { branches, otherwise } => self.choose(branches, otherwise),
+            ShellCommandKind::Case { subject, arms } => {
+                self.look_at(std::slice::from_ref(subject));
+                let before = self.shell.clone();
+                let mut after = self.shell.clone();
+                for (patterns, body) in arms {
+                    self.look_at(patterns);
+                    self.list(body);
+                    after.meet(std::mem::replace(&mut self.shell, before.clone()));
+                }
+                self.shell = after;
+            }
+            ShellCommandKind::Test(words) => self.test(words),
+            ShellCommandKind::Arithmetic(expression, nested) => {
+                nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
+                self.calculate(expression);
+            }
+            ShellCommandKind::Simple { .. } | ShellCommandKind::Function { .. } => {}
+        }
+    }
+
+    fn choose(&mut self, branches: &'t [(CommandList, CommandList)], otherwise: &'t CommandList) {
+        let mut ends: Option<ShellState<'t>> = None;
+        for (condition, body) in branches {
+            self.list(condition);
+            let skipped = self.shell.clone();
+            self.list(body);
+            let taken = std::mem::replace(&mut self.shell, skipped);
+            match &mut ends {
+                Some(ends) => ends.meet(taken),
+                None => ends = Some(taken),
+            }
+        }
+        self.list(otherwise);
+        if let Some(ends) = ends {
+            self.shell.meet(ends);
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        condition: &'t CommandList,
+        arithmetic: Option<&'t (String, Vec<NestedList>)>,
+        body: &'t CommandList,
+    ) {
+        if let Some((expressions, nested)) = arithmetic {
+            nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
+            self.count(expressions);
+        }
+        let directories = self.shell.directories.clone();
+        let moves = self.forget_what_a_round_changes(condition) | self.forget_what_a_round_changes(body);
+        let skipped = self.shell.clone();
+        for directories in rounds(directories, moves) {
+            self.shell.directories = directories;
+            self.list(condition);
+            self.list(body);
+        }
+        self.shell.meet(skipped);
+    }
+
+    /// Goes through the body once for each word that is certain; if one isn't, once with any value.
+    fn for_each(&mut self, variable: &str, words: Option<&'t [ShellWord]>, body: &'t CommandList) {
+        let directories = self.shell.directories.clone();
+        let moves = self.forget_what_a_round_changes(body);
+        let arguments = words.map(|words| self.expand_all(words));
+        self.note_wild();
+        // Files of one kind: whatever is done with one is done with the pattern.
+        let pattern = match arguments.as_deref() {
+            Some([only]) if only.certainty == super::Certainty::Pattern => Some(only.text.clone()),
+            _ => None,
+        };
+        let values: Option<Vec<String>> = arguments.and_then(|arguments| {
+            let known = |argument: &super::Argument| argument.known().map(str::to_owned);
+            arguments.iter().map(known).collect::<Option<Vec<_>>>().filter(|values| values.len() <= MOST_ROUNDS)
+        });
+        let skipped = self.shell.clone();
+        let values: Vec<Option<String>> = values.map_or(vec![None], |values| values.into_iter().map(Some).collect());
+        if let Some(pattern) = pattern {
+            self.shell.loose.insert(variable.to_owned(), pattern);
+        }
+        for directories in rounds(directories, moves) {
+            for value in &values {
+                self.shell.directories.clone_from(&directories);
+                if let Some(value) = value {
+                    self.shell.set(variable, Some(value.clone()));
+                } else if !self.shell.loose.contains_key(variable) {
+                    self.shell.set(variable, None);
+                }
+                self.list(body);
+                if self.overflow {
+                    return;
+                }
+            }
+        }
+        self.shell.meet(skipped);
+        self.shell.set(variable, None);
+    }
+
+    /// A later round sees what an earlier one did, so whatever a round may change isn't known from the start.
+    /// Says whether a round may move elsewhere.
+    fn forget_what_a_round_changes(&mut self, list: &CommandList) -> bool {
+        let mut changed = ShellChanges::default();
+        changed.by_list(list);
+        for name in changed.variables {
+            self.shell.set(&name, None);
+        }
+        let moves = changed.directory || self.has_functions;
+        if moves {
+            self.shell.directories = None;
+        }
+        if self.has_functions {
+            self.shell.forget_variables();
+        }
+        moves
+    }
+
+    /// Words that nothing is done with but to look what they say.
+    fn look_at(&mut self, words: &'t [ShellWord]) {
+        self.expand_all(words);
+        self.note_wild();
+    }
+
+    /// Says of words without a command that they may run code.
+    pub(super) fn note_wild(&mut self) {
+        if let Some(why) = self.wild.take() {
+            let mut part = self.part(Vec::new());
+            part.doubt(why);
+            self.push(part);
+        }
+    }
+}
+
+/// Where the rounds of a loop may begin: the first where the loop stands, a later one anywhere if rounds move.
+fn rounds(directories: Option<Vec<String>>, moves: bool) -> Vec<Option<Vec<String>>> {
+    match (directories, moves) {
+        (Some(directories), true) => vec![Some(directories), None],
+        (directories, _) => vec![directories],
+    }
+}
+
+/// `exit` alone; `return` as well where there is something to return from.
+fn leaves(pipeline: &Pipeline, in_function: bool) -> bool {
+    let [ShellCommand { shape, .. }] = &pipeline.0[..] else { return false };
+    match shape {
+        ShellCommandKind::Simple { words, .. } => {
+            words.first().is_some_and(|word| word.written == "exit" || in_function && word.written == "return")
+        }
+        ShellCommandKind::Group(list) => {
+            list.0.last().is_some_and(|statement| statement.rest.is_empty() && leaves(&statement.first, in_function))
+        }
+        _ => false,
+    }
+}

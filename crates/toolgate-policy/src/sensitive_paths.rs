@@ -1,0 +1,268 @@
+//! The places that no tool touches, whatever the preset (C-10). The list is data, `sensitive.toml`, with its own
+//! examples; this turns it into one set of patterns, because every entry of every directory walk is held against it.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use toolgate_contract::{Access, ErrorCode, WorkspacePath};
+
+use crate::commands::OUTSIDE;
+use crate::error::ConfigFault;
+use crate::path_glob::{CaseFolding, PathGlob, PathPrefilter, PathSet};
+use crate::rules::path::AccessSet;
+
+/// One entry of the list, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SensitivePath {
+    pub(crate) reason: String,
+    pub(crate) paths: Vec<String>,
+    #[serde(default)]
+    except: Vec<String>,
+    #[serde(default)]
+    pub(crate) access: AccessSet,
+    #[serde(default = "sensitive_path")]
+    pub(crate) code: ErrorCode,
+    #[serde(default)]
+    fixed: bool,
+    #[serde(default)]
+    own: bool,
+    #[serde(default)]
+    top: bool,
+    #[serde(default)]
+    outside: bool,
+    #[serde(default)]
+    alone: bool,
+    #[serde(rename = "match")]
+    pub(crate) matches: Vec<String>,
+    pub(crate) no_match: Vec<String>,
+}
+
+fn sensitive_path() -> ErrorCode {
+    ErrorCode::SensitivePath
+}
+
+/// The whole list, ready to match.
+#[derive(Debug)]
+pub(crate) struct SensitivePaths {
+    guards: &'static [SensitivePath],
+    /// Each pattern with the guard it belongs to.
+    patterns: Vec<(usize, PathGlob)>,
+    set: PathSet,
+    /// Per guard: its harmless look-alikes.
+    excepts: Vec<PathSet>,
+}
+
+/// A pattern of the list that matched, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SensitiveMatch(usize);
+
+/// The list as it is written.
+static LIST: LazyLock<Vec<SensitivePath>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct SensitivePathTable {
+        place: Vec<SensitivePath>,
+    }
+    toml::from_str::<SensitivePathTable>(include_str!("sensitive_paths.toml"))
+        .expect("the built-in list is tested")
+        .place
+});
+
+/// Nearly every path is harmless, and this says so without a look at single patterns.
+static SIEVE: LazyLock<PathPrefilter> = LazyLock::new(|| {
+    let patterns = LIST.iter().flat_map(|guard| guard.paths.iter().map(String::as_str));
+    PathPrefilter::new(patterns).expect("the built-in list is tested")
+});
+
+/// The built-in list.
+pub(crate) static GUARDS: LazyLock<SensitivePaths> =
+    LazyLock::new(|| SensitivePaths::new(&LIST).expect("the built-in list is tested"));
+
+/// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
+pub(crate) fn find_sensitive(access: Access, place: &WorkspacePath, lifted: &PathSet) -> Option<SensitiveMatch> {
+    SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted, |_| true)).flatten()
+}
+
+/// The guard over a place that is to be restored: only Toolgate's own stay shut.
+pub(crate) fn find_sensitive_restored(access: Access, place: &WorkspacePath) -> Option<SensitiveMatch> {
+    GUARDS.over(access, place, &PathSet::default(), |guard| guard.own)
+}
+
+/// The guard over some file that a pattern stands for. A pattern that could stand for nearly anything hits none: what
+/// it finds is for the sandbox to hide.
+pub(crate) fn find_sensitive_pattern(
+    access: Access,
+    place: &WorkspacePath,
+    lifted: &PathSet,
+) -> Option<SensitiveMatch> {
+    let (directory, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+    let at = |name: &str| {
+        let path = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+        find_sensitive(access, &WorkspacePath { root: place.root, path }, lifted)
+    };
+    let filled = |with: &str| name.replace('\\', "").replace(['*', '?', '[', ']'], with);
+    let plainly = ["", "x"].iter().find_map(|with| at(&filled(with)));
+    plainly.or_else(|| find_sensitive_example(access, place)).or_else(|| {
+        // Names with a dot in front are few, and most of them are of this kind.
+        let glob = globset::Glob::new(name).ok().filter(|_| name.starts_with('.'))?.compile_matcher();
+        let examples = LIST.iter().flat_map(|guard| guard.matches.iter()).filter_map(|path| path.rsplit('/').next());
+        examples.filter(|example| glob.is_match(example)).find_map(at)
+    })
+}
+
+/// A pattern that names a sensitive place by its last two names: `/etc/shad?w`, `.git/conf*`.
+fn find_sensitive_example(access: Access, place: &WorkspacePath) -> Option<SensitiveMatch> {
+    let last_two = |path: &str| {
+        let names: Vec<&str> = path.rsplit('/').take(2).collect();
+        (names.len() == 2).then(|| format!("{}/{}", names[1], names[0]))
+    };
+    let pattern = last_two(&place.path)?;
+    if pattern.chars().filter(|letter| letter.is_alphanumeric()).count() < 4 {
+        return None;
+    }
+    let glob = globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?.compile_matcher();
+    let examples = LIST.iter().flat_map(|guard| guard.matches.iter());
+    let named = examples.filter(|path| last_two(path).is_some_and(|path| glob.is_match(path)));
+    let mut hits = named.map(|path| {
+        find_sensitive(access, &WorkspacePath { root: place.root, path: path.clone() }, &PathSet::default())
+    });
+    hits.find_map(|hit| hit)
+}
+
+impl SensitivePaths {
+    fn new(guards: &'static [SensitivePath]) -> Result<Self, ConfigFault> {
+        let (mut patterns, mut excepts) = (Vec::new(), Vec::new());
+        for (index, guard) in guards.iter().enumerate() {
+            let build = if guard.alone { PathGlob::alone } else { PathGlob::new };
+            for path in &guard.paths {
+                patterns.push((index, build(path, CaseFolding::Folded)?));
+            }
+            let harmless = guard.except.iter().map(|path| PathGlob::alone(path, CaseFolding::Folded));
+            let harmless = harmless.collect::<Result<Vec<_>, _>>()?;
+            excepts.push(PathSet::new(CaseFolding::Folded, harmless.iter().map(|glob| (0, glob)))?);
+        }
+        let set = PathSet::new(CaseFolding::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))?;
+        Ok(Self { guards, patterns, set, excepts })
+    }
+
+    fn over(
+        &self,
+        access: Access,
+        place: &WorkspacePath,
+        lifted: &PathSet,
+        counts: impl Fn(&SensitivePath) -> bool,
+    ) -> Option<SensitiveMatch> {
+        let is_lifted = lifted.is_match(&place.path);
+        let holds = |at: &usize| {
+            let index = self.patterns[*at].0;
+            let guard = &self.guards[index];
+            counts(guard)
+                && guard.access.contains(access)
+                && !(guard.top && place.root != 0)
+                && (!guard.outside || place.root == OUTSIDE)
+                && (guard.fixed || !is_lifted)
+                && !self.excepts[index].is_match(&place.path)
+        };
+        self.set.matches(&place.path).into_iter().find(holds).map(SensitiveMatch)
+    }
+
+    pub(crate) fn guard(&self, hit: SensitiveMatch) -> &SensitivePath {
+        &self.guards[self.patterns[hit.0].0]
+    }
+
+    pub(crate) fn pattern(&self, hit: SensitiveMatch) -> &str {
+        self.patterns[hit.0].1.pattern()
+    }
+
+    pub(crate) fn all(&self) -> &'static [SensitivePath] {
+        self.guards
+    }
+
+    /// Whether the guard with this number covers a path in the workspace.
+    pub(crate) fn covers(&self, index: usize, path: &str) -> bool {
+        self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    #[test]
+    fn every_example_of_the_list_holds() {
+        for (index, guard) in GUARDS.all().iter().enumerate() {
+            assert!(!guard.matches.is_empty() && !guard.no_match.is_empty(), "{} has examples", guard.reason);
+            for path in &guard.matches {
+                assert!(GUARDS.covers(index, path), "`{path}` should be covered by: {}", guard.reason);
+                assert!(SIEVE.lets_through(path), "`{path}` should pass the sieve");
+            }
+            for path in &guard.no_match {
+                assert!(!GUARDS.covers(index, path), "`{path}` should not be covered by: {}", guard.reason);
+            }
+        }
+    }
+
+    #[test]
+    fn ordinary_projects_are_left_alone() {
+        for path in [
+            "",
+            "src/main.rs",
+            "Cargo.toml",
+            "package.json",
+            "README.md",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            ".vscode/settings.json",
+            "docs/keys.md",
+            "src/environment/mod.rs",
+            "tests/fixtures/token.json",
+            "Dockerfile",
+            ".dockerignore",
+            "terraform/main.tf",
+            "src/auth/credentials.ts",
+            ".config/nvim/init.lua",
+        ] {
+            for access in [Access::Read, Access::Write, Access::Delete] {
+                let hit = find_sensitive(access, &WorkspacePath::in_workspace(path), &PathSet::default());
+                assert_eq!(hit.map(|hit| GUARDS.pattern(hit)), None, "{access:?} {path}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_guard_covers_passes_the_sieve(
+            parts in vec(prop_oneof![select(&["a", "X.pem", ".Git", "config", ".ssh", ".env.x", "proc", "1", "environ"])
+                .prop_map(str::to_owned), "[a-zK.\u{200b}]{1,5}"], 0..5)
+        ) {
+            let path = parts.join("/");
+            prop_assert!(!GUARDS.set.is_match(&path) || SIEVE.lets_through(&path), "{}", path);
+        }
+    }
+
+    #[test]
+    fn an_exception_lifts_sensitive_places_but_never_what_is_fixed() {
+        let everything = PathGlob::new("**", CaseFolding::Exact).unwrap();
+        let lifted = PathSet::new(CaseFolding::Exact, [(0, &everything)]).unwrap();
+        let over = |access, path: &str| find_sensitive(access, &WorkspacePath::in_workspace(path), &lifted).is_some();
+        assert!(!over(Access::Read, "certs/ca.pem"));
+        for (access, path) in [
+            (Access::Read, ".toolgate/runs"),
+            (Access::Write, "toolgate.toml"),
+            (Access::Delete, ".git/hooks/pre-commit"),
+        ] {
+            assert!(over(access, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_policy_file_may_be_read_and_counts_only_in_the_workspace() {
+        let over = |access, root| {
+            let place = WorkspacePath { root, path: "toolgate.toml".into() };
+            find_sensitive(access, &place, &PathSet::default()).is_some()
+        };
+        assert!(over(Access::Write, 0) && over(Access::Delete, 0));
+        assert!(!over(Access::Read, 0) && !over(Access::Write, 1));
+    }
+}

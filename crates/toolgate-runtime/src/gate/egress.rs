@@ -1,0 +1,71 @@
+//! Where calls may go beyond this machine: what policy lets pass unasked, and the very hosts that a call named and that
+//! were cleared with it. Policy's denies hold for both.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use toolgate_contract::{Decision, Denial, EgressPolicy};
+use toolgate_policy::{Policy, plain_host};
+
+/// The border of one call.
+pub struct CallEgress {
+    policy: Arc<Policy>,
+    cleared: Vec<(String, u16)>,
+}
+
+impl CallEgress {
+    /// A border under this policy, for a call with which these hosts were cleared.
+    pub fn new(policy: Arc<Policy>, cleared: Vec<(String, u16)>) -> Self {
+        Self { policy, cleared }
+    }
+
+    /// The ports at which a host was cleared with the call.
+    fn cleared_at(&self, host: &str) -> Vec<u16> {
+        let host = plain_host(host);
+        let same = self.cleared.iter().filter(|(name, _)| Some(name) == host.as_ref());
+        same.map(|(_, port)| *port).collect()
+    }
+}
+
+impl EgressPolicy for CallEgress {
+    fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
+        let (crossing, cleared) = (self.policy.crossing(host), self.cleared_at(host));
+        match crossing.decision {
+            Decision::Allow => Ok(()),
+            Decision::Ask if cleared.contains(&port) => Ok(()),
+            Decision::Ask => {
+                let unnamed = match cleared.is_empty() {
+                    true => "The call doesn't name this host".to_owned(),
+                    false => format!("The call names this host, but not its port {port}"),
+                };
+                let reason = format!("{host} wasn't reached: {} {unnamed}, and no rule allows it.", crossing.reason);
+                Err(Denial::of_host(host, port, reason, None))
+            }
+            Decision::Deny => {
+                let reason = format!("{host} wasn't reached: {}", crossing.reason);
+                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+            }
+        }
+    }
+
+    fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial> {
+        match self.policy.forbids_address(host, address) {
+            None => Ok(()),
+            Some(crossing) => {
+                let reason = format!("{host} wasn't reached: it leads to {address}. {}", crossing.reason);
+                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+            }
+        }
+    }
+
+    fn cleared(&self) -> Vec<(String, u16)> {
+        self.cleared.clone()
+    }
+}
+
+impl fmt::Debug for CallEgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyBorder").field("cleared", &self.cleared).finish_non_exhaustive()
+    }
+}

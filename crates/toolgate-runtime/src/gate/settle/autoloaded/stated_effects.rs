@@ -1,0 +1,62 @@
+//! What the writes that a tool states are to git. Policy goes by paths and can't look, so it is told: a file of a repository
+//! with another name than `.git` counts as if it had that one, and so does what makes a repository of a directory.
+
+use toolgate_contract::{Change, DIRECTORY_MODE, Effect, FileState, Files, LocatedEffect, WorkspacePath};
+use toolgate_policy::autoloaded;
+
+use super::repositories::{ChangedRepositories, above};
+
+/// Names without which no path in a repository is of interest.
+const OF_GIT: [&str; 10] = [
+    "HEAD",
+    "refs",
+    "objects",
+    "commondir",
+    "hooks",
+    "config",
+    "config.worktree",
+    "rebase-merge",
+    "remotes",
+    "branches",
+];
+
+/// The same writes once more, where they would be if every repository were called `.git`. Most calls have none of these.
+pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<LocatedEffect> {
+    let is_of_git = |place: &&WorkspacePath| place.path.split('/').any(|name| OF_GIT.contains(&name));
+    let place = |located: &LocatedEffect| match located.effect {
+        Effect::Write { .. } => located.real.as_ref().filter(is_of_git).cloned(),
+        _ => None,
+    };
+    let written: Vec<(&LocatedEffect, WorkspacePath)> =
+        effects.iter().filter_map(|one| Some((one, place(one)?))).collect();
+    if written.is_empty() {
+        return Vec::new();
+    }
+    let changes: Vec<Change> = written.iter().flat_map(|(_, place)| made(place, files)).collect();
+    let repositories = ChangedRepositories::new(changes.iter(), files);
+    let seen = |(located, place): &(&LocatedEffect, WorkspacePath)| {
+        let names = repositories.names(place).into_iter().skip(1).filter(|path| autoloaded(path).is_some());
+        let signs =
+            above(place).skip(1).chain([place.clone()]).filter(|sign| repositories.completed_by(sign).is_some());
+        let directories =
+            signs.map(|sign| sign.path.rsplit_once('/').map_or(".git".into(), |(path, _)| format!("{path}/.git")));
+        let as_if = |path: String| {
+            let place = Some(WorkspacePath { root: place.root, path });
+            LocatedEffect { effect: located.effect.clone(), written: place.clone(), real: place }
+        };
+        names.chain(directories).map(as_if).collect::<Vec<_>>()
+    };
+    written.iter().flat_map(seen).collect()
+}
+
+/// A file that is written, and the directories that are made for it.
+fn made(place: &WorkspacePath, files: &dyn Files) -> Vec<Change> {
+    let is_there = |place: &WorkspacePath| files.node(place, false).is_ok_and(|node| node.is_some());
+    let state = |mode| FileState { sha256: String::new(), bytes: 0, mode };
+    let change = |place: WorkspacePath, mode| {
+        let before = is_there(&place).then(|| state(mode));
+        Change { path: place.path.clone(), place, before, after: Some(state(mode)) }
+    };
+    let directories = above(place).skip(1).filter(|directory| !is_there(directory));
+    directories.map(|directory| change(directory, DIRECTORY_MODE)).chain([change(place.clone(), 0)]).collect()
+}

@@ -1,0 +1,52 @@
+//! A person follows a process from a terminal: everything it writes, as it comes, redacted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+
+use crate::redact::StreamRedactor;
+
+/// How long something that might be the beginning of a secret is held back. Whoever types wants to see it.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// What a process writes, from now on.
+pub struct ProcessFollower {
+    pieces: Receiver<Arc<[u8]>>,
+    redacting: StreamRedactor,
+    is_held: bool,
+}
+
+impl ProcessFollower {
+    pub(super) fn new(pieces: Receiver<Arc<[u8]>>, redacting: StreamRedactor) -> Self {
+        Self { pieces, redacting, is_held: false }
+    }
+
+    /// The next piece; none when the process is gone.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let piece = match self.is_held {
+                true => timeout(PATIENCE, self.pieces.recv()).await,
+                false => Ok(self.pieces.recv().await),
+            };
+            let clean = match piece {
+                Ok(Ok(piece)) => {
+                    self.is_held = true;
+                    self.redacting.push(&piece)
+                }
+                Ok(Err(RecvError::Lagged(_))) => continue,
+                Ok(Err(RecvError::Closed)) if !self.is_held => return None,
+                // It has ended, or it waits for somebody: nothing more belongs to this line for now.
+                Ok(Err(RecvError::Closed)) | Err(_) => {
+                    self.is_held = false;
+                    self.redacting.finish()
+                }
+            };
+            if !clean.is_empty() {
+                return Some(clean);
+            }
+        }
+    }
+}

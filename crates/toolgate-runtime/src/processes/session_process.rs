@@ -1,0 +1,298 @@
+//! One process of a session: what is known of it, what it has written, and how to get at it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{broadcast, watch};
+use toolgate_contract::{
+    Artifacts, BoxFuture, CancellationToken, Controls, EventPayload, ProcessExit, ProcessFacts, ProcessHandle,
+    ProcessProgress, Screen, Stream, StreamText, TerminalSize, ToolError,
+};
+
+use super::ProcessRegistry;
+use super::follower::ProcessFollower;
+use super::spool::Spool;
+use super::terminal_emulator::TerminalEmulator;
+use crate::gate::EventWriter;
+use crate::redact::{self, Redactor};
+
+/// Pieces that somebody who is attached may be behind.
+const FOLLOWED: usize = 256;
+
+/// One process of a session.
+pub struct SessionProcess {
+    facts: ProcessFacts,
+    /// The session, for the person who sees those of several.
+    pub session: String,
+    channels: Mutex<[OutputChannel; 2]>,
+    painted: Option<Mutex<TerminalEmulator>>,
+    redactor: Arc<Redactor>,
+    progress: watch::Sender<ProcessProgress>,
+    pieces: Mutex<Option<broadcast::Sender<Arc<[u8]>>>>,
+    controls: Arc<dyn Controls>,
+    pub(super) stop: CancellationToken,
+    pub(super) event_writer: EventWriter,
+    is_redacted: AtomicBool,
+    state: Mutex<ProcessState>,
+    registry: Weak<ProcessRegistry>,
+}
+
+/// A stream on its way from the process to its readers.
+struct OutputChannel {
+    redacting: redact::StreamRedactor,
+    spool: Spool,
+}
+
+#[derive(Default)]
+struct ProcessState {
+    /// It goes on without its call.
+    detached: bool,
+    /// Its call is over, and nobody else knows of it.
+    abandoned: bool,
+    ended: bool,
+    read: [u64; 2],
+    fed_at: [u64; 2],
+}
+
+/// What an entry is made of.
+pub(crate) struct NewProcess {
+    pub(crate) facts: ProcessFacts,
+    pub(crate) session: String,
+    pub(crate) terminal: Option<TerminalSize>,
+    pub(crate) controls: Arc<dyn Controls>,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) artifacts: Arc<dyn Artifacts>,
+    /// How much of the beginning and of the end of a long stream is shown, each.
+    pub(crate) shown: usize,
+    pub(crate) event_writer: EventWriter,
+}
+
+impl SessionProcess {
+    pub(crate) fn new(new: NewProcess, registry: &Arc<ProcessRegistry>) -> Self {
+        let channel = || OutputChannel {
+            redacting: new.redactor.stream(),
+            spool: Spool::new(Arc::clone(&new.artifacts), new.shown),
+        };
+        Self {
+            channels: Mutex::new([channel(), channel()]),
+            painted: new.terminal.map(|size| Mutex::new(TerminalEmulator::new(size))),
+            redactor: new.redactor,
+            progress: watch::Sender::new(ProcessProgress::default()),
+            pieces: Mutex::new(Some(broadcast::Sender::new(FOLLOWED))),
+            controls: new.controls,
+            stop: CancellationToken::new(),
+            event_writer: new.event_writer,
+            is_redacted: AtomicBool::new(false),
+            state: Mutex::default(),
+            registry: Arc::downgrade(registry),
+            facts: new.facts,
+            session: new.session,
+        }
+    }
+
+    /// Takes what the process wrote. Returns what of it is certain to hold no secret, and how much there is in all.
+    pub(super) fn take(&self, stream: Stream, bytes: &[u8]) -> Result<(Vec<u8>, u64), ToolError> {
+        if let Some(pieces) = self.pieces().as_ref().filter(|pieces| pieces.receiver_count() > 0) {
+            let _ = pieces.send(bytes.into());
+        }
+        let clean = self.channels()[stream as usize].redacting.push(bytes);
+        self.keep(stream, clean)
+    }
+
+    /// The stream has ended: what was held back comes after all.
+    pub(super) fn release(&self, stream: Stream) -> Result<(Vec<u8>, u64), ToolError> {
+        let clean = self.channels()[stream as usize].redacting.finish();
+        self.keep(stream, clean)
+    }
+
+    fn keep(&self, stream: Stream, clean: Vec<u8>) -> Result<(Vec<u8>, u64), ToolError> {
+        let (sizes, is_redacted) = {
+            let mut channels = self.channels();
+            channels[stream as usize].spool.push(&clean)?;
+            let [out, err] = &*channels;
+            ([out.spool.bytes(), err.spool.bytes()], out.redacting.redacted() || err.redacting.redacted())
+        };
+        if let Some(painted) = &self.painted {
+            painted.lock().unwrap_or_else(PoisonError::into_inner).paint(&clean);
+        }
+        self.is_redacted.fetch_or(is_redacted, Ordering::Relaxed);
+        self.progress.send_modify(|progress| {
+            [progress.stdout, progress.stderr] = sizes;
+            progress.pieces += 1;
+        });
+        Ok((clean, sizes[0] + sizes[1]))
+    }
+
+    /// Puts long streams in place as artifacts.
+    pub(super) fn store(&self) -> Result<Vec<toolgate_contract::ArtifactRef>, ToolError> {
+        let mut channels = self.channels();
+        let stored: Result<Vec<_>, _> = channels.iter_mut().map(|channel| channel.spool.finish()).collect();
+        Ok(stored?.into_iter().flatten().collect())
+    }
+
+    /// The end is known. Returns whether the process went on without its call; if nobody knows of it, it is forgotten.
+    pub(super) fn close(&self) -> bool {
+        let (detached, abandoned) = {
+            let mut state = self.state();
+            state.ended = true;
+            (state.detached, state.abandoned)
+        };
+        if abandoned {
+            self.forget();
+        }
+        self.pieces().take();
+        detached
+    }
+
+    /// Tells everybody how it ended.
+    pub(super) fn announce(&self, end: ProcessExit) {
+        self.progress.send_modify(|progress| progress.end = Some(end));
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.progress.borrow().end.is_some()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        let mut progress = self.progress.subscribe();
+        // The sender is ours, so it can't be gone.
+        let _ = progress.wait_for(|progress| progress.end.is_some()).await;
+    }
+
+    /// Kills it and everything that it started. [`SessionProcess::ended`] tells when all are gone.
+    pub fn kill(&self) {
+        self.stop.cancel();
+        if !self.has_ended() {
+            self.controls.kill();
+        }
+    }
+
+    /// What brings another terminal to where this process is, and everything that it writes from then on; none when it has
+    /// ended. That somebody took hold of it is on record.
+    pub fn follow(&self, by: &str) -> Option<(Vec<u8>, ProcessFollower)> {
+        let pieces = self.pieces().as_ref()?.subscribe();
+        let before = match &self.painted {
+            Some(painted) => painted.lock().unwrap_or_else(PoisonError::into_inner).repaint_sequence(),
+            None => self.last_lines(),
+        };
+        self.event_writer.record(EventPayload::ProcessAttached { process: self.facts.id.clone(), by: by.to_owned() });
+        Some((before, ProcessFollower::new(pieces, self.redactor.stream())))
+    }
+
+    /// The end of what was written so far, for whoever comes late.
+    fn last_lines(&self) -> Vec<u8> {
+        const MOST: u64 = 4096;
+        let mut channels = self.channels();
+        let last = |channel: &mut OutputChannel| {
+            let from = channel.spool.bytes().saturating_sub(MOST);
+            channel.spool.read(from, MOST as usize).unwrap_or_default()
+        };
+        let [out, err] = &mut *channels;
+        [last(out), last(err)].concat()
+    }
+
+    /// Changes the size of its terminal.
+    pub fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
+        self.controls.resize(size)?;
+        if let Some(painted) = &self.painted {
+            painted.lock().unwrap_or_else(PoisonError::into_inner).resize(size);
+        }
+        Ok(())
+    }
+
+    fn forget(&self) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.remove(&self.facts.id);
+        }
+    }
+
+    fn channels(&self) -> MutexGuard<'_, [OutputChannel; 2]> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<[u8]>>>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProcessHandle for SessionProcess {
+    fn facts(&self) -> &ProcessFacts {
+        &self.facts
+    }
+
+    fn progress(&self) -> watch::Receiver<ProcessProgress> {
+        self.progress.subscribe()
+    }
+
+    fn read(&self, stream: Stream, from: u64, most: usize) -> Result<Vec<u8>, ToolError> {
+        self.channels()[stream as usize].spool.read(from, most)
+    }
+
+    fn whole(&self, stream: Stream) -> Result<StreamText, ToolError> {
+        self.channels()[stream as usize].spool.whole()
+    }
+
+    fn unfinished(&self, stream: Stream) -> Vec<u8> {
+        self.channels()[stream as usize].redacting.clone().finish()
+    }
+
+    fn screen(&self) -> Option<Screen> {
+        let painted = self.painted.as_ref()?;
+        let unfinished = self.unfinished(Stream::Stdout);
+        Some(painted.lock().unwrap_or_else(PoisonError::into_inner).with(&unfinished))
+    }
+
+    fn is_redacted(&self) -> bool {
+        self.is_redacted.load(Ordering::Relaxed)
+    }
+
+    fn read_so_far(&self) -> [u64; 2] {
+        self.state().read
+    }
+
+    fn have_read(&self, to: [u64; 2]) {
+        self.state().read = to;
+    }
+
+    fn fed_at(&self) -> [u64; 2] {
+        self.state().fed_at
+    }
+
+    fn note_fed(&self) {
+        let ProcessProgress { stdout, stderr, .. } = *self.progress.borrow();
+        self.state().fed_at = [stdout, stderr];
+    }
+
+    fn controls(&self) -> Arc<dyn Controls> {
+        Arc::clone(&self.controls)
+    }
+
+    fn detach(&self) -> bool {
+        let mut state = self.state();
+        state.detached = !state.ended;
+        state.detached
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        self.kill();
+        Box::pin(self.ended())
+    }
+
+    fn abandon(&self) {
+        self.kill();
+        let ended = {
+            let mut state = self.state();
+            state.abandoned = true;
+            state.ended
+        };
+        if ended {
+            self.forget();
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Changing files, all or none (C-24). Every new file is written out whole beside its target, unless a draft of it was
+//! made ahead, before the first target is touched; then they are renamed into place. If that fails half-way, what was
+//! replaced is put back.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use toolgate_contract::{FileContent, FileEdit};
+
+use crate::files::openat2;
+use crate::files::openat2::OpenMethod;
+use crate::files::unnamed_file;
+use crate::files::unnamed_file::{ReplacedFile, UnnamedFile, UnnamedFiles};
+
+const USUAL_DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// A failure at one place.
+pub(crate) struct FailedChange {
+    pub(crate) index: usize,
+    pub(crate) error: Errno,
+}
+
+/// One edit, written out and ready to take its place.
+struct StagedEdit {
+    directory: OwnedFd,
+    name: String,
+    /// The new file's name beside its target; none when the target is to be removed.
+    new: Option<String>,
+    /// The old file's second name, kept until everything is in place.
+    old: Option<String>,
+    is_in_place: bool,
+    /// The old file, where it is held open until the change is made.
+    held: Option<ReplacedFile>,
+}
+
+/// Makes all edits, or none. `roots` gives each edit's root; `id` makes the temporary names unique.
+pub(crate) fn apply(
+    way: OpenMethod,
+    roots: &[BorrowedFd<'_>],
+    edits: &[FileEdit],
+    mut drafts: UnnamedFiles,
+    id: &str,
+) -> Result<(), FailedChange> {
+    let mut created = Vec::new();
+    let mut staged = Vec::new();
+    for (index, edit) in edits.iter().enumerate() {
+        let draft = drafts.remove(&index);
+        match stage(way, roots[index], edit, draft, &new_name(id, index), &mut created) {
+            Ok(one) => staged.push(one),
+            Err(error) => {
+                discard(&staged, &created);
+                return Err(FailedChange { index, error });
+            }
+        }
+    }
+    for index in 0..staged.len() {
+        // The last one needs no way back: nothing can fail after it.
+        let needs_way_back = index + 1 < staged.len();
+        let second = needs_way_back.then(|| old_name(id, index));
+        if let Err(error) = put_in_place(&mut staged[index], second) {
+            put_back(&mut staged);
+            discard(&staged, &created);
+            return Err(FailedChange { index, error });
+        }
+    }
+    finish(&staged);
+    Ok(())
+}
+
+/// Writes the new content out beside its target, with everything that belongs to the file it replaces.
+fn stage(
+    way: OpenMethod,
+    root: BorrowedFd<'_>,
+    edit: &FileEdit,
+    draft: Option<UnnamedFile>,
+    temporary: &str,
+    created: &mut Vec<(OwnedFd, String)>,
+) -> Result<StagedEdit, Errno> {
+    let (parent, name) = edit.place.path.rsplit_once('/').unwrap_or(("", &edit.place.path));
+    if name.is_empty() {
+        return Err(Errno::ISDIR);
+    }
+    let directory = open_directory(way, root, parent, edit.after.is_some(), created)?;
+    let mut staged =
+        StagedEdit { directory, name: name.to_owned(), new: None, old: None, is_in_place: false, held: None };
+    let there = rustix::fs::statat(&staged.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    match (&edit.after, there) {
+        (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
+        (Some(link), _) if link.is_link() => {
+            rustix::fs::symlinkat(&*link.bytes, &staged.directory, temporary)?;
+            staged.new = Some(temporary.to_owned());
+        }
+        (Some(content), there) => {
+            let replaced = there.ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+            match draft.filter(|draft| replaced.is_some_and(|there| draft.fits(&there))) {
+                Some(draft) => staged.held = Some(draft.give_name(&staged.directory, temporary)?),
+                None => write_out(&staged, content, replaced.as_ref(), temporary)?,
+            }
+            staged.new = Some(temporary.to_owned());
+        }
+        (None, Err(error)) => return Err(error),
+        (None, Ok(_)) => {}
+    }
+    Ok(staged)
+}
+
+/// Opens the directory at `path`, making what is missing of it. Each step starts at the directory before.
+fn open_directory(
+    way: OpenMethod,
+    root: BorrowedFd<'_>,
+    path: &str,
+    may_create: bool,
+    created: &mut Vec<(OwnedFd, String)>,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    match openat2::open(way, root, path, flags) {
+        Err(Errno::NOENT) if may_create => {}
+        other => return other,
+    }
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let parent = open_directory(way, root, parent, true, created)?;
+    match rustix::fs::mkdirat(&parent, name, USUAL_DIRECTORY_MODE) {
+        Ok(()) => created.push((parent, name.to_owned())),
+        Err(Errno::EXIST) => {}
+        Err(error) => return Err(error),
+    }
+    openat2::open(way, root, path, flags)
+}
+
+fn write_out(
+    staged: &StagedEdit,
+    content: &FileContent,
+    replaced: Option<&Stat>,
+    temporary: &str,
+) -> Result<(), Errno> {
+    let StagedEdit { directory, name, .. } = staged;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Without a name until it is whole: a process that is killed while it writes leaves nothing behind.
+    let (mut file, is_named) = match unnamed_file::create_unnamed(directory) {
+        Ok(file) => (file, false),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+            (rustix::fs::openat(directory, temporary, flags, unnamed_file::USUAL_MODE).map(File::from)?, true)
+        }
+        Err(error) => return Err(error),
+    };
+    let written = unnamed_file::fill(&mut file, content, replaced, directory, name)
+        .and_then(|()| if is_named { Ok(()) } else { unnamed_file::give_name(&file, directory, temporary) });
+    if written.is_err() && is_named {
+        let _ = rustix::fs::unlinkat(directory, temporary, AtFlags::empty());
+    }
+    written
+}
+
+/// Where the new content of a change's file waits.
+pub(crate) fn new_name(id: &str, index: usize) -> String {
+    format!(".toolgate-{id}-{index}")
+}
+
+/// Where the old content of a change's file waits.
+pub(crate) fn old_name(id: &str, index: usize) -> String {
+    format!(".toolgate-{id}-{index}-old")
+}
+
+/// Takes its place; `second` is the name that keeps what was there, where a way back is needed.
+fn put_in_place(staged: &mut StagedEdit, second: Option<String>) -> Result<(), Errno> {
+    let StagedEdit { directory, name, new, old, is_in_place, .. } = staged;
+    if let Some(second) = second {
+        match rustix::fs::linkat(&*directory, &*name, &*directory, &second, AtFlags::empty()) {
+            Ok(()) => *old = Some(second),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    match new {
+        Some(new) => rustix::fs::renameat(&*directory, &*new, &*directory, &*name)?,
+        None => rustix::fs::unlinkat(&*directory, &*name, AtFlags::empty())?,
+    }
+    *is_in_place = true;
+    Ok(())
+}
+
+/// Puts every replaced file back under its name, and takes away what was new.
+fn put_back(staged: &mut [StagedEdit]) {
+    for StagedEdit { directory, name, old, is_in_place, .. } in staged.iter_mut().rev().filter(|one| one.is_in_place) {
+        let _ = match old.take() {
+            Some(old) => rustix::fs::renameat(&*directory, old, &*directory, &*name),
+            None => rustix::fs::unlinkat(&*directory, &*name, AtFlags::empty()),
+        };
+        *is_in_place = false;
+    }
+}
+
+/// Leaves nothing behind of a change that didn't happen.
+fn discard(staged: &[StagedEdit], created: &[(OwnedFd, String)]) {
+    for one in staged {
+        for name in [&one.new, &one.old].into_iter().flatten() {
+            let _ = rustix::fs::unlinkat(&one.directory, name, AtFlags::empty());
+        }
+    }
+    for (parent, name) in created.iter().rev() {
+        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    }
+}
+
+/// The change has happened: the second names go, and the directories are made to remember.
+fn finish(staged: &[StagedEdit]) {
+    for one in staged {
+        if let Some(old) = &one.old {
+            let _ = rustix::fs::unlinkat(&one.directory, old, AtFlags::empty());
+        }
+    }
+    let mut synced: Vec<(u64, u64)> = Vec::new();
+    for one in staged {
+        let Ok(stat) = rustix::fs::fstat(&one.directory) else { continue };
+        if !synced.contains(&(stat.st_dev, stat.st_ino)) {
+            let _ = rustix::fs::fsync(one.directory.as_fd());
+            synced.push((stat.st_dev, stat.st_ino));
+        }
+    }
+}

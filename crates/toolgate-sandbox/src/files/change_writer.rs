@@ -1,0 +1,180 @@
+//! Putting many files, links, directories and pipes in place, one after the other. First goes what has to make room, deepest
+//! first; then what is new is written out, outermost first, and takes its place when all of it is on the disk; directories get
+//! their permissions last, so that one which nobody may write to can still be filled. Everything starts at a root's descriptor and follows no link.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use toolgate_contract::{Change, ChangeSource, FileState, PIPE_MODE, WorkspacePath};
+
+use crate::files::atomic_write::{FailedChange, new_name};
+use crate::files::fsync::SyncBatch;
+use crate::files::openat2;
+use crate::files::openat2::OpenMethod;
+
+/// Puts the new side of every change in place. `roots` gives each change's root.
+pub(crate) fn arrange(
+    way: OpenMethod,
+    roots: &[BorrowedFd<'_>],
+    changes: &[Change],
+    source: &dyn ChangeSource,
+    id: &str,
+) -> Result<(), FailedChange> {
+    let flush =
+        SyncBatch::of(changes.iter().filter(|change| change.after.as_ref().is_some_and(FileState::is_file)).count());
+    let mut arranger = ChangeWriter { way, roots, changes, source, id, flush, parent: None, loosened: Vec::new() };
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.sort_by(|one, other| changes[*one].place.cmp(&changes[*other].place));
+    let failed = |index| move |error| FailedChange { index, error };
+    for &index in order.iter().rev().filter(|index| makes_room(&changes[**index])) {
+        arranger.remove(index).map_err(failed(index))?;
+    }
+    for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
+        arranger.write_out(index).map_err(failed(index))?;
+    }
+    arranger.flush.finish().map_err(failed(0))?;
+    for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
+        arranger.place(index).map_err(failed(index))?;
+    }
+    for &index in order.iter().rev() {
+        arranger.finish(index).map_err(failed(index))?;
+    }
+    arranger.tighten();
+    Ok(())
+}
+
+/// Whether what is there has to go first: for good, or because a directory can't be replaced in one step.
+fn makes_room(change: &Change) -> bool {
+    let is_directory = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_directory);
+    change.before.is_some() && (change.after.is_none() || is_directory(&change.before) != is_directory(&change.after))
+}
+
+/// Whether only its permissions change.
+fn has_same_content(change: &Change) -> bool {
+    change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(before, after)| before.is(after))
+}
+
+struct ChangeWriter<'a> {
+    way: OpenMethod,
+    roots: &'a [BorrowedFd<'a>],
+    changes: &'a [Change],
+    source: &'a dyn ChangeSource,
+    id: &'a str,
+    flush: SyncBatch,
+    /// The directory that was used last: its neighbours come next.
+    parent: Option<(WorkspacePath, OwnedFd)>,
+    /// Directories that had to be opened for writing meanwhile, and the permissions they had.
+    loosened: Vec<(OwnedFd, String, Mode)>,
+}
+
+impl ChangeWriter<'_> {
+    fn remove(&mut self, index: usize) -> Result<(), Errno> {
+        let change = &self.changes[index];
+        let directory = change.before.as_ref().is_some_and(FileState::is_directory);
+        let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        match self.in_parent(index, |parent, name| rustix::fs::unlinkat(parent, name, flags)) {
+            // Somebody put something into it meanwhile: that stays, and so does the directory.
+            Err(Errno::NOTEMPTY | Errno::EXIST) if change.after.is_none() => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Makes what takes nobody's place: directories, and files beside where they belong.
+    fn write_out(&mut self, index: usize) -> Result<(), Errno> {
+        let change = &self.changes[index];
+        let Some(after) = &change.after else { return Ok(()) };
+        let (source, temporary, mut written) = (self.source, new_name(self.id, index), None);
+        self.in_parent(index, |parent, name| match () {
+            () if has_same_content(change) && !after.is_link() => Ok(()),
+            // Nobody else may see what is in it before it has its own permissions.
+            () if after.is_directory() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
+            () if after.kind() == PIPE_MODE => Ok(()),
+            () => {
+                written = source.write_out(change, parent, &temporary).map_err(|error| errno(&error))?;
+                Ok(())
+            }
+        })?;
+        written.map_or(Ok(()), |file| self.flush.add(file))
+    }
+
+    fn place(&mut self, index: usize) -> Result<(), Errno> {
+        let change = &self.changes[index];
+        let Some(after) = &change.after else { return Ok(()) };
+        let (source, temporary) = (self.source, new_name(self.id, index));
+        self.in_parent(index, |parent, name| match () {
+            () if after.is_directory() => Ok(()),
+            () if has_same_content(change) && !after.is_link() => set_mode(parent, name, after.permissions()),
+            () if after.kind() == PIPE_MODE => make_pipe(parent, name, &temporary, after.permissions()),
+            () => source.put(change, parent, name, &temporary).map_err(|error| errno(&error)),
+        })
+    }
+
+    /// The last touch for directories, from the inside out.
+    fn finish(&mut self, index: usize) -> Result<(), Errno> {
+        let change = &self.changes[index];
+        let Some(after) = change.after.as_ref().filter(|after| after.is_directory()) else { return Ok(()) };
+        let source = self.source;
+        self.in_parent(index, |parent, name| {
+            set_mode(parent, name, after.permissions())?;
+            source.finish(change, parent, name);
+            Ok(())
+        })
+    }
+
+    /// Does something in the directory that holds a change's place. A directory of ours that we may not write to is opened for
+    /// that long: the command could have done so too.
+    fn in_parent(
+        &mut self,
+        index: usize,
+        mut act: impl FnMut(BorrowedFd<'_>, &str) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let place = &self.changes[index].place;
+        let (directory, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        if name.is_empty() {
+            return Err(Errno::ISDIR);
+        }
+        let directory = WorkspacePath { root: place.root, path: directory.to_owned() };
+        if self.parent.as_ref().is_none_or(|(known, _)| *known != directory) {
+            let opened = openat2::open(self.way, self.roots[index], &directory.path, OFlags::PATH | OFlags::DIRECTORY)?;
+            self.parent = Some((directory, opened));
+        }
+        let Some((_, parent)) = &self.parent else { return Err(Errno::NOENT) };
+        match act(parent.as_fd(), name) {
+            Err(Errno::ACCESS) => {}
+            other => return other,
+        }
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(parent)?.st_mode & 0o7777);
+        rustix::fs::chmodat(parent, ".", mode | Mode::RWXU, AtFlags::empty())?;
+        self.loosened.push((parent.try_clone().map_err(|error| errno(&error))?, ".".into(), mode));
+        act(parent.as_fd(), name)
+    }
+
+    /// Directories that are still there get their permissions back.
+    fn tighten(&self) {
+        let gone = |directory: &OwnedFd| rustix::fs::fstat(directory).is_ok_and(|found| found.st_nlink == 0);
+        for (directory, name, mode) in self.loosened.iter().filter(|(directory, ..)| !gone(directory)) {
+            let _ = rustix::fs::chmodat(directory, name.as_str(), *mode, AtFlags::empty());
+        }
+    }
+}
+
+/// Sets permission bits. A link that took the place meanwhile isn't followed.
+fn set_mode(parent: BorrowedFd<'_>, name: &str, permissions: u32) -> Result<(), Errno> {
+    let opened = rustix::fs::openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP);
+    }
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
+    rustix::fs::chmod(itself, Mode::from_raw_mode(permissions))
+}
+
+fn make_pipe(parent: BorrowedFd<'_>, name: &str, temporary: &str, permissions: u32) -> Result<(), Errno> {
+    rustix::fs::mknodat(parent, temporary, FileType::Fifo, Mode::from_raw_mode(permissions), 0)?;
+    set_mode(parent, temporary, permissions)?;
+    rustix::fs::renameat(parent, temporary, parent, name)
+}
+
+pub(crate) fn errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
+}

@@ -1,0 +1,63 @@
+//! Opening what only its owner's own choice keeps shut: a command can close a directory or a file behind it, and what it left there
+//! has to be seen all the same.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::files::openat2;
+use crate::files::openat2::OpenMethod;
+use crate::files::walk::{NAMES, each_entry};
+
+/// Opens every directory beneath a root that is ours and closed to us, except these paths. They stay open.
+pub(crate) fn directories(way: OpenMethod, root: BorrowedFd<'_>, except: &BTreeSet<&[u8]>) -> Result<(), Errno> {
+    let mut left: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut room = vec![MaybeUninit::uninit(); NAMES];
+    while let Some(path) = left.pop() {
+        let open = || openat2::open(way, root, &path, OFlags::RDONLY | OFlags::DIRECTORY);
+        let directory = match open() {
+            Err(Errno::ACCESS) => {
+                let closed = openat2::open(way, root, &path, OFlags::PATH | OFlags::DIRECTORY);
+                closed.and_then(|closed| allow(&closed, Mode::RWXU)).and_then(|_| open())
+            }
+            other => other,
+        };
+        // What isn't ours, or is gone, isn't ours to open.
+        let Ok(directory) = directory else { continue };
+        each_entry(&directory, &mut room, |name, kind| {
+            let inner = if path.is_empty() { name.to_vec() } else { [&path[..], b"/", name].concat() };
+            if kind == toolgate_contract::EntryKind::Directory && !except.contains(&inner[..]) {
+                left.push(inner);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Opens a file for reading that is ours and closed to us. It is closed again at once, for everybody who comes later.
+pub(crate) fn file(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<File, Errno> {
+    let closed = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if !FileType::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode).is_file() {
+        return Err(Errno::ACCESS);
+    }
+    let before = allow(&closed, Mode::RUSR)?;
+    let opened = rustix::fs::openat(CWD, itself(&closed), flags - OFlags::NOFOLLOW, Mode::empty());
+    rustix::fs::chmod(itself(&closed), before)?;
+    opened.map(File::from)
+}
+
+/// Allows its owner something more, and tells the mode that it had.
+fn allow(closed: &OwnedFd, more: Mode) -> Result<Mode, Errno> {
+    let found = rustix::fs::fstat(closed)?;
+    let before = Mode::from_raw_mode(found.st_mode & 0o7777);
+    rustix::fs::chmod(itself(closed), before | more)?;
+    Ok(before)
+}
+
+fn itself(handle: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_raw_fd())
+}

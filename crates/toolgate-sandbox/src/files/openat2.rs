@@ -1,0 +1,150 @@
+//! Opening one path beneath a directory's descriptor, following no link. The kernel does it in one step where it has
+//! `openat2`; elsewhere the walk does the same, name by name, each from the descriptor before.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// How opens are kept beneath a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMethod {
+    /// One `openat2` call.
+    Kernel,
+    /// Name by name, for kernels and filters without `openat2`.
+    Walk,
+}
+
+/// Links followed in one resolution before it counts as a loop; the kernel's own number.
+const MOST_LINKS: usize = 40;
+/// The kernel asks to try again when a rename happened meanwhile; it never needs this many in practice.
+const MOST_RETRIES: usize = 64;
+
+impl OpenMethod {
+    /// Asks the kernel whether it has `openat2`.
+    pub fn probe() -> Self {
+        match rustix::fs::openat2(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(_) => Self::Kernel,
+            Err(_) => Self::Walk,
+        }
+    }
+}
+
+/// Opens `path` beneath `root`. Any link on the way, the last name included, is `ELOOP`; any way out is `EXDEV`.
+pub(crate) fn open(
+    way: OpenMethod,
+    root: BorrowedFd<'_>,
+    path: impl AsRef<[u8]>,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let path = if path.as_ref().is_empty() { b"." } else { path.as_ref() };
+    match way {
+        OpenMethod::Kernel => open_with_openat2(root, path, flags),
+        OpenMethod::Walk => open_by_components(root, path, flags),
+    }
+}
+
+fn open_with_openat2(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..MOST_RETRIES {
+        match rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+fn open_by_components(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).peekable();
+    if names.peek().is_none() {
+        return rustix::fs::openat(root, ".", flags | OFlags::CLOEXEC, Mode::empty());
+    }
+    let mut directory: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        if name == b".." {
+            return Err(Errno::XDEV);
+        }
+        let here = directory.as_ref().map_or(root, |fd| fd.as_fd());
+        let last = names.peek().is_none();
+        let wanted = if last { flags } else { OFlags::PATH | OFlags::DIRECTORY };
+        let opened = rustix::fs::openat(here, name, wanted | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| symlink_or(here, name, error))?;
+        if wanted.contains(OFlags::PATH) && is_link(&opened)? {
+            return Err(Errno::LOOP);
+        }
+        if last {
+            return Ok(opened);
+        }
+        directory = Some(opened);
+    }
+    Err(Errno::NOENT)
+}
+
+/// `O_DIRECTORY` on a link says "not a directory"; callers want to know that it was a link.
+fn symlink_or(directory: BorrowedFd<'_>, name: &[u8], error: Errno) -> Errno {
+    let link = rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
+    if error == Errno::NOTDIR && link { Errno::LOOP } else { error }
+}
+
+fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Symlink)
+}
+
+/// Finds where `path` really leads beneath `root`, following links by hand and never above the root. What doesn't
+/// exist yet keeps its written names. `EXDEV` when a link leads out.
+pub(crate) fn resolve(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+    let mut real: Vec<String> = Vec::new();
+    let mut todo: Vec<String> = names_of(path);
+    let mut links = 0;
+    while let Some(name) = todo.pop() {
+        if name == ".." {
+            real.pop().ok_or(Errno::XDEV)?;
+            continue;
+        }
+        real.push(name);
+        let here = real.join("/");
+        match open(way, root, &here, OFlags::PATH) {
+            Ok(_) => {}
+            Err(Errno::LOOP) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP);
+                }
+                let target = follow(way, root, &here)?;
+                real.pop();
+                todo.extend(names_of(&target));
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
+                // Nothing to follow from here on: the rest is taken as written.
+                while let Some(name) = todo.pop() {
+                    match name.as_str() {
+                        ".." => drop(real.pop().ok_or(Errno::XDEV)?),
+                        _ => real.push(name),
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(real.join("/"))
+}
+
+/// The names of a path, last first, so that a stack pops them in order.
+fn names_of(path: &str) -> Vec<String> {
+    path.split('/').rev().filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect()
+}
+
+/// What the link at `path` holds.
+pub(crate) fn read_link(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let directory = open(way, root, directory, OFlags::PATH | OFlags::DIRECTORY)?;
+    Ok(rustix::fs::readlinkat(&directory, name, Vec::new())?.into_bytes())
+}
+
+/// Where the link at `path` leads; an absolute one leads out of the root.
+fn follow(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+    let target = String::from_utf8(read_link(way, root, path)?).map_err(|_| Errno::ILSEQ)?;
+    if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target) }
+}

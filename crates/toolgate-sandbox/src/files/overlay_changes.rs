@@ -1,0 +1,177 @@
+//! The layers that a command's changes went to, one for each writable root, in a directory of the state's: beside the
+//! workspace's own files, so that putting a change in place is a matter of renaming. Whoever made them holds a lock on the
+//! directory; what is found there without one was left behind by somebody who was killed.
+
+pub(crate) use crate::files::copy_across::copy;
+pub use crate::files::layer_directory::LayerDirectory;
+pub(crate) use crate::files::layer_directory::sweep;
+
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+use rustix::io::Errno;
+use toolgate_contract::{
+    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, Rehearsals, StagedChanges, ToolError,
+    WorkspacePath,
+};
+
+use crate::process::{Child, CommandSpec, Profile, Rehearsal, Sandbox};
+
+/// What a command changed, on layers of its own.
+pub struct OverlayChanges {
+    /// The root of a place that each layer lies over, and where the layer is.
+    layers: Vec<(usize, PathBuf)>,
+    started: Timestamp,
+    touched: Mutex<Vec<(WorkspacePath, Timestamp)>>,
+    owner: Option<String>,
+    // Dropped in this order: what is in the directory, then the directory.
+    rehearsal: Rehearsal,
+    directory: LayerDirectory,
+}
+
+impl OverlayChanges {
+    /// The layers of a command that runs or ran. `roots` are the directories of places, in their order.
+    pub(crate) fn new(rehearsal: Rehearsal, directory: LayerDirectory, roots: &[PathBuf]) -> Result<Self, ToolError> {
+        let layers = layers(rehearsal.layers(), roots);
+        let started =
+            directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
+        Ok(Self { layers, started, touched: Mutex::default(), owner: None, rehearsal, directory })
+    }
+
+    /// Runs a command on layers of its own, in a new directory of `parent`.
+    pub async fn run(
+        sandbox: &Sandbox,
+        profile: &Profile,
+        command: &CommandSpec,
+        parent: &Path,
+        roots: &[PathBuf],
+    ) -> Result<(Child, Self), ToolError> {
+        let directory = LayerDirectory::make(parent)?;
+        let (running, rehearsal) = sandbox.rehearse(profile, command, directory.path()).await?;
+        Ok((running, Self::new(rehearsal, directory, roots)?))
+    }
+
+    /// Opens layers that were kept, by their name in `parent`. They stay kept until they are let go.
+    pub fn open(parent: &Path, name: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
+        let gone = || {
+            ToolError::new(ErrorCode::NotFound, format!("There is no rehearsal `{name}`."))
+                .with_hint("A rehearsal can be committed once, within a day. Rehearse the command again.")
+        };
+        let mut directory = LayerDirectory::open(parent, name).map_err(|_| gone())?;
+        let note = directory.note().map_err(|_| gone())?;
+        let (owner, kept): (Option<String>, Vec<PathBuf>) = postcard::from_bytes(&note).map_err(|_| gone())?;
+        let mut rehearsal = Rehearsal::of(kept, directory.path());
+        rehearsal.set_stays(true);
+        directory.kept = true;
+        // One that came with a repository could lead anywhere.
+        let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if !rehearsal.layers().all(|(_, upper)| is_directory(upper)) {
+            return Err(gone());
+        }
+        Ok(Self { owner, ..Self::new(rehearsal, directory, roots)? })
+    }
+
+    fn set_stays(&mut self, stays: bool) {
+        self.directory.kept = stays;
+        self.rehearsal.set_stays(stays);
+    }
+
+    /// Where the new side of a place lies.
+    fn above(&self, place: &WorkspacePath) -> Option<PathBuf> {
+        let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
+        Some(upper.join(&place.path))
+    }
+}
+
+/// Layers that were kept, in one directory.
+pub struct StoredOverlays {
+    /// Where they are.
+    pub parent: PathBuf,
+    /// The directories of places, in their order.
+    pub roots: Vec<PathBuf>,
+}
+
+impl Rehearsals for StoredOverlays {
+    fn open(&self, name: &str) -> Result<Box<dyn StagedChanges>, ToolError> {
+        Ok(Box::new(OverlayChanges::open(&self.parent, name, &self.roots)?))
+    }
+}
+
+fn layers<'a>(made: impl Iterator<Item = (&'a Path, &'a Path)>, roots: &[PathBuf]) -> Vec<(usize, PathBuf)> {
+    let number = |root: &Path| roots.iter().position(|known| known == root);
+    made.filter_map(|(root, upper)| Some((number(root)?, upper.to_owned()))).collect()
+}
+
+impl StagedChanges for OverlayChanges {
+    fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
+        let (differences, touched) = crate::files::overlay_diff::compare(&self.layers, self.started, files)?;
+        *self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = touched;
+        Ok(differences)
+    }
+
+    fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
+        let fault = |error| ToolError::io(&format!("What was made of `{}` can't be read", place.path), &error);
+        let Some(path) = self.above(place) else { return Ok(None) };
+        let Ok(found) = fs::symlink_metadata(&path) else { return Ok(None) };
+        if found.is_symlink() {
+            use std::os::unix::ffi::OsStringExt;
+            let bytes = fs::read_link(&path).map_err(fault)?.into_os_string().into_vec().into();
+            return Ok(Some(FileContent { bytes, mode: Some(LINK_MODE) }));
+        }
+        if !found.is_file() || found.len() > most {
+            return Ok(None);
+        }
+        let bytes = fs::read(&path).map_err(fault)?.into();
+        Ok(Some(FileContent { bytes, mode: Some(found.mode() & 0o7777) }))
+    }
+
+    fn touch(&self, files: &dyn Files) {
+        for (place, modified) in self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter() {
+            // A time that can't be set is no loss: the content is what it was.
+            let _ = files.touch(place, *modified);
+        }
+    }
+
+    fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
+        let roots: Vec<&Path> = self.rehearsal.layers().map(|(root, _)| root).collect();
+        let note =
+            postcard::to_allocvec(&(owner, roots)).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
+        self.directory.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
+        self.set_stays(true);
+        let name = self.directory.path().file_name().unwrap_or_default();
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+
+    fn let_go(&mut self) {
+        self.set_stays(false);
+    }
+}
+
+impl ChangeSource for OverlayChanges {
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+        let from = self.above(&change.place).ok_or(Errno::NOENT)?;
+        // The overlay's own note of where it copied this from.
+        let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
+        match rustix::fs::renameat(CWD, &from, directory, name) {
+            Err(Errno::XDEV) => copy(&from, directory, name, temporary),
+            other => Ok(other?),
+        }
+    }
+
+    fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &str) {
+        let Some(made) = self.above(&change.place).and_then(|path| fs::symlink_metadata(path).ok()) else { return };
+        let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let time = Timespec { tv_sec: made.mtime(), tv_nsec: made.mtime_nsec() as _ };
+        let times = Timestamps { last_access: unchanged, last_modification: time };
+        let _ = rustix::fs::utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+    }
+}

@@ -1,0 +1,86 @@
+//! From a path as a model wrote it to the place it means, by names alone: which root, and no `.` or `..` left.
+
+use std::path::Path;
+
+use toolgate_contract::{ErrorCode, ToolError, WorkspacePath};
+
+/// Finds the root and the relative path that `path` means, lexically. The disk isn't asked.
+pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, ToolError> {
+    if path.contains('\0') {
+        return Err(ToolError::invalid_args("The path contains a NUL byte."));
+    }
+    if path == "~" || path.starts_with("~/") {
+        return Err(outside(path, "`~` is not expanded and the home directory is outside"));
+    }
+    let (root, relative) = if path.starts_with('/') { strip_root(roots, path)? } else { (0, path.to_owned()) };
+    let mut names: Vec<&str> = Vec::new();
+    for name in relative.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop().ok_or_else(|| outside(path, "`..` leads above the root"))?),
+            name => names.push(name),
+        }
+    }
+    Ok(WorkspacePath { root, path: names.join("/") })
+}
+
+/// An absolute path is understood inside a root only, name by name: `/ws-evil` isn't inside `/ws`.
+fn strip_root(roots: &[&Path], path: &str) -> Result<(usize, String), ToolError> {
+    let clean = clean_absolute(path);
+    let inside = roots.iter().enumerate().filter_map(|(index, root)| {
+        let rest = Path::new(&clean).strip_prefix(root).ok()?;
+        Some((root.as_os_str().len(), index, rest.to_string_lossy().into_owned()))
+    });
+    let deepest = inside.max_by_key(|(length, ..)| *length);
+    deepest.map(|(_, index, rest)| (index, rest)).ok_or_else(|| outside(path, "it is inside no root"))
+}
+
+fn clean_absolute(path: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// The refusal for every way out.
+pub(crate) fn outside(path: &str, why: &str) -> ToolError {
+    ToolError::new(ErrorCode::PathOutsideWorkspace, format!("`{path}` is outside the workspace: {why}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_mean_places_by_names_alone() {
+        let roots = [Path::new("/ws"), Path::new("/ws/sub/other"), Path::new("/data")];
+        let cases = [
+            ("a/b.rs", Some((0, "a/b.rs"))),
+            ("./a//b/../c/", Some((0, "a/c"))),
+            ("", Some((0, ""))),
+            (".", Some((0, ""))),
+            ("/ws/a", Some((0, "a"))),
+            ("/ws", Some((0, ""))),
+            ("/ws/sub/other/x", Some((1, "x"))),
+            ("/data/../ws/y", Some((0, "y"))),
+            ("/data/y", Some((2, "y"))),
+            ("with\nnewline", Some((0, "with\nnewline"))),
+            ("..", None),
+            ("a/../../etc/passwd", None),
+            ("/etc/passwd", None),
+            ("/ws-evil/a", None),
+            ("/ws/../etc", None),
+            ("~/x", None),
+            ("a\0b", None),
+        ];
+        for (path, expected) in cases {
+            let found = lexical(&roots, path).ok();
+            assert_eq!(found, expected.map(|(root, path)| WorkspacePath { root, path: path.into() }), "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! The directories that tools may touch, each held open. Every access starts from a root's descriptor.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use toolgate_contract::{
+    Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
+    ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect, OpenFile,
+    ToolError, VisitorFactory, WalkOptions, WorkspacePath,
+};
+
+use crate::files::atomic_write::{new_name, old_name};
+use crate::files::openat2;
+use crate::files::openat2::OpenMethod;
+use crate::files::resolve::{lexical, outside};
+use crate::files::walk::{WalkRoot, walk};
+
+/// What may be done beneath a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RootPermission {
+    /// Looking only.
+    Read,
+    /// Looking and changing.
+    Write,
+}
+
+/// A root couldn't be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("The directory {} can't be used as a root: {error}. Check that it exists and that you may enter it.", path.display())]
+pub struct RootsError {
+    path: PathBuf,
+    error: Errno,
+}
+
+/// The workspace and the other directories that were configured beside it.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<RootHandle>,
+    way: OpenMethod,
+}
+
+#[derive(Debug)]
+struct RootHandle {
+    /// Absolute, with no links in it: what the descriptor itself says.
+    path: PathBuf,
+    directory: OwnedFd,
+    access: RootPermission,
+}
+
+impl Roots {
+    /// Opens the workspace, which is writable, as the first root.
+    pub fn open(workspace: &Path) -> Result<Self, RootsError> {
+        let mut roots = Self { roots: Vec::new(), way: OpenMethod::probe() };
+        roots.add(workspace, RootPermission::Write)?;
+        Ok(roots)
+    }
+
+    /// Opens one more root.
+    pub fn add(&mut self, path: &Path, access: RootPermission) -> Result<(), RootsError> {
+        let fault = |error| RootsError { path: path.to_owned(), error };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let real = std::fs::canonicalize(path)
+            .map_err(|error| fault(Errno::from_raw_os_error(error.raw_os_error().unwrap_or_default())))?;
+        let directory = rustix::fs::openat(CWD, &real, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(fault)?;
+        self.roots.push(RootHandle { path: real, directory, access });
+        Ok(())
+    }
+
+    /// Forces a way of opening, so that tests can show the fallback at work.
+    #[must_use]
+    pub fn with_open_method(mut self, way: OpenMethod) -> Self {
+        self.way = way;
+        self
+    }
+
+    /// How opens are kept beneath the roots.
+    pub fn way(&self) -> OpenMethod {
+        self.way
+    }
+
+    /// The workspace's directory, absolute, with no links in it.
+    pub fn workspace(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    fn open_at(&self, place: &WorkspacePath, flags: OFlags) -> Result<OwnedFd, ToolError> {
+        let root = self.root(place)?;
+        openat2::open(self.way, root.directory.as_fd(), &place.path, flags).map_err(|error| refusal(place, error))
+    }
+
+    fn root(&self, place: &WorkspacePath) -> Result<&RootHandle, ToolError> {
+        self.roots.get(place.root).ok_or_else(|| ToolError::internal(format!("There is no root {}.", place.root)))
+    }
+
+    /// Where one effect's path leads; `itself` leaves a link at its end alone.
+    fn locate_one(&self, effect: Effect, itself: bool) -> Result<LocatedEffect, ToolError> {
+        let Some((access, path)) = effect.path() else { return Ok(LocatedEffect::nowhere(effect)) };
+        let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
+        let written = lexical(&paths, path)?;
+        if access > Access::Read && self.root(&written)?.access == RootPermission::Read {
+            return Err(ToolError::new(ErrorCode::PolicyDenied, format!("`{path}` is in a root that is read-only.")));
+        }
+        let real = self.real(&written, itself).map_err(|error| match error {
+            Errno::XDEV => outside(path, "a link on the way leads out of its root"),
+            error => refusal(&written, error),
+        })?;
+        Ok(LocatedEffect { effect, written: Some(written), real: Some(real) })
+    }
+
+    /// Where links lead. Of what is meant `itself` only the directory is resolved.
+    fn real(&self, written: &WorkspacePath, itself: bool) -> Result<WorkspacePath, Errno> {
+        let directory = self.roots[written.root].directory.as_fd();
+        let path = match (itself, written.path.rsplit_once('/')) {
+            _ if self.is_plain(written) => written.path.clone(),
+            (true, Some((parent, name))) => match openat2::resolve(self.way, directory, parent)?.as_str() {
+                "" => name.to_owned(),
+                parent => format!("{parent}/{name}"),
+            },
+            (true, None) => written.path.clone(),
+            _ => openat2::resolve(self.way, directory, &written.path)?,
+        };
+        Ok(WorkspacePath { root: written.root, path })
+    }
+
+    /// Whether the path exists with no link on the way: the common case, one look. A name in the root itself has no way.
+    fn is_plain(&self, written: &WorkspacePath) -> bool {
+        let root = self.roots[written.root].directory.as_fd();
+        match written.path.contains('/') || written.path.is_empty() {
+            true => openat2::open(self.way, root, &written.path, OFlags::PATH).is_ok(),
+            false => rustix::fs::statat(root, &written.path, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| kind_of(&stat) != EntryKind::Link),
+        }
+    }
+}
+
+impl Files for Roots {
+    fn locate(&self, effects: Vec<Effect>) -> Result<Vec<LocatedEffect>, ToolError> {
+        let paths = effects.iter().filter_map(Effect::path);
+        let removed: BTreeSet<String> =
+            paths.filter(|(access, _)| *access == Access::Delete).map(|(_, path)| path.to_owned()).collect();
+        let locate = |effect: Effect| {
+            let is_restored = matches!(effect, Effect::Restore { .. });
+            let itself = is_restored || effect.path().is_some_and(|(_, path)| removed.contains(path));
+            self.locate_one(effect, itself)
+        };
+        effects.into_iter().map(locate).collect()
+    }
+
+    fn open(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
+        // Never waits: a pipe or device is opened without blocking and then refused.
+        regular_file(self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?, place)
+    }
+
+    fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
+        let mut opened = match self.open(place) {
+            Ok(opened) => opened,
+            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+            Err(error) => {
+                let link = openat2::read_link(self.way, self.root(place)?.directory.as_fd(), &place.path);
+                let content = |target: Vec<u8>| FileContent { bytes: target.into(), mode: Some(LINK_MODE) };
+                return link.map(|target| Some(content(target))).map_err(|_| error);
+            }
+        };
+        if opened.size > most {
+            let message = format!("`{}` has {} bytes; at most {most} can be taken.", shown(place), opened.size);
+            return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+        }
+        let mut bytes = Vec::with_capacity(opened.size as usize + 1);
+        opened
+            .file
+            .read_to_end(&mut bytes)
+            .map_err(|error| ToolError::io(&format!("`{}` can't be read", shown(place)), &error))?;
+        Ok(Some(FileContent { bytes: bytes.into(), mode: Some(opened.mode) }))
+    }
+
+    fn entries(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError> {
+        let fd = self.open_at(place, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let read = |error| refusal(place, error);
+        let mut entries = Vec::new();
+        for item in Dir::read_from(&fd).map_err(read)? {
+            let item = item.map_err(read)?;
+            let name = item.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            // Gone since the directory was read: then it isn't in the list.
+            let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            entries.push(entry(place, OsString::from_vec(name.to_bytes().to_vec()), &stat));
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn roots(&self) -> usize {
+        self.roots.len()
+    }
+
+    fn look(
+        &self,
+        root: usize,
+        directory: &Path,
+        known: Option<&DirectoryStamp>,
+        each: &mut dyn FnMut(&OsStr, EntryKind),
+    ) -> Result<DirectoryScan, ToolError> {
+        let path = directory.as_os_str().as_bytes();
+        let top = self.roots.get(root).ok_or(Errno::NOENT);
+        let looked =
+            top.and_then(|top| crate::files::read_directory::look(self.way, top.directory.as_fd(), path, known, each));
+        looked.map_err(|error| refusal(&WorkspacePath { root, path: readable(path) }, error))
+    }
+
+    fn open_up(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
+        let top = WorkspacePath { root, path: String::new() };
+        let except = except.iter().filter(|place| place.root == root).map(|place| place.path.as_bytes()).collect();
+        crate::files::grant_owner_access::directories(self.way, self.root(&top)?.directory.as_fd(), &except)
+            .map_err(|error| refusal(&top, error))
+    }
+
+    fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError> {
+        let directory = |edit: &FileEdit| self.root(&edit.place).map(|root| root.directory.as_fd());
+        let directories = edits.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
+        let drafts = crate::files::unnamed_file::meanwhile(self.way, &directories, edits, first)?;
+        crate::files::atomic_write::apply(self.way, &directories, edits, drafts, id).map_err(|failure| {
+            let place = &edits[failure.index].place;
+            match failure.error {
+                Errno::ISDIR => ToolError::new(ErrorCode::NotAFile, format!("`{}` is a directory.", shown(place))),
+                Errno::NOENT => ToolError::not_found(shown(place)),
+                error => ToolError::io(&format!("`{}` can't be changed", shown(place)), &error.into())
+                    .with_hint("Nothing was changed. Free disk space or mend the permissions, then try again."),
+            }
+        })
+    }
+
+    fn node(&self, place: &WorkspacePath, hashed: bool) -> Result<Option<FileMetadata>, ToolError> {
+        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let name = if name.is_empty() { "." } else { name };
+        let root = self.root(place)?.directory.as_fd();
+        match openat2::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            parent => parent
+                .and_then(|parent| crate::files::stat::look(parent.as_fd(), name, hashed))
+                .map_err(|error| refusal(place, error)),
+        }
+    }
+
+    fn has_writers(&self, opened: &OpenFile) -> bool {
+        crate::process::syscall::lease::has_writers(&opened.file)
+    }
+
+    fn arrange(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
+        let directory = |change: &Change| self.root(&change.place).map(|root| root.directory.as_fd());
+        let directories = changes.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
+        crate::files::change_writer::arrange(self.way, &directories, changes, source, id).map_err(|failure| {
+            let place = &changes[failure.index].place;
+            ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
+        })
+    }
+
+    fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+        let (parent, last) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let root = self.roots.get(place.root).ok_or(Errno::NOENT)?.directory.as_fd();
+        let parent = openat2::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        match rustix::fs::linkat(&parent, last, directory, name, AtFlags::empty()) {
+            Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {
+                let itself = PathBuf::from(format!("/proc/self/fd/{}/{last}", parent.as_raw_fd()));
+                crate::files::copy_across::copy(&itself, directory, name, name)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    fn touch(&self, place: &WorkspacePath, modified: Timestamp) -> Result<(), ToolError> {
+        let time = rustix::fs::Timespec {
+            tv_sec: modified.as_second(),
+            tv_nsec: i64::from(modified.subsec_nanosecond()) as _,
+        };
+        let unchanged = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let times = rustix::fs::Timestamps { last_access: unchanged, last_modification: time };
+        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let parent = WorkspacePath { root: place.root, path: parent.to_owned() };
+        let directory = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        rustix::fs::utimensat(&directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| refusal(place, error))
+    }
+
+    fn walk<'v>(
+        &self,
+        start: &WorkspacePath,
+        options: &WalkOptions,
+        visitors: &'v VisitorFactory<'v>,
+    ) -> Result<u64, ToolError> {
+        let ground = WalkRoot { way: self.way, root: self.root(start)?.directory.as_fd() };
+        walk(ground, start, options, visitors)
+    }
+
+    fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError> {
+        // The id becomes part of a name: one that came from elsewhere must not lead anywhere else.
+        if !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Ok(());
+        }
+        for (index, place) in places.iter().enumerate() {
+            let parent = place.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let parent = WorkspacePath { root: place.root, path: parent.to_owned() };
+            let Ok(directory) = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY) else { continue };
+            for name in [new_name(id, index), old_name(id, index)] {
+                match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(error) => return Err(refusal(place, error)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
+        for entry in self.entries(directory)?.iter().filter(|entry| entry.kind == EntryKind::Directory) {
+            self.remove_empty_directories(&entry.place)?;
+        }
+        let (parent, name) = directory.path.rsplit_once('/').unwrap_or(("", &directory.path));
+        if name.is_empty() {
+            return Err(ToolError::new(ErrorCode::PolicyDenied, "A root itself is never removed."));
+        }
+        let parent = WorkspacePath { root: directory.root, path: parent.to_owned() };
+        let opened = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR).map_err(|error| refusal(directory, error))
+    }
+
+    fn shown(&self, place: &WorkspacePath) -> String {
+        match (place.root, self.roots.get(place.root)) {
+            (0, _) | (_, None) => shown(place).to_owned(),
+            (_, Some(root)) => root.path.join(&place.path).to_string_lossy().into_owned(),
+        }
+    }
+
+    fn holding(&self) -> GuaranteeLevel {
+        // The walk holds too: each step starts at the descriptor of the one before and follows no link.
+        GuaranteeLevel::Held
+    }
+}
+
+/// The file behind a descriptor, if it is a regular one.
+pub(crate) fn regular_file(fd: OwnedFd, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
+    let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
+    match kind_of(&stat) {
+        EntryKind::File => {
+            Ok(OpenFile { file: File::from(fd), size: stat.st_size as u64, mode: stat.st_mode & 0o7777 })
+        }
+        EntryKind::Directory => Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` is a directory.", shown(place)))
+            .with_hint("Use `list` to see what is in it.")),
+        _ => Err(ToolError::new(
+            ErrorCode::NotAFile,
+            format!("`{}` is a pipe, socket or device; those are never opened.", shown(place)),
+        )),
+    }
+}
+
+fn entry(directory: &WorkspacePath, name: OsString, stat: &Stat) -> DirectoryEntry {
+    let name = readable(name.as_bytes());
+    let path = if directory.path.is_empty() { name.clone() } else { format!("{}/{name}", directory.path) };
+    DirectoryEntry {
+        place: WorkspacePath { root: directory.root, path },
+        kind: kind_of(stat),
+        size: stat.st_size as u64,
+        name,
+    }
+}
+
+/// A name as text; bytes that aren't UTF-8 are shown as `\xNN`.
+pub(crate) fn readable(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) => text.to_owned(),
+        Err(_) => name.utf8_chunks().fold(String::new(), |mut text, chunk| {
+            text.push_str(chunk.valid());
+            chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+            text
+        }),
+    }
+}
+
+pub(crate) fn kind_of(stat: &Stat) -> EntryKind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}
+
+fn shown(place: &WorkspacePath) -> &str {
+    if place.path.is_empty() { "." } else { &place.path }
+}
+
+/// The kernel's refusal in our words.
+pub(crate) fn refusal(place: &WorkspacePath, error: Errno) -> ToolError {
+    let path = shown(place);
+    match error {
+        Errno::NOENT => ToolError::not_found(path),
+        Errno::NOTDIR => {
+            ToolError::new(ErrorCode::NotFound, format!("Nothing exists at `{path}`: a part of it is not a directory."))
+        }
+        Errno::LOOP => ToolError::new(
+            ErrorCode::PathOutsideWorkspace,
+            format!("`{path}` goes through a link that changed or leads nowhere; links are resolved only once."),
+        ),
+        Errno::XDEV => outside(path, "it leads out of its root"),
+        // A socket can't be opened at all.
+        Errno::NXIO => ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a socket or device.")),
+        error => ToolError::io(&format!("`{path}` can't be opened"), &error.into()),
+    }
+}

@@ -1,0 +1,65 @@
+//! What is at a place: a file, a link, a directory or something else, with its hash where it has bytes.
+
+use std::fs::File;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use toolgate_contract::{FileMetadata, FileState, LINK_MODE, sha256, sha256_of};
+
+/// Looks at a name in a directory; none when nothing is there.
+pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<Option<FileMetadata>, Errno> {
+    let found = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        other => other?,
+    };
+    let file = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if hashed => Some(open(directory, name)?),
+        _ => None,
+    };
+    let sha256 = match (&file, FileType::from_raw_mode(found.st_mode)) {
+        (Some(file), _) => sha256_of(file).map_err(|error| crate::files::change_writer::errno(&error))?.0,
+        (None, FileType::Symlink) => sha256(rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes()),
+        (None, _) => sha256(""),
+    };
+    Ok(Some(FileMetadata {
+        state: FileState { sha256, bytes: size_of(&found), mode: mode_of(&found) },
+        changed: changed(&found),
+        modified: Timestamp::new(found.st_mtime, found.st_mtime_nsec as i32).unwrap_or(Timestamp::MAX),
+        links: found.st_nlink as u64,
+        number: found.st_ino,
+        device: found.st_dev,
+        file,
+    }))
+}
+
+/// Opens a file to be read; what took its place meanwhile isn't waited for.
+fn open(directory: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => crate::files::grant_owner_access::file(directory, name, flags),
+        opened => opened.map(|opened: OwnedFd| File::from(opened)),
+    }
+}
+
+fn size_of(found: &Stat) -> u64 {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile | FileType::Symlink => found.st_size as u64,
+        _ => 0,
+    }
+}
+
+/// A mode as a change writes it: of a file the permission bits alone, of a link what it is alone.
+pub(crate) fn mode_of(found: &Stat) -> u32 {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => found.st_mode & 0o7777,
+        FileType::Symlink => LINK_MODE,
+        _ => found.st_mode,
+    }
+}
+
+/// When it was last changed in any way. Nobody can set this time, so nobody can hide a change.
+pub(crate) fn changed(found: &Stat) -> Timestamp {
+    Timestamp::new(found.st_ctime, found.st_ctime_nsec as i32).unwrap_or(Timestamp::MAX)
+}

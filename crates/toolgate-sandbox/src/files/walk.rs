@@ -1,0 +1,314 @@
+//! Walking what is beneath a directory, on several threads. Directories, files and ignore files are all opened from the root's
+//! descriptor with no link followed, so a directory that is swapped for a link meanwhile leads nowhere, and a pipe that is
+//! called `.gitignore` is never waited for. What to leave out is decided by ripgrep's own matchers.
+
+mod filter;
+mod ignore_rules;
+mod work_queue;
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
+use rustix::io::Errno;
+use toolgate_contract::{
+    EntryKind, EntryMetadata, SkipReason, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions,
+    WalkStep, WorkspacePath,
+};
+
+use self::filter::{EntryDisposition, WalkFilter};
+use self::ignore_rules::IgnoreRules;
+use self::work_queue::WorkQueue;
+use crate::files::openat2;
+use crate::files::openat2::OpenMethod;
+use crate::files::root::{kind_of, readable, refusal, regular_file};
+
+/// More threads than this wait for each other in the kernel.
+const MOST_THREADS: usize = 8;
+/// Things that one thread visits in a row; the rest of a large directory is for the others.
+const PORTION: usize = 64;
+/// Room for the names of a directory; more are read in several goes.
+pub(crate) const NAMES: usize = 32 * 1024;
+
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS));
+
+/// A root, and how to open beneath it.
+#[derive(Clone, Copy)]
+pub(crate) struct WalkRoot<'a> {
+    pub(crate) way: OpenMethod,
+    pub(crate) root: BorrowedFd<'a>,
+}
+
+impl WalkRoot<'_> {
+    fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+        openat2::open(self.way, self.root, path, flags)
+    }
+
+    /// Opens for reading; a pipe or device isn't waited for.
+    fn open_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+}
+
+/// Something that the walk came by.
+struct FoundEntry {
+    place: WorkspacePath,
+    /// The real path, where the place only shows it because it isn't UTF-8.
+    exact: Option<Vec<u8>>,
+    kind: EntryKind,
+    depth: usize,
+    left_out: Option<SkipReason>,
+}
+
+impl FoundEntry {
+    fn path(&self) -> &[u8] {
+        self.exact.as_deref().unwrap_or(self.place.path.as_bytes())
+    }
+
+    /// What is called `name` in this directory.
+    fn child(&self, name: &[u8], kind: EntryKind) -> Self {
+        let directory = &self.place.path;
+        let mut path = String::with_capacity(directory.len() + 1 + name.len());
+        if !directory.is_empty() {
+            path.extend([directory, "/"]);
+        }
+        let is_text = std::str::from_utf8(name).map(|name| path.push_str(name)).is_ok();
+        if !is_text {
+            path.push_str(&readable(name));
+        }
+        let exact = (!is_text || self.exact.is_some()).then(|| join(self.path(), name));
+        let place = WorkspacePath { root: self.place.root, path };
+        Self { place, exact, kind, depth: self.depth + 1, left_out: self.left_out }
+    }
+}
+
+/// What is still to be done.
+enum WalkTask {
+    /// Visit a directory, then look into it. The rules are those that hold for the directory itself.
+    Enter(FoundEntry, Arc<IgnoreRules>),
+    /// Visit only.
+    Visit(Vec<FoundEntry>),
+}
+
+/// Visits what is beneath `start`, or `start` itself when it is a file. Returns how many directories couldn't be read.
+pub(crate) fn walk<'v>(
+    ground: WalkRoot<'_>,
+    start: &WorkspacePath,
+    options: &WalkOptions,
+    visitors: &'v VisitorFactory<'v>,
+) -> Result<u64, ToolError> {
+    let choice = WalkFilter::new(options, &start.path)?;
+    let fault = |error| refusal(start, error);
+    let stat = ground.open(start.path.as_bytes(), OFlags::PATH).and_then(rustix::fs::fstat).map_err(fault)?;
+    let spot = FoundEntry { place: start.clone(), exact: None, kind: kind_of(&stat), depth: 0, left_out: None };
+    let walk = TreeWalk { ground, choice, queue: WorkQueue::default(), unreadable: AtomicU64::new(0) };
+    let mut worker = WalkWorker::new(&walk, visitors());
+    if spot.kind != EntryKind::Directory {
+        worker.visit(&spot);
+        return Ok(0);
+    }
+    let rules = if options.gitignore { IgnoreRules::above(&ground, &start.path) } else { Arc::default() };
+    worker.enter(&spot, &rules).map_err(fault)?;
+    walk.go_on(worker, visitors);
+    Ok(walk.unreadable.into_inner())
+}
+
+/// What the threads of one walk share.
+struct TreeWalk<'a> {
+    ground: WalkRoot<'a>,
+    choice: WalkFilter,
+    queue: WorkQueue<WalkTask>,
+    unreadable: AtomicU64,
+}
+
+impl TreeWalk<'_> {
+    /// Works until nothing is left. Others join in once there is something for them to do.
+    fn go_on<'v>(&self, mut worker: WalkWorker<'_>, visitors: &'v VisitorFactory<'v>) {
+        std::thread::scope(|scope| {
+            let mut is_alone = true;
+            while let Some(work) = self.queue.next() {
+                worker.work(work.taken);
+                drop(work.busy);
+                if is_alone && self.queue.len() > 1 {
+                    is_alone = false;
+                    for _ in 1..*THREADS {
+                        scope.spawn(|| WalkWorker::new(self, visitors()).run());
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// One thread's part.
+struct WalkWorker<'a> {
+    walk: &'a TreeWalk<'a>,
+    visitor: Visitor<'a>,
+    names: Vec<MaybeUninit<u8>>,
+}
+
+impl<'a> WalkWorker<'a> {
+    fn new(walk: &'a TreeWalk<'a>, visitor: Visitor<'a>) -> Self {
+        Self { walk, visitor, names: vec![MaybeUninit::uninit(); NAMES] }
+    }
+
+    fn run(mut self) {
+        while let Some(work) = self.walk.queue.next() {
+            self.work(work.taken);
+            drop(work.busy);
+        }
+    }
+
+    fn work(&mut self, work: WalkTask) {
+        match work {
+            WalkTask::Visit(spots) => self.visit_all(&spots),
+            WalkTask::Enter(directory, rules) => {
+                if self.visit(&directory) != WalkStep::On {
+                    return;
+                }
+                match self.enter(&directory, &rules) {
+                    // Gone, or swapped for something else, since its parent was read: then it isn't there.
+                    Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                    Err(_) => {
+                        self.walk.unreadable.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn visit_all(&mut self, spots: &[FoundEntry]) {
+        for spot in spots {
+            if self.walk.queue.is_over() || self.visit(spot) == WalkStep::Stop {
+                return;
+            }
+        }
+    }
+
+    fn visit(&mut self, spot: &FoundEntry) -> WalkStep {
+        let handle = RootedEntry { ground: &self.walk.ground, spot };
+        let (kind, depth, left_out) = (spot.kind, spot.depth, spot.left_out);
+        let step = (self.visitor)(&VisitedEntry { place: &spot.place, kind, depth, left_out, handle: &handle });
+        if step == WalkStep::Stop {
+            self.walk.queue.end();
+        }
+        step
+    }
+
+    /// Sorts a directory's entries into what is visited now, what others can do, and what was left out.
+    fn enter(&mut self, directory: &FoundEntry, rules: &Arc<IgnoreRules>) -> Result<(), Errno> {
+        let (walk, entries) = (self.walk, self.read(directory)?);
+        let rules = match (walk.choice.gitignore, directory.left_out) {
+            (true, None) => IgnoreRules::of(&walk.ground, directory.path(), &entries, rules),
+            _ => Arc::clone(rules),
+        };
+        let (mut here, mut ahead, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, kind) in entries {
+            let mut spot = directory.child(&name, kind);
+            let is_entered = kind == EntryKind::Directory && walk.choice.may_enter(spot.depth);
+            match walk.choice.fate(&spot, &name, &rules) {
+                EntryDisposition::Excluded => {}
+                EntryDisposition::Visited if is_entered => ahead.push(WalkTask::Enter(spot, Arc::clone(&rules))),
+                EntryDisposition::Visited => here.push(spot),
+                EntryDisposition::LeftOut(why) => {
+                    spot.left_out = Some(why);
+                    left_out.push(if is_entered {
+                        WalkTask::Enter(spot, Arc::clone(&rules))
+                    } else {
+                        WalkTask::Visit(vec![spot])
+                    });
+                }
+            }
+        }
+        let others = here.split_off(here.len().min(PORTION));
+        walk.queue.add_later(left_out);
+        walk.queue.add(portions(others).into_iter().chain(ahead));
+        self.visit_all(&here);
+        Ok(())
+    }
+
+    /// A directory's entries, by name, so that the walk goes roughly in the order of paths.
+    fn read(&mut self, directory: &FoundEntry) -> Result<Vec<(Vec<u8>, EntryKind)>, Errno> {
+        let fd = self.walk.ground.open(directory.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut entries = Vec::new();
+        each_entry(&fd, &mut self.names, |name, kind| entries.push((name.to_vec(), kind)))?;
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(entries)
+    }
+}
+
+/// Tells the name and kind of everything in an open directory.
+pub(crate) fn each_entry(
+    directory: &OwnedFd,
+    room: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(&[u8], EntryKind),
+) -> Result<(), Errno> {
+    let mut names = RawDir::new(directory, room);
+    while let Some(entry) = names.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Link,
+            FileType::Unknown => match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => kind_of(&stat),
+                Err(_) => continue,
+            },
+            _ => EntryKind::Other,
+        };
+        each(name.to_bytes(), kind);
+    }
+    Ok(())
+}
+
+/// What one thread leaves to others, in portions.
+fn portions(spots: Vec<FoundEntry>) -> Vec<WalkTask> {
+    let mut spots = spots.into_iter();
+    let portion = || {
+        let portion: Vec<FoundEntry> = spots.by_ref().take(PORTION).collect();
+        (!portion.is_empty()).then_some(WalkTask::Visit(portion))
+    };
+    std::iter::from_fn(portion).collect()
+}
+
+/// Touches a spot, starting from the root.
+struct RootedEntry<'a> {
+    ground: &'a WalkRoot<'a>,
+    spot: &'a FoundEntry,
+}
+
+impl WalkHandle for RootedEntry<'_> {
+    fn open(&self) -> Result<File, ToolError> {
+        let place = &self.spot.place;
+        let fd = self.ground.open_file(self.spot.path()).map_err(|error| refusal(place, error))?;
+        regular_file(fd, place).map(|opened| opened.file)
+    }
+
+    fn facts(&self) -> Option<EntryMetadata> {
+        let (parent, name) = split(self.spot.path());
+        let parent = self.ground.open(parent, OFlags::PATH | OFlags::DIRECTORY).ok()?;
+        let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let modified = (stat.st_mtime as i64).saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64);
+        Some(EntryMetadata { size: stat.st_size as u64, modified })
+    }
+}
+
+fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
+}
+
+/// A path's directory and its last name.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}

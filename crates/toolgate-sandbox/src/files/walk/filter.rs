@@ -1,0 +1,118 @@
+//! What a walk visits, leaves out or never mentions, in ripgrep's order of authority: the caller's globs, ignore files,
+//! file types, dot names.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use ignore::Match;
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::types::{Types, TypesBuilder};
+use toolgate_contract::{EntryKind, SkipReason, ToolError, WalkOptions};
+
+use super::FoundEntry;
+use super::ignore_rules::IgnoreRules;
+
+pub(super) struct WalkFilter {
+    pub(super) gitignore: bool,
+    hidden: bool,
+    max_depth: usize,
+    then_left_out: bool,
+    globs: Override,
+    types: Types,
+}
+
+/// What becomes of an entry.
+pub(super) enum EntryDisposition {
+    Visited,
+    LeftOut(SkipReason),
+    Excluded,
+}
+
+impl WalkFilter {
+    /// Compiles the options of a walk that starts at `start`.
+    pub(super) fn new(options: &WalkOptions, start: &str) -> Result<Self, ToolError> {
+        Ok(Self {
+            gitignore: options.gitignore,
+            hidden: options.hidden,
+            max_depth: options.max_depth.unwrap_or(usize::MAX),
+            then_left_out: options.then_left_out,
+            globs: globs(&options.globs, start)?,
+            types: types(&options.types)?,
+        })
+    }
+
+    pub(super) fn may_enter(&self, depth: usize) -> bool {
+        depth < self.max_depth
+    }
+
+    pub(super) fn fate(&self, spot: &FoundEntry, name: &[u8], rules: &IgnoreRules) -> EntryDisposition {
+        let (path, is_directory) = (Path::new(OsStr::from_bytes(spot.path())), spot.kind == EntryKind::Directory);
+        match self.globs.matched(path, is_directory) {
+            Match::Whitelist(_) => return EntryDisposition::Visited,
+            Match::Ignore(_) => return EntryDisposition::Excluded,
+            Match::None => {}
+        }
+        // What belongs to git alone is no part of the work, and no hint should speak of it.
+        if name == b".git" && (self.gitignore || !self.hidden) {
+            return EntryDisposition::Excluded;
+        }
+        let mut is_wanted = spot.left_out.is_some();
+        if self.gitignore && !is_wanted {
+            match rules.matched(path, is_directory) {
+                Match::Ignore(()) => return self.left_out(SkipReason::Ignored, path, is_directory),
+                Match::Whitelist(()) => is_wanted = true,
+                Match::None => {}
+            }
+        }
+        match self.types.matched(path, is_directory) {
+            Match::Ignore(_) => EntryDisposition::Excluded,
+            Match::None if !is_wanted && !self.hidden && name.starts_with(b".") => {
+                self.left_out(SkipReason::Hidden, path, is_directory)
+            }
+            _ => EntryDisposition::Visited,
+        }
+    }
+
+    /// Left out, unless nobody will ask for it.
+    fn left_out(&self, why: SkipReason, path: &Path, is_directory: bool) -> EntryDisposition {
+        if self.then_left_out && !self.types.matched(path, is_directory).is_ignore() {
+            EntryDisposition::LeftOut(why)
+        } else {
+            EntryDisposition::Excluded
+        }
+    }
+}
+
+fn globs(globs: &[String], start: &str) -> Result<Override, ToolError> {
+    let mut builder = OverrideBuilder::new(start);
+    for glob in globs {
+        builder.add(glob).map_err(|fault| {
+            ToolError::invalid_args(format!("The glob `{glob}` can't be read: {fault}."))
+                .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; `!` in front leaves out what matches.")
+        })?;
+    }
+    builder.build().map_err(|fault| ToolError::invalid_args(format!("The globs can't be used together: {fault}.")))
+}
+
+fn types(names: &[String]) -> Result<Types, ToolError> {
+    if names.is_empty() {
+        return Ok(Types::empty());
+    }
+    let mut builder = TypesBuilder::new();
+    builder.add_defaults();
+    for name in names {
+        builder.select(name);
+    }
+    builder.build().map_err(|_| unknown_type(names, &builder))
+}
+
+fn unknown_type(names: &[String], builder: &TypesBuilder) -> ToolError {
+    let known = builder.definitions();
+    let is_known = |name: &&String| known.iter().any(|known| known.name() == name.as_str());
+    let unknown = names.iter().find(|name| !is_known(name)).map_or("", String::as_str);
+    let alike = known.iter().map(|known| known.name()).filter(|name| name.get(..1) == unknown.get(..1));
+    let alike: Vec<&str> = alike.take(30).collect();
+    ToolError::invalid_args(format!("There is no file type `{unknown}`."))
+        .with_hint(format!("Use a glob such as `*.{unknown}` instead. Types that begin alike: {}.", alike.join(", ")))
+}

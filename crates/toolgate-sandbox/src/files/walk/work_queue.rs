@@ -1,0 +1,171 @@
+//! The work that the threads of a walk share: last in, first out, so that a walk goes deep before it goes wide and little
+//! waits at any time. It is over when nothing is left and nobody is still adding.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// Left-out things that are remembered for the end.
+const MOST_LATER: usize = 10_000;
+
+pub(super) struct WorkQueue<T> {
+    state: Mutex<QueueState<T>>,
+    changed: Condvar,
+    is_over: AtomicBool,
+}
+
+struct QueueState<T> {
+    stack: Vec<T>,
+    /// Comes when all else is done.
+    later: Vec<T>,
+    /// Threads that work on something and may add more.
+    busy: usize,
+}
+
+/// Work, and the sign that somebody is at it.
+pub(super) struct TakenWork<'a, T> {
+    pub(super) taken: T,
+    pub(super) busy: BusyGuard<'a, T>,
+}
+
+/// While this lives, the queue waits for more.
+pub(super) struct BusyGuard<'a, T>(&'a WorkQueue<T>);
+
+impl<T> Default for WorkQueue<T> {
+    fn default() -> Self {
+        let state = QueueState { stack: Vec::new(), later: Vec::new(), busy: 0 };
+        Self { state: Mutex::new(state), changed: Condvar::new(), is_over: AtomicBool::new(false) }
+    }
+}
+
+impl<T> WorkQueue<T> {
+    /// Adds work; the first of it is done first.
+    pub(super) fn add(&self, work: impl DoubleEndedIterator<Item = T>) {
+        let mut state = self.lock();
+        let before = state.stack.len();
+        state.stack.extend(work.rev());
+        if state.stack.len() > before {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Adds what comes when all else is done.
+    pub(super) fn add_later(&self, work: Vec<T>) {
+        if !work.is_empty() {
+            let mut state = self.lock();
+            let room = MOST_LATER.saturating_sub(state.later.len());
+            state.later.extend(work.into_iter().take(room));
+        }
+    }
+
+    /// How much waits.
+    pub(super) fn len(&self) -> usize {
+        self.lock().stack.len()
+    }
+
+    /// The next work; waits for it while others may still add some. None when it is over.
+    pub(super) fn next(&self) -> Option<TakenWork<'_, T>> {
+        let mut state = self.lock();
+        loop {
+            if self.is_over() {
+                return None;
+            }
+            if state.stack.is_empty() && state.busy == 0 {
+                let later = std::mem::take(&mut state.later);
+                state.stack.extend(later.into_iter().rev());
+            }
+            if let Some(taken) = state.stack.pop() {
+                state.busy += 1;
+                return Some(TakenWork { taken, busy: BusyGuard(self) });
+            }
+            if state.busy == 0 {
+                drop(state);
+                self.end();
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Ends it, whatever is left.
+    pub(super) fn end(&self) {
+        // Under the lock, so that nobody goes to sleep between looking and the wake-up.
+        let _state = self.lock();
+        self.is_over.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl<T> Drop for BusyGuard<'_, T> {
+    fn drop(&mut self) {
+        // A thread that panics takes the walk down with it instead of leaving the others to wait for it.
+        if std::thread::panicking() {
+            self.0.end();
+        }
+        let mut state = self.0.lock();
+        state.busy -= 1;
+        if state.busy == 0 {
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes everything, and adds what `more` says for each.
+    fn drain(queue: &WorkQueue<u32>, more: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| {
+            let work = queue.next()?;
+            queue.add(more(work.taken).into_iter());
+            Some(work.taken)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn goes_deep_first_and_to_what_was_put_off_last() {
+        let queue = WorkQueue::default();
+        queue.add_later(vec![7, 8]);
+        queue.add([1, 2].into_iter());
+        let order = drain(&queue, |work| if work < 3 { vec![work * 10, work * 10 + 1] } else { vec![] });
+        assert_eq!(order, [1, 10, 11, 2, 20, 21, 7, 8]);
+        assert!(queue.is_over());
+    }
+
+    #[test]
+    fn many_threads_do_each_work_once_and_all_come_home() {
+        let queue = WorkQueue::default();
+        queue.add(std::iter::once(1));
+        let grow = |work| if work < 5_000 { vec![work * 2, work * 2 + 1] } else { vec![] };
+        let done = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| drain(&queue, grow))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let each: std::collections::BTreeSet<_> = done.iter().copied().collect();
+        assert_eq!((done.len(), each), (9_999, (1..10_000).collect()));
+    }
+
+    #[test]
+    fn a_panic_ends_it_for_all() {
+        let queue = WorkQueue::default();
+        queue.add(0..1_000u32);
+        let left = std::thread::scope(|scope| {
+            let fails = scope.spawn(|| {
+                let _work = queue.next();
+                panic!("on purpose")
+            });
+            assert!(fails.join().is_err());
+            scope.spawn(|| queue.next().is_none()).join()
+        });
+        assert!(left.unwrap());
+    }
+}

@@ -1,0 +1,48 @@
+//! Hiding without mounts. Landlock only allows, so everything beside what is hidden is allowed one by one.
+
+use std::path::{Path, PathBuf};
+
+use super::super::plan::SandboxPlan;
+use super::{find, in_order, path_of};
+
+/// The plan for a kernel where nothing can be mounted: no covers, no masks, and reading by a list.
+pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
+    let as_path = |path: &std::ffi::CString| PathBuf::from(path.to_string_lossy().into_owned());
+    let covers = plan.covered.iter().chain(&plan.hollow);
+    let mut hidden: Vec<PathBuf> = covers.map(|cover| as_path(&cover.path)).collect();
+    hidden.extend(plan.masked.iter().chain(&plan.secret).map(path_of));
+    hidden.push("/dev".into());
+    let starts = match &plan.only {
+        None => vec![PathBuf::from("/")],
+        Some(places) => places.iter().map(path_of).collect(),
+    };
+    let mut visible = Vec::new();
+    for start in starts {
+        collect(&start, &hidden, &mut visible);
+    }
+    let mut only: Vec<_> = visible.iter().filter_map(|path| find(path)).collect();
+    only.append(&mut plan.shown);
+    plan.only = Some(in_order(only));
+    plan.covered.clear();
+    plan.hollow.clear();
+    plan.pinned.clear();
+    plan.protected.clear();
+    plan.masked.clear();
+    plan
+}
+
+/// Adds `path`, or what is in it when something in it is hidden.
+fn collect(path: &Path, hidden: &[PathBuf], visible: &mut Vec<PathBuf>) {
+    if hidden.iter().any(|other| path.starts_with(other)) {
+        return;
+    }
+    if !hidden.iter().any(|other| other.starts_with(path)) {
+        visible.push(path.to_owned());
+        return;
+    }
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            collect(&entry.path(), hidden, visible);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The first process of a sandbox. It confines itself, step by step; then it takes an order, starts the command and
+//! waits for its end. It is the ancestor of everything inside: when it ends, all of that ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Signal};
+
+use super::super::enforcement::{SetupFindings, Tier};
+use super::super::plan::{ExecRequest, NetworkPlan, SandboxPlan};
+use super::super::setup_step::{SetupFault, SetupStep, StepContext};
+use super::super::syscall::clone3::OneThread;
+use super::super::syscall::{clone3, descriptors, loopback, network_namespace, signals};
+use super::super::wire::{self, SandboxMessage};
+use super::mounts::MountOutcome;
+use super::namespaces::Identity;
+use super::zygote_main::{INNER_PLAN, INNER_SOCKET};
+use super::{capabilities, exec, landlock, listeners, mounts, namespaces, reaper, rlimits, seccomp};
+
+/// What was found out; and the doors of the network, with the watch over decoys last if there is one.
+type SetupResult = (SetupFindings, Vec<OwnedFd>);
+
+/// Runs one command in a sandbox built by `plan`. The number is what this process ends with.
+pub(super) fn run(one: &OneThread, plan: &SandboxPlan, identity: Identity, socket: OwnedFd) -> Result<i32, SetupFault> {
+    signals::default_sigchld();
+    let confined = match plan.tier {
+        Tier::Namespaces => confine_with_namespaces(one, plan, identity),
+        Tier::Bubblewrap => confine_inside_bubblewrap(plan),
+        Tier::Landlock => prepare_without_namespaces(),
+        Tier::Open => prepare_unconfined(),
+    };
+    let served = confined.and_then(|confined| serve(one, plan, &socket, confined));
+    if let Err(fault) = &served {
+        let _ = wire::say(socket.as_fd(), &SandboxMessage::Refused(fault.clone()), &[]);
+    }
+    served
+}
+
+/// All steps, in order. Each name says what it does; each error says which step it was.
+fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identity) -> Result<SetupResult, SetupFault> {
+    die_with_parent()?;
+    rustix::process::setsid().during(SetupStep::LeaveSession)?;
+    namespaces::map(identity)?;
+    // It is made while the mounts are. Nobody but us is here before we are in it.
+    let network = match plan.network {
+        NetworkPlan::Shared => None,
+        NetworkPlan::Off | NetworkPlan::Listed { .. } => {
+            Some(network_namespace::begin(one).during(SetupStep::MakeNetwork)?)
+        }
+    };
+    let MountOutcome { own_proc, watch } = mounts::build(plan)?;
+    if let Some(network) = network {
+        network.enter().during(SetupStep::MakeNetwork)?;
+        loopback::raise().during(SetupStep::RaiseLoopback)?;
+    }
+    let mut handed = listeners::open(plan)?;
+    let processes_limited = rlimits::limit_processes(plan, own_proc)?;
+    mounts::seal(plan, own_proc)?;
+    rlimits::limit_resources(&plan.limits, plan.tier)?;
+    hide()?;
+    capabilities::drop_all()?;
+    // Giving up capabilities made the kernel forget this.
+    die_with_parent()?;
+    no_new_privileges()?;
+    let landlock = landlock::restrict(plan)?;
+    seccomp::install(plan)?;
+    let watched = watch.is_some();
+    handed.extend(watch);
+    Ok((SetupFindings { landlock, own_proc, processes_limited, watched, ..SetupFindings::default() }, handed))
+}
+
+/// The namespaces and mounts are there already; what is left needs no capability.
+fn confine_inside_bubblewrap(plan: &SandboxPlan) -> Result<SetupResult, SetupFault> {
+    die_with_parent()?;
+    rlimits::limit_resources(&plan.limits, plan.tier)?;
+    hide()?;
+    no_new_privileges()?;
+    let landlock = landlock::restrict(plan)?;
+    seccomp::install(plan)?;
+    let processes_limited = rlimits::nproc_limit_applies();
+    Ok((SetupFindings { landlock, own_proc: true, processes_limited, ..SetupFindings::default() }, Vec::new()))
+}
+
+/// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
+/// outside them to be out of its reach. It doesn't die with its parent: it has to clear up first, once its host is gone.
+fn prepare_without_namespaces() -> Result<SetupResult, SetupFault> {
+    rustix::process::setsid().during(SetupStep::LeaveSession)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(SetupStep::StartCommand)?;
+    hide()?;
+    no_new_privileges()?;
+    let landlock = landlock::is_available();
+    if !landlock {
+        let errno = Errno::OPNOTSUPP.raw_os_error();
+        return Err(SetupFault { step: SetupStep::RestrictFiles, subject: String::new(), errno });
+    }
+    Ok((SetupFindings { landlock, ..SetupFindings::default() }, Vec::new()))
+}
+
+/// Whatever the command starts is found and ended with it; beyond that nothing holds it.
+fn prepare_unconfined() -> Result<SetupResult, SetupFault> {
+    rustix::process::setsid().during(SetupStep::LeaveSession)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(SetupStep::StartCommand)?;
+    hide()?;
+    Ok((SetupFindings::default(), Vec::new()))
+}
+
+/// The walls of a command that has no namespaces.
+pub(super) fn confine_without_namespaces(plan: &SandboxPlan) -> Result<(), SetupFault> {
+    rlimits::limit_resources(&plan.limits, plan.tier)?;
+    capabilities::drop_all()?;
+    landlock::restrict(plan)?;
+    seccomp::install(plan)
+}
+
+fn die_with_parent() -> Result<(), SetupFault> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).during(SetupStep::DieWithParent)
+}
+
+fn hide() -> Result<(), SetupFault> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).during(SetupStep::HideFirstProcess)
+}
+
+fn no_new_privileges() -> Result<(), SetupFault> {
+    rustix::thread::set_no_new_privs(true).during(SetupStep::NoNewPrivileges)
+}
+
+/// Waits for an order, carries it out, and tells how it ended.
+fn serve(
+    one: &OneThread,
+    plan: &SandboxPlan,
+    socket: &OwnedFd,
+    (findings, handed): SetupResult,
+) -> Result<i32, SetupFault> {
+    // If the host is gone, so is the reason to be here; the next line finds out.
+    let _ = wire::say(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
+    // From here on they are the host's alone: nobody inside can answer at the doors.
+    drop(handed);
+    let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadOrder)? else { return Ok(0) };
+    let mut handed = received.descriptors.into_iter();
+    let order: ExecRequest = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(SetupStep::ReadOrder)?;
+    let streams: Vec<OwnedFd> = handed.collect();
+    let children = signals::watch_children().during(SetupStep::StartCommand)?;
+    let pid = exec::start(one, plan, &order, streams, socket)?;
+    let status = reaper::wait(pid, socket, &children);
+    match (plan.tier, status) {
+        (Tier::Landlock | Tier::Open, _) => reaper::clear(),
+        (_, Some(_)) => reaper::clear_namespace(),
+        // Whoever is left ends with this process.
+        (_, None) => return Ok(0),
+    }
+    let _ = wire::say(socket.as_fd(), &SandboxMessage::Ended(status.unwrap_or(libc::SIGKILL)), &[]);
+    Ok(0)
+}
+
+/// The first process of a sandbox that `bwrap` has made.
+pub(super) fn run_inside_bubblewrap() -> ! {
+    let attempt = || -> Result<i32, Errno> {
+        let one = OneThread::check().ok_or(Errno::BUSY)?;
+        let socket = descriptors::adopt(INNER_SOCKET)?;
+        descriptors::close_on_execute_from(INNER_SOCKET)?;
+        signals::reset_all()?;
+        let plan: SandboxPlan = wire::unpack(descriptors::adopt(INNER_PLAN)?)?;
+        Ok(run(&one, &plan, Identity::current(), socket).unwrap_or(1))
+    };
+    clone3::end(attempt().unwrap_or(1))
+}

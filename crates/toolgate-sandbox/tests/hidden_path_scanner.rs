@@ -1,0 +1,174 @@
+//! What is out of bounds is found again whatever happened meanwhile, though directories that haven't changed aren't looked into.
+#![allow(clippy::disallowed_methods, reason = "tests arrange files by themselves")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+use toolgate_contract::{Access, ErrorCode, HiddenPathScanner, HiddenPaths, RestrictedPaths, WorkspacePath};
+use toolgate_sandbox::Roots;
+
+/// Hides `.env` and everything in `private`, and guards `.git/config`. Counts how often it is asked.
+#[derive(Default)]
+struct Names {
+    asked: Mutex<usize>,
+}
+
+impl HiddenPaths for Names {
+    fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
+        *self.asked.lock().unwrap() += 1;
+        let mut names = place.path.rsplit('/');
+        match access {
+            Access::Read => names.any(|name| name.starts_with(".env") || name == "private"),
+            _ => place.path.ends_with(".git/config"),
+        }
+    }
+}
+
+struct World {
+    directory: TempDir,
+    roots: Roots,
+    scanner: HiddenPathScanner,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let roots = Roots::open(directory.path()).unwrap();
+        let world = Self { directory, roots, scanner: HiddenPathScanner::default() };
+        for file in ["a/b/c/one.txt", "a/b/two.txt", "a/three.txt", ".git/config", ".git/HEAD", "d/e/four.txt"] {
+            world.put(file);
+        }
+        world
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn put(&self, name: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), "").unwrap();
+    }
+
+    /// What is hidden, by the look that remembers; a look that remembers nothing has to find the same.
+    fn hidden(&self) -> Vec<String> {
+        let hidden_paths = Names::default();
+        let found = self.scanner.restricted_paths(&self.roots, &hidden_paths).unwrap();
+        assert_eq!(found, HiddenPathScanner::default().restricted_paths(&self.roots, &hidden_paths).unwrap());
+        assert_eq!(found.protected, [WorkspacePath::in_workspace(".git/config")]);
+        found.hidden.into_iter().map(|place| place.path).collect()
+    }
+
+    /// How often policy is asked.
+    fn asked(&self) -> usize {
+        let hidden_paths = Names::default();
+        self.scanner.restricted_paths(&self.roots, &hidden_paths).unwrap();
+        hidden_paths.asked.into_inner().unwrap()
+    }
+
+    /// Waits until every directory was left alone for so long that it has a mark. Never so on file systems that don't keep time.
+    fn settle(&self) -> bool {
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(50));
+        (0..400).any(|_| {
+            self.asked() == 0 || {
+                pause();
+                false
+            }
+        })
+    }
+}
+
+#[test]
+fn a_secret_is_found_whenever_and_however_it_comes() {
+    let world = World::new();
+    assert_eq!(world.hidden(), [] as [&str; 0]);
+    world.settle();
+    world.put("a/b/c/.env");
+    assert_eq!(world.hidden(), ["a/b/c/.env"]);
+    world.put("a/.env");
+    assert_eq!(world.hidden(), ["a/.env", "a/b/c/.env"]);
+    fs::rename(world.path("a/b"), world.path("d/b")).unwrap();
+    assert_eq!(world.hidden(), ["a/.env", "d/b/c/.env"]);
+    world.settle();
+    fs::rename(world.path("d/b/c/.env"), world.path("d/b/c/plain")).unwrap();
+    fs::rename(world.path("d/e/four.txt"), world.path("d/e/.env.local")).unwrap();
+    assert_eq!(world.hidden(), ["a/.env", "d/e/.env.local"]);
+    fs::create_dir(world.path("d/private")).unwrap();
+    fs::hard_link(world.path("a/.env"), world.path("d/b/.envy")).unwrap();
+    std::os::unix::fs::symlink("plain", world.path("d/b/c/.env")).unwrap();
+    assert_eq!(world.hidden(), ["a/.env", "d/b/.envy", "d/b/c/.env", "d/e/.env.local", "d/private"]);
+}
+
+#[test]
+fn a_directory_in_the_place_of_another_is_looked_into() {
+    let world = World::new();
+    world.put("other/b/c/.env");
+    world.put("other/b/two.txt");
+    assert_eq!(world.hidden(), ["other/b/c/.env"]);
+    world.settle();
+    // All of these keep the times of what is in them.
+    fs::rename(world.path("a"), world.path("old")).unwrap();
+    fs::rename(world.path("other"), world.path("a")).unwrap();
+    assert_eq!(world.hidden(), ["a/b/c/.env"]);
+    world.settle();
+    fs::rename(world.path("a/b"), world.path("a/x")).unwrap();
+    fs::rename(world.path("old/b"), world.path("a/b")).unwrap();
+    assert_eq!(world.hidden(), ["a/x/c/.env"]);
+    fs::remove_dir_all(world.path("a")).unwrap();
+    std::os::unix::fs::symlink("old", world.path("a")).unwrap();
+    assert_eq!(world.hidden(), [] as [&str; 0]);
+}
+
+#[test]
+fn setting_the_times_of_a_directory_back_hides_nothing() {
+    let world = World::new();
+    world.settle();
+    let directory = fs::File::open(world.path("a/b")).unwrap();
+    let before = directory.metadata().unwrap();
+    world.put("a/b/.env");
+    let times = fs::FileTimes::new().set_modified(before.modified().unwrap()).set_accessed(before.accessed().unwrap());
+    directory.set_times(times).unwrap();
+    assert_eq!(world.hidden(), ["a/b/.env"]);
+}
+
+#[test]
+fn changes_in_quick_succession_are_never_missed() {
+    let world = World::new();
+    for number in 0..200 {
+        let name = format!("a/b/.env{number}");
+        world.put(&name);
+        assert_eq!(world.hidden(), [name.as_str()]);
+        fs::remove_file(world.path(&name)).unwrap();
+        assert_eq!(world.hidden(), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn what_has_not_changed_is_not_looked_into() {
+    let world = World::new();
+    if world.settle() {
+        world.put("a/b/new.txt");
+        // Three names of one directory, each for reading and for writing.
+        assert_eq!(world.asked(), 6);
+    }
+}
+
+#[test]
+fn what_cannot_be_named_cannot_be_hidden_so_nothing_runs() {
+    for name in [&b"caf\xe9/.env"[..], b"a/.env\xff"] {
+        let world = World::new();
+        let path = world.directory.path().join(Path::new(OsStr::from_bytes(name)));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        for _ in 0..2 {
+            let found: Result<RestrictedPaths, _> = world.scanner.restricted_paths(&world.roots, &Names::default());
+            assert_eq!(found.unwrap_err().code, ErrorCode::SensitivePath);
+        }
+        fs::remove_file(path).unwrap();
+        assert!(world.scanner.restricted_paths(&world.roots, &Names::default()).is_ok());
+    }
+}

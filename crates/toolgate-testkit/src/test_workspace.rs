@@ -1,0 +1,200 @@
+//! A workspace with everything wired, in a temporary directory.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use toolgate_contract::{
+    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, Layer, Reply, RunFacts, SkillOwner,
+    WorkspacePath,
+};
+use toolgate_journal::{Run, RunOptions, StateDirectory, SyncMode, read_events};
+use toolgate_policy::{Config, ConfigLayer, compile};
+use toolgate_runtime::redact::Redactor;
+use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, SkillDirectory, Undo};
+use toolgate_sandbox::process::{Profile, SandboxOptions, Tier, zygote_before_main};
+use toolgate_sandbox::{Roots, SandboxedProcesses};
+
+use crate::FrozenClock;
+
+/// A temporary workspace, a gate on it, and a run that records.
+pub struct TestWorkspace {
+    directory: TempDir,
+    /// The clock that everything in this world reads.
+    pub clock: Arc<FrozenClock>,
+    /// The gate.
+    pub gate: Arc<Gate>,
+    /// The run that calls are recorded in.
+    pub run: Arc<Run>,
+    state: StateDirectory,
+    options: RunOptions,
+}
+
+impl TestWorkspace {
+    /// A world with these tools, under this user configuration (TOML).
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
+        Self::new_in(&std::env::temp_dir(), tools, config)
+    }
+
+    /// The same, in a temporary directory of this directory.
+    pub fn new_in(directory: &Path, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
+        let directory = tempfile::tempdir_in(directory).expect("a temporary directory");
+        let clock = Arc::new(FrozenClock::default());
+        let config = Config::parse(config, "test").expect("a test's configuration is right");
+        let layer = ConfigLayer { layer: Layer::User, source: "test".into(), trusted: true, config };
+        let compiled = compile(vec![layer]).expect("a test's rules are right");
+        let files: Arc<dyn Files> = Arc::new(Roots::open(directory.path()).expect("the workspace opens"));
+        let contents = Arc::new(open_state(directory.path()).contents(SyncMode::Os).expect("a store"));
+        let undo = Undo::tool(open_state(directory.path()).path(), Arc::clone(&contents), None);
+        let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
+        let gate = Gate::new(
+            Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
+            compiled.policy,
+            compiled.settings,
+            Arc::clone(&files),
+            Redactor::new([secret]),
+            Arc::clone(&clock) as Arc<dyn Clock>,
+        )
+        .with_changes(open_state(directory.path()), contents, None)
+        .with_notes(open_state(directory.path()), RunOptions::default())
+        .with_skills(vec![
+            shelf(SkillOwner::Project, ".agents/skills", &files, directory.path()),
+            shelf(SkillOwner::User, "home/skills", &files, directory.path()),
+        ]);
+        let state = open_state(directory.path());
+        let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
+        let facts = RunFacts {
+            workspace: directory.path().display().to_string(),
+            session: "test".into(),
+            preset: "workspace".into(),
+            front_end: "test".into(),
+            version: "0".into(),
+        };
+        let run = Arc::new(state.begin_run("run_test", facts, &options).expect("a run begins"));
+        Self { directory, clock, gate: Arc::new(gate), run, state, options }
+    }
+
+    /// The same world, with a sandbox that holds what has to be confined.
+    #[must_use]
+    pub fn confined(self) -> Self {
+        self.confined_with(SandboxOptions::default(), Tier::Bubblewrap)
+    }
+
+    /// The same, held by these means and no stronger ones.
+    #[must_use]
+    pub fn confined_by(self, tier: Tier) -> Self {
+        self.confined_with(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, Tier::Bubblewrap)
+    }
+
+    /// The same, where somebody has said that these means are enough.
+    #[must_use]
+    pub fn confined_accepting(self, tier: Tier) -> Self {
+        self.confined_with(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, tier)
+    }
+
+    fn confined_with(mut self, options: SandboxOptions, weakest: Tier) -> Self {
+        zygote_before_main();
+        let profile = Profile::for_workspace(self.directory.path(), None);
+        let confined = SandboxedProcesses::new(profile, vec![self.directory.path().to_owned()], options)
+            .with_layers(self.state.layers_dir())
+            .at_least(weakest);
+        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
+        self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
+        self
+    }
+
+    /// The same world, with a way to the web.
+    #[must_use]
+    pub fn with_web(mut self, web: Arc<dyn toolgate_contract::Web>) -> Self {
+        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
+        self.gate = Arc::new(gate.with_web(web));
+        self
+    }
+
+    /// The workspace's directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Puts a file into the workspace.
+    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory can be made");
+        std::fs::write(path, content).expect("a file can be written");
+        self
+    }
+
+    /// A recorder for the run of this world.
+    pub fn recorder(&self) -> RunRecorder {
+        let grants = self.state.session_grants("test", &self.options).expect("the session's directory opens");
+        RunRecorder::new(Arc::clone(&self.run), grants)
+    }
+
+    /// A session that records into the run, with nobody to ask.
+    pub fn session(&self) -> Session {
+        let recorder = self.recorder();
+        let (grants, _) = recorder.known_grants().expect("grants can be read");
+        Session::new("test", "run_test", Arc::new(recorder), Arc::clone(&self.run.artifacts) as _).with_grants(grants)
+    }
+
+    /// A call with fixed ids.
+    pub fn call(&self, tool: &str, args: Value) -> Call {
+        Call::new(tool, args, self.clock.as_ref())
+    }
+
+    /// Makes a call in a session of its own.
+    pub async fn perform(&self, tool: &str, args: Value) -> Reply {
+        self.perform_in(&self.session(), tool, args).await
+    }
+
+    /// Makes a call in this session.
+    pub async fn perform_in(&self, session: &Session, tool: &str, args: Value) -> Reply {
+        self.gate.perform(self.call(tool, args), session, CancellationToken::new()).await
+    }
+
+    /// What was recorded after the run began.
+    pub fn events(&self) -> Vec<Event> {
+        read_events(self.run.path())
+            .expect("the journal opens")
+            .map(|recorded| recorded.expect("a line can be read").event)
+            .filter(|event| !matches!(event.payload, EventPayload::RunStarted(_)))
+            .collect()
+    }
+
+    /// The kinds of what was recorded, in order.
+    pub fn trail(&self) -> Vec<String> {
+        let kind = |event: &Event| serde_json::to_value(event).expect("an event is JSON")["kind"].clone();
+        self.events().iter().map(|event| kind(event).as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// Skills in a directory of the workspace; a home of its own the test world has none.
+fn shelf(shelf: SkillOwner, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillDirectory {
+    SkillDirectory {
+        shelf,
+        files: Arc::clone(files),
+        place: WorkspacePath::in_workspace(path),
+        path: path.into(),
+        directory: workspace.join(path),
+        is_veiled: true,
+    }
+}
+
+fn open_state(workspace: &Path) -> StateDirectory {
+    StateDirectory::open(workspace).expect("the record opens")
+}
+
+/// A sink that keeps what it sees.
+#[derive(Default)]
+pub struct CollectingSink(pub Mutex<Vec<Event>>);
+
+impl EventSink for CollectingSink {
+    fn event(&self, event: &Event) {
+        self.0.lock().expect("no test panics here").push(event.clone());
+    }
+
+    fn live(&self, event: &Event) {
+        self.event(event);
+    }
+}

@@ -1,0 +1,16 @@
+//! What several tools share: paging and cursors, encodings, files about to change, the results of commands, images, and the
+//! text engines behind `edit`, `patch` and every diff.
+
+pub(crate) mod command_result;
+pub(crate) mod cursor;
+pub(crate) mod encoding;
+pub(crate) mod excerpt;
+pub(crate) mod line_page;
+pub(crate) mod skipped_matches;
+pub(crate) mod stored_image;
+pub(crate) mod target_file;
+pub mod text;
+pub(crate) mod text_page;
+pub(crate) mod todo_list;
+pub(crate) mod top_items;
+pub(crate) mod transcoding_reader;

@@ -1,0 +1,102 @@
+//! A file that a tool is about to change: what is there now, and whether that is what the session knows.
+
+use toolgate_contract::{Blob, ErrorCode, FileContent, FileEdit, Hands, LINK_MODE, ToolError, WorkspacePath};
+
+use crate::support::encoding::Encoding;
+
+/// Larger files are changed by programs, not by texts.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// A path and what is there.
+pub(crate) struct TargetFile {
+    pub(crate) path: String,
+    pub(crate) place: WorkspacePath,
+    /// None when nothing is there.
+    pub(crate) bytes: Option<Blob>,
+    /// Permission bits; those of a new file when nothing is there.
+    pub(crate) mode: u32,
+}
+
+impl TargetFile {
+    /// Looks at a path that was declared for reading.
+    pub(crate) fn look(hands: &Hands, path: &str) -> Result<Self, ToolError> {
+        let found = Self::load_at(hands, path, hands.place(path)?)?;
+        match found.mode {
+            LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
+            _ => {
+                found.bytes.iter().for_each(Blob::hash_ahead);
+                Ok(found)
+            }
+        }
+    }
+
+    /// Looks at a place that is at or beneath one that was declared for reading. A link is found as it is.
+    pub(crate) fn load_at(hands: &Hands, path: &str, place: WorkspacePath) -> Result<Self, ToolError> {
+        let content = hands.content_at(&place, LARGEST).map_err(|error| match error.code {
+            ErrorCode::FileTooLarge => error.with_hint("Change it with a program, through `shell`."),
+            _ => error,
+        })?;
+        let mode = content.as_ref().and_then(|content| content.mode).unwrap_or(0o644);
+        Ok(Self { path: path.to_owned(), place, bytes: content.map(|content| content.bytes), mode })
+    }
+
+    /// What is there, or the error that nothing is.
+    pub(crate) fn bytes(&self) -> Result<&[u8], ToolError> {
+        self.bytes.as_deref().ok_or_else(|| ToolError::not_found(&self.path))
+    }
+
+    /// The same, to be put elsewhere.
+    pub(crate) fn content(&self) -> Result<Blob, ToolError> {
+        self.bytes.clone().ok_or_else(|| ToolError::not_found(&self.path))
+    }
+
+    /// How its bytes spell its text.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.bytes.as_deref().map(Encoding::of).unwrap_or_default()
+    }
+
+    /// The edit that puts this content there.
+    pub(crate) fn into_edit(self, bytes: impl Into<Blob>, mode: Option<u32>) -> FileEdit {
+        FileEdit { after: Some(FileContent { bytes: bytes.into(), mode }), ..self.into_removal() }
+    }
+
+    /// The edit that removes it.
+    pub(crate) fn into_removal(self) -> FileEdit {
+        let mode = Some(self.mode);
+        FileEdit { place: self.place, before: self.bytes.map(|bytes| FileContent { bytes, mode }), after: None }
+    }
+
+    /// Refuses when the caller expected another content. Otherwise says what happened to the file since the session
+    /// last saw it, if anything did.
+    pub(crate) fn check_version(&self, hands: &Hands, expected: Option<&str>) -> Result<Option<String>, ToolError> {
+        let seen = hands.seen(&self.place);
+        if expected.is_none() && seen.is_none() {
+            return Ok(None);
+        }
+        let now = self.bytes.as_ref().map(|bytes| bytes.sha256().to_owned());
+        if let Some(expected) = expected.filter(|expected| now.as_deref() != Some(*expected)) {
+            let message = format!("`{}` is not the version {expected}: {}", self.path, self.what_happened(hands, &now));
+            return Err(ToolError::new(ErrorCode::StaleFile, message));
+        }
+        let has_moved_on = seen.is_some_and(|seen| now.as_ref() != Some(&seen.sha256));
+        Ok((expected.is_none() && has_moved_on).then(|| self.what_happened(hands, &now)))
+    }
+
+    fn what_happened(&self, hands: &Hands, now: &Option<String>) -> String {
+        match now {
+            None => "it was removed.".into(),
+            Some(now) => match hands.author(&self.place, now) {
+                Some(call) => format!("it was changed by the call {call}."),
+                None => "it was changed by something outside this gate.".into(),
+            },
+        }
+    }
+
+    /// The refusal for a tool that would overwrite what it doesn't know.
+    pub(crate) fn stale(&self, what_happened: &str) -> ToolError {
+        ToolError::new(
+            ErrorCode::StaleFile,
+            format!("`{}` isn't what this session last saw: {what_happened}", self.path),
+        )
+    }
+}

@@ -1,0 +1,25 @@
+//! The engines behind `edit`, `patch` and every diff: functions from bytes to bytes, with no file in sight.
+//!
+//! Text is matched on a normalised view and changed by splicing bytes, so that whatever lies outside the change stays
+//! as it was, in any encoding and with any line ending. Leniency comes in tiers, and a receipt names the tier.
+
+mod diff;
+mod differ;
+mod edit;
+mod indent;
+mod indexed_text;
+mod line_block;
+mod lines;
+mod match_tier;
+mod nearest;
+mod normalized_view;
+pub mod patch;
+mod reencode;
+mod splice;
+
+pub use diff::{Diff, DiffSide, between, unified};
+pub use differ::UnifiedDiffer;
+pub use edit::{EditFault, EditedText, edit, edit_in};
+pub use match_tier::MatchTier;
+pub use nearest::{LineDifference, NearestMatch, NumberedLine};
+pub use reencode::{Encoding, EncodingFault};

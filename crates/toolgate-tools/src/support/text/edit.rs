@@ -1,0 +1,112 @@
+//! One text for another inside a file: found exactly if possible, leniently if that is safe, and spliced in.
+//!
+//! Leniency only ever applies to a single place. When nothing fits, the fault shows what came nearest.
+
+mod blocks;
+mod fault;
+mod spans;
+
+use super::indexed_text::IndexedText;
+use super::lines::line_number;
+use super::match_tier::MatchTier;
+use super::nearest::nearest;
+use super::reencode::Encoding;
+use super::splice::Splice;
+pub use fault::EditFault;
+use spans::Normalization;
+
+/// How many places an ambiguity lists.
+const LISTED: usize = 10;
+
+/// What an edit came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedText {
+    /// The whole new content.
+    pub content: Vec<u8>,
+    /// How many places were changed.
+    pub replacements: usize,
+    /// What had to be overlooked.
+    pub tier: MatchTier,
+    /// The receipt of leniency, for the reader.
+    pub note: Option<String>,
+    /// The line of the first match, from 1.
+    pub first_line: usize,
+}
+
+/// The changes an edit comes to, on the text as UTF-8.
+struct EditPlan {
+    splices: Vec<Splice>,
+    replacements: usize,
+    tier: MatchTier,
+    note: Option<String>,
+    start: usize,
+}
+
+/// Replaces the only place of `find`, or all of them. Both texts are UTF-8 with LF and taken literally.
+pub fn edit(content: &[u8], find: &str, replace: &str, all: bool) -> Result<EditedText, EditFault> {
+    edit_in(Encoding::Utf8, content, find, replace, all)
+}
+
+/// The same for a file in any encoding.
+pub fn edit_in(
+    encoding: Encoding,
+    content: &[u8],
+    find: &str,
+    replace: &str,
+    all: bool,
+) -> Result<EditedText, EditFault> {
+    if find.is_empty() {
+        return Err(EditFault::EmptyFind);
+    }
+    if find == replace {
+        return Err(EditFault::NothingChanges);
+    }
+    let view = encoding.view(content)?;
+    let plan = plan(view.text(), find, replace, all)?;
+    let first_line = line_number(view.text(), plan.start);
+    let content = encoding.spliced(content, &view, plan.splices)?;
+    Ok(EditedText { content, replacements: plan.replacements, tier: plan.tier, note: plan.note, first_line })
+}
+
+/// Tries the text as it is written; then, if that spells out its line endings, once more without insisting on them.
+fn plan(text: &[u8], find: &str, replace: &str, all: bool) -> Result<EditPlan, EditFault> {
+    if !find.contains('\r') {
+        return plan_by_tiers(text, find, replace, all);
+    }
+    if let Some(plan) = spans::plan(text, Normalization::Raw, find, replace, all)? {
+        return Ok(plan);
+    }
+    let (find, replace) = (find.replace("\r\n", "\n"), replace.replace("\r\n", "\n"));
+    if find == replace {
+        return Err(no_match(text, &find));
+    }
+    let mut plan = plan_by_tiers(text, &find, &replace, all)?;
+    if plan.tier == MatchTier::Exact {
+        (plan.tier, plan.note) = (MatchTier::LineEndings, spans::note(MatchTier::LineEndings));
+    }
+    Ok(plan)
+}
+
+/// Tries the tiers in order. The first that finds anything decides.
+fn plan_by_tiers(text: &[u8], find: &str, replace: &str, all: bool) -> Result<EditPlan, EditFault> {
+    if let Some(plan) = spans::plan(text, Normalization::Endings, find, replace, all)? {
+        return Ok(plan);
+    }
+    for tier in [MatchTier::TrailingWhitespace, MatchTier::Indentation] {
+        if let Some(plan) = blocks::plan(text, tier, find, replace)? {
+            return Ok(plan);
+        }
+    }
+    if let Some(plan) = spans::plan(text, Normalization::Punctuation, find, replace, false)? {
+        return Ok(plan);
+    }
+    Err(no_match(text, find))
+}
+
+fn no_match(text: &[u8], find: &str) -> EditFault {
+    let wanted: Vec<_> = find.strip_suffix('\n').unwrap_or(find).split('\n').map(str::as_bytes).collect();
+    EditFault::NoMatch { nearest: nearest(&IndexedText::new(text, false), &wanted) }
+}
+
+#[cfg(test)]
+mod tests;

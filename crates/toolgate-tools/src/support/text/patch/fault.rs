@@ -1,0 +1,218 @@
+//! Why a patch wasn't read or applied, for the reader: which file, which hunk, what was expected and what is there.
+
+use std::fmt;
+
+use toolgate_contract::{ErrorCode, ToolError};
+
+use crate::support::text::match_tier::MatchTier;
+use crate::support::text::nearest::{NearestMatch, NumberedLine};
+use crate::support::text::reencode::EncodingFault;
+
+/// Why a patch wasn't read or applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatchFault {
+    /// The text holds no patch.
+    Nothing,
+    /// The text isn't a proper patch.
+    Malformed {
+        /// The line of the patch, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The patch asks for something that isn't done here.
+    Unsupported {
+        /// The line of the patch, from 1.
+        line: usize,
+        /// What it asks for.
+        message: String,
+    },
+    /// A file to be created is there already.
+    Exists {
+        /// The file.
+        path: String,
+    },
+    /// A file to be changed isn't there.
+    Missing {
+        /// The file.
+        path: String,
+    },
+    /// A file to be deleted holds more than the patch says.
+    Leftover {
+        /// The file.
+        path: String,
+        /// The first line that the patch doesn't know.
+        spot: Option<NumberedLine>,
+    },
+    /// Hunks that don't fit.
+    Hunks {
+        /// The file.
+        path: String,
+        /// How many hunks there are for it.
+        total: usize,
+        /// Those that don't fit.
+        faults: Vec<HunkFault>,
+    },
+    /// The file's encoding is in the way.
+    Encoding {
+        /// The file.
+        path: String,
+        /// How.
+        fault: EncodingFault,
+    },
+}
+
+/// A hunk that doesn't fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HunkFault {
+    /// Which hunk of the file, from 1.
+    pub hunk: usize,
+    /// The line of the patch where it begins, from 1.
+    pub patch_line: usize,
+    /// The reason.
+    pub why: HunkFaultReason,
+}
+
+/// Why a hunk doesn't fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HunkFaultReason {
+    /// Its lines aren't there.
+    Mismatch {
+        /// The lines that it expects; only the first when there are many.
+        expected: Vec<String>,
+        /// What comes nearest to them.
+        nearest: Option<Box<NearestMatch>>,
+    },
+    /// Its lines are there more than once.
+    Ambiguous {
+        /// What had to be overlooked to find them.
+        tier: MatchTier,
+        /// Where.
+        spots: Vec<NumberedLine>,
+    },
+    /// What it would make is there already.
+    AlreadyApplied {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It adds lines and doesn't say where.
+    NoContext,
+    /// The line after its `@@` isn't in the file.
+    HeadingMissing {
+        /// That line.
+        heading: String,
+        /// What comes nearest to it.
+        nearest: Option<Box<NearestMatch>>,
+    },
+}
+
+impl PatchFault {
+    pub(crate) fn malformed(at: usize, message: impl Into<String>) -> Self {
+        Self::Malformed { line: at + 1, message: message.into() }
+    }
+
+    pub(crate) fn unsupported(at: usize, message: impl Into<String>) -> Self {
+        Self::Unsupported { line: at + 1, message: message.into() }
+    }
+}
+
+impl fmt::Display for PatchFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("The text holds no patch."),
+            Self::Malformed { line, message } => write!(f, "The patch is malformed at its line {line}: {message}"),
+            Self::Unsupported { line, message } => write!(f, "The patch can't be applied, line {line}: {message}"),
+            Self::Exists { path } => write!(f, "The patch creates `{path}`, which exists already."),
+            Self::Missing { path } => write!(f, "The patch changes `{path}`, which doesn't exist."),
+            Self::Leftover { path, spot } => {
+                write!(f, "The patch deletes `{path}`, but the file holds more than the patch says.")?;
+                spot.as_ref().map_or(Ok(()), |spot| write!(f, "\n{spot}"))
+            }
+            Self::Hunks { path, total, faults } => {
+                write!(f, "{} of {total} hunks can't be applied to `{path}`.", faults.len())?;
+                faults.iter().try_for_each(|fault| write!(f, "\n{fault}"))
+            }
+            Self::Encoding { path, fault } => write!(f, "`{path}`: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for PatchFault {}
+
+impl fmt::Display for HunkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hunk {} (line {} of the patch): {}", self.hunk, self.patch_line, self.why)
+    }
+}
+
+impl fmt::Display for HunkFaultReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mismatch { expected, nearest } => {
+                write!(f, "its lines aren't in the file. Expected:")?;
+                expected.iter().try_for_each(|line| write!(f, "\n       | {line}"))?;
+                match nearest {
+                    Some(nearest) => write!(f, "\n{nearest}"),
+                    None => write!(f, "\nNothing in the file is like it."),
+                }
+            }
+            Self::Ambiguous { tier, spots } => {
+                write!(f, "its lines are in the file more than once")?;
+                match tier {
+                    MatchTier::Exact => write!(f, ":")?,
+                    other => write!(f, " when {other} may differ:")?,
+                }
+                spots.iter().try_for_each(|spot| write!(f, "\n{spot}"))
+            }
+            Self::AlreadyApplied { line } => {
+                write!(f, "it is applied already: what it would make is at line {line}.")
+            }
+            Self::NoContext => f.write_str("it adds lines without saying where: no line around them is given."),
+            Self::HeadingMissing { heading, nearest } => {
+                write!(f, "the line `{heading}` after its `@@` isn't in the file.")?;
+                nearest.as_ref().map_or(Ok(()), |nearest| write!(f, " {nearest}"))
+            }
+        }
+    }
+}
+
+impl From<PatchFault> for ToolError {
+    fn from(fault: PatchFault) -> Self {
+        let message = fault.to_string();
+        match fault {
+            PatchFault::Nothing => Self::invalid_args(message)
+                .with_hint("Give a unified diff, or a patch between `*** Begin Patch` and `*** End Patch`."),
+            PatchFault::Malformed { .. } => {
+                Self::invalid_args(message).with_hint("Correct that line of the patch and send it again.")
+            }
+            PatchFault::Unsupported { .. } => Self::invalid_args(message)
+                .with_hint("Leave this part out of the patch and make the change another way."),
+            PatchFault::Exists { .. } => Self::new(ErrorCode::PatchMismatch, message)
+                .with_hint("Read the file and change it with an update, or delete it first."),
+            PatchFault::Missing { .. } => Self::new(ErrorCode::NotFound, message),
+            PatchFault::Leftover { .. } => Self::new(ErrorCode::PatchMismatch, message),
+            PatchFault::Hunks { faults, .. } => Self::new(code(&faults), message).with_hint(hint(&faults)),
+            PatchFault::Encoding { .. } => {
+                Self::invalid_args(message).with_hint("Write the whole file anew as UTF-8, or use other characters.")
+            }
+        }
+    }
+}
+
+fn code(faults: &[HunkFault]) -> ErrorCode {
+    match faults.iter().all(|fault| matches!(fault.why, HunkFaultReason::Ambiguous { .. })) {
+        true => ErrorCode::AmbiguousMatch,
+        false => ErrorCode::PatchMismatch,
+    }
+}
+
+fn hint(faults: &[HunkFault]) -> &'static str {
+    match faults.first().map(|fault| &fault.why) {
+        Some(HunkFaultReason::Ambiguous { .. }) => "Give the hunk more lines of context until it fits one place only.",
+        Some(HunkFaultReason::AlreadyApplied { .. }) => "Leave out the hunks that are applied already.",
+        Some(HunkFaultReason::NoContext) => {
+            "Give at least one line before or after the new ones, or a line after `@@`."
+        }
+        _ => ErrorCode::PatchMismatch.next_step(),
+    }
+}

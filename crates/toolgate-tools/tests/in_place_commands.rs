@@ -1,0 +1,286 @@
+//! Commands that work straight on the workspace, beside other calls: what they change is seen at once, goes on record, and
+//! is undone without taking anybody else's work along.
+#![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
+
+use serde_json::{Value, json};
+use toolgate_contract::{ErrorCode, EventPayload};
+use toolgate_runtime::Session;
+use toolgate_testkit::{TestWorkspace, Tier};
+
+fn world() -> TestWorkspace {
+    let rules = "preset = 'full'";
+    TestWorkspace::new(toolgate_tools::all(), rules).confined()
+}
+
+/// Makes a call that has to work; its id and its payload.
+async fn call(world: &TestWorkspace, session: &Session, tool: &str, args: Value) -> (String, Value) {
+    let reply = world.perform_in(session, tool, args.clone()).await;
+    assert!(reply.ok, "{tool} {args}: {:?}", reply.error);
+    (reply.tool_call_id, reply.payload.unwrap())
+}
+
+fn read(world: &TestWorkspace, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.path().join(path)).ok()
+}
+
+fn left_behind(world: &TestWorkspace) -> usize {
+    std::fs::read_dir(world.path().join(".toolgate/snapshots")).map_or(0, Iterator::count)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_background_command_changes_is_seen_at_once_and_undone_alone() {
+    let world = world();
+    world.file("a.txt", "one\n").file("gone.txt", "x").file("deep/kept.txt", "kept\n");
+    let session = world.session();
+    let command = "echo two > a.txt; echo new > b.txt; rm gone.txt; echo ready; \
+                   until [ -e go ]; do sleep 0.02; done; echo end >> a.txt; echo more >> deep/kept.txt";
+    let (id, started) = call(&world, &session, "shell", json!({ "command": command, "background": true })).await;
+    let process = |action: &str, more: Value| {
+        let mut args = json!({ "action": action, "process": started["process"], "timeout_ms": 300_000 });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args
+    };
+    call(&world, &session, "process", process("wait", json!({ "offset": 0, "pattern": "ready" }))).await;
+    let (_, seen) = call(&world, &session, "read", json!({ "path": "a.txt" })).await;
+    assert_eq!(seen["content"], json!("two\n"), "others see it at once");
+    let write = |path: &str, content: &str| json!({ "path": path, "content": content });
+    let (theirs, _) = call(&world, &session, "write", write("a.txt", "theirs\n")).await;
+    call(&world, &session, "shell", json!({ "command": "mkdir -p d && echo c > d/c.txt" })).await;
+    call(&world, &session, "write", write("go", "")).await;
+    let ended = loop {
+        let (_, answer) = call(&world, &session, "process", process("wait", json!({}))).await;
+        if answer["running"] == json!(false) {
+            break answer;
+        }
+    };
+    assert_eq!(ended["changes"]["paths"], json!(["~a.txt", "+b.txt", "~deep/kept.txt", "-gone.txt"]), "{ended}");
+    assert_eq!(read(&world, "a.txt").unwrap(), "theirs\nend\n");
+    let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
+    assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(read(&world, "a.txt").unwrap(), "theirs\n", "what somebody else wrote in between stays");
+    assert_eq!((read(&world, "b.txt"), read(&world, "gone.txt").as_deref()), (None, Some("x")));
+    assert_eq!(read(&world, "deep/kept.txt").unwrap(), "kept\n");
+    assert_eq!(read(&world, "d/c.txt").unwrap(), "c\n", "the other command's file isn't this one's");
+    call(&world, &session, "undo", json!({ "call": theirs })).await;
+    assert_eq!(read(&world, "a.txt").unwrap(), "two\n", "the command's first change lies under theirs");
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
+    for stops in [true, false] {
+        let world = world();
+        world.file("a.txt", "one\n");
+        let session = world.session();
+        let command = "echo two > a.txt; mkdir new; echo x > new/x; echo ready; sleep 1000";
+        for more in [json!({ "background": true }), json!({ "tty": true, "yield_ms": 0 })] {
+            let mut args = json!({ "command": command });
+            args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let (id, started) = call(&world, &session, "shell", args).await;
+            let wait = json!({ "action": "wait", "process": started["process"], "offset": 0, "pattern": "ready", "timeout_ms": 300_000 });
+            call(&world, &session, "process", wait).await;
+            match stops {
+                true => drop(
+                    call(&world, &session, "process", json!({ "action": "stop", "process": started["process"] })).await,
+                ),
+                false => session.end().await,
+            }
+            let changing = |event: &toolgate_contract::Event| {
+                let is_one = matches!(&event.payload, EventPayload::FilesChanging { .. });
+                is_one && event.tool_call_id.as_deref() == Some(id.as_str())
+            };
+            assert_eq!(world.events().iter().filter(|event| changing(event)).count(), 1, "{more}");
+            call(&world, &session, "undo", json!({ "call": id })).await;
+            assert_eq!((read(&world, "a.txt").as_deref(), world.path().join("new").exists()), (Some("one\n"), false));
+        }
+        assert_eq!(left_behind(&world), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_keeps_changes_apart_they_are_undone_all_the_same() {
+    if !std::path::Path::new("/usr/bin/bwrap").exists() {
+        eprintln!("bwrap isn't tried, since it isn't installed");
+        return;
+    }
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined_by(Tier::Bubblewrap);
+    world.file("a.txt", "one\n").file("gone/deep.txt", "x").file("same.txt", "old");
+    let session = world.session();
+    let command = "echo two > a.txt; rm -r gone; printf new > same.txt; mkdir made; ln -s ../a.txt made/link";
+    for more in [json!({}), json!({ "stdin": true }), json!({ "tty": true }), json!({ "background": true })] {
+        let mut args = json!({ "command": command });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (id, mut answer) = call(&world, &session, "shell", args).await;
+        while answer["running"] == json!(true) {
+            let wait = json!({ "action": "wait", "process": answer["process"], "timeout_ms": 300_000 });
+            answer = call(&world, &session, "process", wait).await.1;
+        }
+        let notes = answer["changes"]["notes"].to_string();
+        assert!(notes.contains("straight on the workspace"), "{more}: {answer}");
+        assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "gone/deep.txt")), (Some("two\n"), None));
+        let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
+        assert_eq!(undone["refused"], json!([]), "{more}: {undone}");
+        let texts = ["a.txt", "gone/deep.txt", "same.txt"].map(|path| read(&world, path).unwrap());
+        assert_eq!((texts, world.path().join("made").exists()), (["one\n", "x", "old"].map(Into::into), false));
+    }
+    session.end().await;
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_commands_cant_be_held_none_begins_and_no_snapshot_stays() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined_by(Tier::Landlock);
+    world.file("a.txt", "one\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "stdin": true }), json!({ "background": true })] {
+        let mut args = json!({ "command": "echo two > a.txt" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = world.perform_in(&session, "shell", args).await;
+        assert_eq!(reply.error.unwrap().code, ErrorCode::SandboxUnavailable, "{more}");
+        assert_eq!((read(&world, "a.txt").as_deref(), left_behind(&world)), (Some("one\n"), 0), "{more}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_somebody_accepts_landlock_alone_the_reply_says_so_and_what_nobody_may_change_is_put_back() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined_accepting(Tier::Landlock);
+    let hooks = "echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-merge; rm .git/hooks/update; \
+                 printf '[core]\\n fsmonitor = evil\\n' >> .git/config; echo two > a.txt; echo $TMPDIR; touch $TMPDIR/x";
+    world.file("a.txt", "one\n").file(".git/config", "[core]\n").file("plant.sh", hooks);
+    world.file(".git/hooks/pre-commit", "mine\n").file(".git/hooks/update", "mine too\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "stdin": true }), json!({ "tty": true })] {
+        let mut args = json!({ "command": "sh plant.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = world.perform_in(&session, "shell", args).await;
+        let payload = reply.payload.unwrap();
+        assert_eq!(payload["exit_code"], json!(0), "{more}: {payload}");
+        let enforced = serde_json::to_value(&reply.enforced).unwrap();
+        let said = ["filesystem", "process_tree", "network", "syscalls", "undo"].map(|name| enforced[name].clone());
+        assert_eq!(said, ["partly", "partly", "held", "held", "partly"].map(|word| json!(word)), "{more}");
+        let aside = payload["changes"]["kept_aside"].as_array().unwrap();
+        let aside: Vec<&str> = aside.iter().map(|one| one["path"].as_str().unwrap()).collect();
+        let hooks = [".git/hooks/post-merge", ".git/hooks/pre-commit", ".git/hooks/update"];
+        assert_eq!(aside, [&[".git/config"], &hooks[..]].concat(), "{more}: {payload}");
+        let back = [".git/config", hooks[1], hooks[2], "a.txt"].map(|path| read(&world, path).unwrap());
+        assert_eq!(back, ["[core]\n", "mine\n", "mine too\n", "two\n"], "{more}");
+        assert!(!world.path().join(hooks[0]).exists(), "{more}");
+        let scratch = payload["stdout"].as_str().or(payload["output"].as_str()).unwrap_or_default().trim().to_owned();
+        assert!(scratch.contains(".toolgate/layers") && !std::path::Path::new(&scratch).exists(), "{more}: {payload}");
+        call(&world, &session, "undo", json!({ "call": reply.tool_call_id })).await;
+        assert_eq!(read(&world, "a.txt").unwrap(), "one\n", "{more}");
+    }
+    let rehearsed = world.perform_in(&session, "shell", json!({ "command": "true", "rehearse": true })).await;
+    assert_eq!(rehearsed.error.unwrap().code, ErrorCode::SandboxUnavailable);
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_can_be_hidden_no_command_runs_beside_a_secret() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined_accepting(Tier::Landlock);
+    world.file("plant.sh", "cat .env").file(".env", "TOKEN=correct-horse\n");
+    let session = world.session();
+    for more in [json!({}), json!({ "background": true })] {
+        let mut args = json!({ "command": "sh plant.sh" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let error = world.perform_in(&session, "shell", args).await.error.unwrap();
+        assert_eq!(error.code, ErrorCode::SandboxUnavailable, "{more}: {error:?}");
+        assert!(error.message.contains("`.env`"), "{more}: {error:?}");
+    }
+    std::fs::remove_file(world.path().join(".env")).unwrap();
+    assert!(world.perform_in(&session, "shell", json!({ "command": "true" })).await.ok);
+    assert_eq!(left_behind(&world), 0);
+}
+
+/// Runs a script beside others until `go` is there, and gives its end.
+async fn beside(world: &TestWorkspace, session: &Session, script: &str, meanwhile: impl AsyncFnOnce()) -> Value {
+    world.file("beside.sh", format!("{script}; touch ready; until [ -e go ]; do sleep 0.02; done"));
+    let started = call(world, session, "shell", json!({ "command": "sh beside.sh", "background": true })).await.1;
+    while !world.path().join("ready").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    meanwhile().await;
+    world.file("go", "");
+    let wait = json!({ "action": "wait", "process": started["process"], "timeout_ms": 300_000 });
+    loop {
+        let answer = call(world, session, "process", wait.clone()).await.1;
+        if answer["running"] == json!(false) {
+            return answer;
+        }
+    }
+}
+
+fn aside(answer: &Value) -> Vec<&str> {
+    let aside = answer["changes"]["kept_aside"].as_array().map(Vec::as_slice).unwrap_or_default();
+    aside.iter().map(|one| one["path"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_made_of_a_planted_file_is_theirs_and_keeps_no_other_from_being_put_back() {
+    let world = world();
+    world.file(".mcp.json", "theirs").file(".vscode/settings.json", "mine");
+    let session = world.session();
+    let plant = "mkdir -p .vscode; echo evil > .vscode/tasks.json; echo evil > .vscode/settings.json; echo evil > .mcp.json; \
+                 echo evil > .envrc";
+    let answer = beside(&world, &session, plant, async || {
+        std::fs::remove_file(world.path().join(".envrc")).unwrap();
+        std::fs::write(world.path().join(".mcp.json"), "new").unwrap();
+        call(&world, &session, "shell", json!({ "command": "echo fine > fine.txt" })).await;
+    })
+    .await;
+    assert_eq!(aside(&answer), [".mcp.json", ".vscode/settings.json", ".vscode/tasks.json"], "{answer}");
+    assert_eq!(read(&world, ".vscode/settings.json").as_deref(), Some("mine"));
+    assert!(!world.path().join(".vscode/tasks.json").exists());
+    assert_eq!(read(&world, "fine.txt").as_deref(), Some("fine\n"));
+    session.end().await;
+    assert_eq!(left_behind(&world), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planted_file_that_is_larger_than_everything_kept_for_undo_is_put_back_too() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'\n[undo]\nquota_bytes = 100000").confined();
+    world.file(".vscode/settings.json", "mine").file(".git/hooks/update", "kept");
+    let session = world.session();
+    let plant = "head -c 1000000 /dev/zero > .mcp.json; head -c 90000 /dev/zero > .envrc; echo evil > .vscode/settings.json; \
+                 mkdir -p sub/.git/hooks; mkfifo .vscode/tasks.json; ln -s /etc sub/.git/hooks/update";
+    let answer = beside(&world, &session, plant, async || {}).await;
+    let planted = [".envrc", ".mcp.json", ".vscode/settings.json", ".vscode/tasks.json", "sub/.git/hooks/update"];
+    assert_eq!(aside(&answer), planted, "{answer}");
+    assert_eq!(read(&world, ".vscode/settings.json").as_deref(), Some("mine"), "{answer}");
+    for path in planted.iter().filter(|path| !path.ends_with("settings.json")) {
+        assert!(world.path().join(path).symlink_metadata().is_err(), "{path}: {answer}");
+    }
+    session.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
+    let world = world();
+    world.file(".vscode/tasks.json", "mine");
+    let session = world.session();
+    let wait = "until [ -e NAME ]; do sleep 0.02; done";
+    let first = format!(
+        "echo evil > .vscode/tasks.json; touch ready; {}; printf mine > .vscode/tasks.json",
+        wait.replace("NAME", "go")
+    );
+    world.file("first.sh", first).file("second.sh", format!("touch second; {}", wait.replace("NAME", "end")));
+    let start = |name: &str| json!({ "command": format!("sh {name}.sh"), "background": true });
+    let appears = async |name: &str| {
+        while !world.path().join(name).exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let end = async |process: Value| {
+        let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
+        while call(&world, &session, "process", wait.clone()).await.1["running"] == json!(true) {}
+    };
+    let one = call(&world, &session, "shell", start("first")).await.1["process"].clone();
+    appears("ready").await;
+    let other = call(&world, &session, "shell", start("second")).await.1["process"].clone();
+    appears("second").await;
+    world.file("go", "");
+    end(one).await;
+    world.file("end", "");
+    end(other).await;
+    assert_eq!(read(&world, ".vscode/tasks.json").as_deref(), Some("mine"));
+}
