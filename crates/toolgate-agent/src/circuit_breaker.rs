@@ -1,6 +1,6 @@
 //! Leaves a model alone that fails again and again, so that the agents of a task don't all go on knocking.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -54,8 +54,8 @@ impl CircuitBreaker {
         is_open
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, BreakerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> parking_lot::MutexGuard<'_, BreakerState> {
+        self.state.lock()
     }
 }
 

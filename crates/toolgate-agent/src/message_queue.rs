@@ -1,6 +1,6 @@
 //! What an agent is told while it works. It reads that before its next turn.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 /// Messages that wait to be read.
 #[derive(Debug, Default)]
@@ -8,10 +8,10 @@ pub(crate) struct MessageQueue(Mutex<Vec<String>>);
 
 impl MessageQueue {
     pub(crate) fn put(&self, message: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        self.0.lock().push(message);
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }

@@ -1,9 +1,10 @@
 //! The agents that an agent has sent (C-41). Each has a context of its own and a session that is the sender's or
 //! narrower; none outlives its sender.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -90,7 +91,7 @@ impl Subagents {
     }
 
     fn members(&self) -> MutexGuard<'_, BTreeMap<String, Subagent>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock()
     }
 
     fn with<T>(&self, id: &str, look: impl FnOnce(&Subagent) -> T) -> Result<T, ToolError> {

@@ -1,8 +1,9 @@
 //! The clients of one server. Each has a session, a run, a token and rights of its own; what one has, another can't
 //! even tell from what doesn't exist.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use jiff::Timestamp;
@@ -70,7 +71,7 @@ impl HttpSession {
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 
@@ -126,7 +127,7 @@ impl SessionRegistry {
     }
 
     fn known(&self) -> MutexGuard<'_, SessionIndex> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

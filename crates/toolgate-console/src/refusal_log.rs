@@ -1,7 +1,8 @@
 //! Writes down what the door turned away. A flood of bad requests must not fill the disk, so within a minute only the
 //! first ones are written; the next one that is says how many there were in between.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_contract::{Event, EventPayload, RefusedRequest};
@@ -46,7 +47,7 @@ impl RefusalLog {
 
     /// Whether this one is written down; if so, how many before it weren't.
     fn turn(&self) -> Option<u64> {
-        let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flood = self.flood.lock();
         if flood.since.elapsed() > Duration::from_secs(60) {
             (flood.since, flood.written) = (Instant::now(), 0);
         }

@@ -3,8 +3,9 @@
 
 mod processes;
 
+use parking_lot::Mutex;
 use std::fs::File;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
@@ -346,11 +347,11 @@ impl Hands {
 
     /// What was counted so far.
     pub fn tally(&self) -> Tally {
-        self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.tally.lock().clone()
     }
 
     fn note(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        change(&mut self.tally.lock());
     }
 
     /// The real place of a path that was declared word for word.

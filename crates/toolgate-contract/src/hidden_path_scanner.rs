@@ -2,9 +2,9 @@
 //! looking into every directory would take longer than most commands do. So what a directory holds is remembered for as long as the
 //! directory has the same mark: adding, removing or renaming anything in it gives it another one.
 
+use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use crate::{
     Access, DirectoryScan, DirectoryStamp, EntryKind, ErrorCode, Files, HiddenPaths, ToolError, WorkspacePath,
@@ -48,7 +48,7 @@ impl HiddenPathScanner {
         files: &dyn Files,
         hidden_paths: &dyn HiddenPaths,
     ) -> Result<RestrictedPaths, ToolError> {
-        let mut tops = self.tops.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tops = self.tops.lock();
         tops.resize_with(files.roots(), ScannedDirectory::default);
         let mut found = RestrictedPaths::default();
         for (root, top) in tops.iter_mut().enumerate() {

@@ -1,11 +1,11 @@
 //! The bytes behind undo: every file's before and after, by hash, once each. A quota bounds it; what is evicted, oldest
 //! first, can't be taken back any more, and asking for it says so.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
 use toolgate_contract::{Blob, Change, ChangeSource, FileState, sha256_of};
@@ -70,7 +70,7 @@ impl BlobStore {
     }
 
     fn held(&self) -> MutexGuard<'_, Vec<String>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     /// Stores content under its hash.
@@ -147,7 +147,7 @@ impl BlobStore {
     }
 
     fn count(&self, added: u64) -> Result<(), JournalError> {
-        let mut stored = self.stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut stored = self.stored.lock();
         let total = match *stored {
             Some(known) => known + added,
             None => self.entries()?.iter().map(|entry| entry.bytes).sum(),

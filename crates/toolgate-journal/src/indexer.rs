@@ -1,11 +1,12 @@
 //! Fills a store in the background. A call never waits for it and never fails with it: lines that the store can't take
 //! right now are dropped, the run is marked as behind, and what is missing is read from the file later.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,11 +43,11 @@ struct LaggingRuns(Mutex<BTreeSet<Arc<str>>>);
 
 impl LaggingRuns {
     fn mark(&self, run: Arc<str>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run);
+        self.0.lock().insert(run);
     }
 
     fn take(&self) -> BTreeSet<Arc<str>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

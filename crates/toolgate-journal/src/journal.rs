@@ -2,9 +2,10 @@
 //! processes can keep one journal; whatever a crash leaves behind is either accepted, set aside byte for byte, or
 //! refused, and never papered over.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
@@ -80,7 +81,7 @@ impl Journal {
         let events = directory.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
         let journal = Self::with(directory, events, head, run, options);
         {
-            let mut pen = journal.pen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pen = journal.pen.lock();
             let _lock = journal.lock()?;
             let size = journal.size()?;
             journal.catch_up(&mut pen, size)?;
@@ -96,7 +97,7 @@ impl Journal {
 
     /// Appends events, all or none, and returns the number of the last one. When this returns, they are kept.
     pub fn append(&self, events: &[Event]) -> Result<u64, JournalError> {
-        let mut pen = self.pen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pen = self.pen.lock();
         let _lock = self.lock()?;
         let size = self.size()?;
         if size != pen.tip.size {
@@ -108,7 +109,7 @@ impl Journal {
 
     /// The number of the last event that this handle knows of.
     pub fn last(&self) -> u64 {
-        self.pen.lock().unwrap_or_else(PoisonError::into_inner).tip.seq
+        self.pen.lock().tip.seq
     }
 
     /// Writes events behind the tip. The lock is held and the tip is right.

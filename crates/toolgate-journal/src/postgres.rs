@@ -4,10 +4,10 @@
 mod connection;
 mod schema;
 
+use parking_lot::Mutex;
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use postgres::config::Host;
@@ -96,7 +96,7 @@ impl PostgresStore {
         work: impl Fn(&mut PostgresConnection) -> Result<T, BoxError> + Send + Sync,
     ) -> Result<T, JournalError> {
         let attempt = || {
-            let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.connection.lock();
             let connection = match &mut *held {
                 Some(connection) => connection,
                 none => none.insert(PostgresConnection::open(&self.config)?),
@@ -186,7 +186,7 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let connection = self.connection.get_mut().take();
         if connection.is_some() {
             on_own_thread(move || drop(connection));
         }

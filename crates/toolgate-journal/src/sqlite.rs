@@ -3,10 +3,10 @@
 
 mod schema;
 
+use parking_lot::Mutex;
 use std::error::Error;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::types::Type;
@@ -52,7 +52,7 @@ impl SqliteStore {
     /// Does something with the database. If that shows it to be damaged, an empty one takes its place, and the work is
     /// done once more.
     fn with<T>(&self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = self.connection.lock();
         match work(&mut connection) {
             Err(error) if is_damage(&error) => {
                 *connection = open_or_replace(&self.path, &self.lock, IntegrityCheck::Thorough)?;

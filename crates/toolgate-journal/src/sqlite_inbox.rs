@@ -2,8 +2,8 @@
 //! waits in the inbox stands nowhere else. So here every change is on the disk before it counts, and a file that can't
 //! be read is an error, never replaced.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -68,14 +68,14 @@ impl TaskTable for SqliteInbox {
     }
 
     fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
-        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = self.0.lock();
         let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
         let rows = statement.query_map(parameters(values), |row| Task::from_row(row)).map_err(store_error)?;
         rows.collect::<Result<_, _>>().map_err(store_error)
     }
 
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
-        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = self.0.lock();
         let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
         Ok(statement.execute(parameters(values)).map_err(store_error)? > 0)
     }

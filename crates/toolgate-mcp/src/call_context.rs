@@ -1,7 +1,8 @@
 //! What ties a running call to its client: where its messages go, what the client can be asked, and what it answered.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};

@@ -1,8 +1,9 @@
 //! One client: what it said of itself, its stay, the calls that it has under way, and the questions that were put to it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
@@ -280,5 +281,5 @@ impl Drop for OutgoingRequest<'_> {
 
 /// A lock that a panic elsewhere doesn't take from the others.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock()
 }

@@ -2,8 +2,8 @@
 //! another for each would take longer than many an answer. One spare thread keeps an eye on it, and reads on when the
 //! first stays at work, or when more is waiting and a processor has nothing to do.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{BufReader, Read};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -69,11 +69,7 @@ impl<R: Read> SharedInput<R> {
     }
 
     fn try_take(&self) -> Option<MutexGuard<'_, BufReader<R>>> {
-        match self.input.try_lock() {
-            Ok(input) => Some(input),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.input.try_lock()
     }
 
     /// Waits as the spare, until the one who reads needs another.

@@ -1,8 +1,9 @@
 //! Calls that wait between two requests: the first was answered with a question, the second brings the answer. Each wait
 //! can be ended once.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

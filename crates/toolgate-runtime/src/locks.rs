@@ -1,7 +1,8 @@
 //! Who waits for whom (C-37). Readers run side by side; a change excludes just those that touch what it touches.
 //! Waiting is first come, first served among those that conflict, so a writer is never starved by readers.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use toolgate_contract::{Access, LocatedEffect, WorkspacePath};
@@ -67,7 +68,7 @@ impl PathLocks {
     }
 
     fn table(&self) -> MutexGuard<'_, LockTable> {
-        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.table.lock()
     }
 }
 

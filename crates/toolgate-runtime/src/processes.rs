@@ -17,8 +17,9 @@ mod spool;
 mod supervisor;
 mod terminal_emulator;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use toolgate_contract::{ErrorCode, ProcessHandle, ToolError};
 
@@ -93,7 +94,7 @@ impl ProcessRegistry {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Arc<SessionProcess>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 
@@ -118,7 +119,7 @@ pub struct ProcessRegistries(Mutex<Vec<Weak<ProcessRegistry>>>);
 
 impl ProcessRegistries {
     pub(crate) fn know(&self, registry: &Arc<ProcessRegistry>) {
-        let mut registries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registries = self.0.lock();
         registries.retain(|known| known.strong_count() > 0);
         if !registries.iter().any(|known| known.as_ptr() == Arc::as_ptr(registry)) {
             registries.push(Arc::downgrade(registry));
@@ -127,7 +128,7 @@ impl ProcessRegistries {
 
     /// Every process of every session that runs.
     pub fn running(&self) -> Vec<Arc<SessionProcess>> {
-        let registries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let registries = self.0.lock();
         let entries = registries.iter().filter_map(Weak::upgrade).flat_map(|registry| registry.all());
         entries.filter(|entry| !entry.has_ended()).collect()
     }

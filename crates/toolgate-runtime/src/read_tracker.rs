@@ -1,8 +1,8 @@
 //! Which content a session last saw where, and which call made it. By content, never by time: a file that was touched
 //! but not changed is the same file.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
 
 use toolgate_contract::{Change, SeenVersion, WorkspacePath};
 
@@ -46,7 +46,7 @@ impl ReadTracker {
 }
 
 fn bounded<K, V>(map: &Mutex<HashMap<K, V>>) -> MutexGuard<'_, HashMap<K, V>> {
-    let mut map = map.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut map = map.lock();
     if map.len() >= MOST_PLACES {
         map.clear();
     }

@@ -1,6 +1,7 @@
 //! One client's stay: the run its calls are recorded in, who answers for it, who watches, and what it was granted.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 #[cfg(doc)]
 use toolgate_contract::EventPayload;
@@ -193,11 +194,11 @@ impl Session {
 
     /// From the next call on, the session is held to these places, or to none in particular.
     pub fn hold_to(&self, bounds: Option<PathBounds>) {
-        *self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = bounds.map(Arc::new);
+        *self.bounds.lock() = bounds.map(Arc::new);
     }
 
     pub(crate) fn bounds(&self) -> Option<Arc<PathBounds>> {
-        self.bounds.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.bounds.lock().clone()
     }
 
     /// Writes events down, then shows them.
@@ -208,6 +209,6 @@ impl Session {
     }
 
     pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.grants.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.grants.lock()
     }
 }

@@ -3,8 +3,9 @@
 
 mod script;
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use toolgate_contract::{
     Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, Program, SkillCandidate,
@@ -47,18 +48,18 @@ pub(crate) struct ActiveSkills {
 
 impl ActiveSkills {
     pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
-        self.ceilings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ceilings.lock().clone()
     }
 
     /// The same skills, for a session that goes its own way from here.
     pub(crate) fn copied(&self) -> Self {
-        let approved = self.approved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let approved = self.approved.lock().clone();
         Self { ceilings: Mutex::new(self.ceilings()), approved: Mutex::new(approved) }
     }
 
     /// Whether a skill has approved every call of this tool.
     pub(crate) fn approves(&self, tool: &str) -> bool {
-        self.approved.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|name| name == tool)
+        self.approved.lock().iter().any(|name| name == tool)
     }
 }
 
@@ -92,11 +93,11 @@ impl Skills for SkillLoader {
 
     fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools {
         if directory.shelf == SkillOwner::User && self.settings.allowed_tools == AllowedTools::Approval {
-            self.active.approved.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
+            self.active.approved.lock().extend(tools);
             return AllowedTools::Approval;
         }
         let ceiling = Ceiling { source: format!("skill {}", directory.name), tools };
-        let mut ceilings = self.active.ceilings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ceilings = self.active.ceilings.lock();
         if !ceilings.contains(&ceiling) {
             ceilings.push(ceiling);
         }

@@ -314,7 +314,7 @@ async fn what_is_said_is_shown_recorded_and_redacted() {
     let reply = world.perform_in(&session, "display", json!({"content": "found DB_PASSWORD=hunter2"})).await;
     assert_eq!(reply.payload.unwrap(), json!({"shown": true}));
     assert_eq!(world.trail(), ["tool_call.started", "display", "tool_call.completed"]);
-    let seen = watched.0.lock().unwrap().clone();
+    let seen = watched.0.lock().clone();
     assert_eq!(seen.len(), 3);
     assert!(!format!("{seen:?}").contains("hunter2"));
     let reply = world.perform("display", json!({"content": "hello?"})).await;

@@ -279,7 +279,7 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
             .await;
     assert_eq!(read["stdout"], json!("a ***REDACTED*** b\n"), "{read}");
     process(&world, &session, &started, "stop", json!({})).await;
-    let seen = format!("{:?} {:?}", sink.0.lock().unwrap(), world.events());
+    let seen = format!("{:?} {:?}", sink.0.lock(), world.events());
     assert!(!seen.contains("rse-battery") && !seen.contains("correct-ho"), "{seen}");
     let tty =
         json!({ "command": "head -c 12 notes.txt; tail -c +13 notes.txt; sleep 600", "tty": true, "yield_ms": 500 });
@@ -301,7 +301,7 @@ async fn what_a_command_writes_passes_by_while_it_runs_and_is_not_on_record() {
         .await;
     process(&world, &session, &started, "stop", json!({})).await;
     let passed = |stream: Stream| -> String {
-        let events = sink.0.lock().unwrap();
+        let events = sink.0.lock();
         let texts = events.iter().filter_map(|event| match &event.payload {
             EventPayload::ProcessOutput(output) if output.stream == stream => Some(output.text.clone()),
             _ => None,

@@ -11,8 +11,8 @@
 //! text = "There is milk on the list."
 //! ```
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -87,7 +87,7 @@ impl ScriptedModel {
 
     /// The next turn of this kind of agent. A turn that names no kind is the first agent's.
     fn next(&self, agent: &str) -> Option<&ScriptedTurn> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let count = taken.entry(agent.to_owned()).or_default();
         let turn = self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(FIRST) == agent).nth(*count);
         *count += 1;

@@ -1,8 +1,9 @@
 //! Tells a person what an agent does, as it happens: line by line into a file, word by word on a terminal, or with a live
 //! view beneath.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_agent::{AgentIdentity, AgentOutcome, TextSink};
@@ -76,7 +77,7 @@ impl Reporter {
     }
 
     fn state(&self) -> MutexGuard<'_, ReporterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! A Telegram bot, by the Bot API: it hears the chats on its list, and messages there become tasks; it says things, and
 //! asks with buttons. What comes from any other chat is as if it had never been sent.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -208,8 +209,8 @@ impl TelegramBot {
         self.web.post(&format!("{}/{method}", self.base), body).await
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, PendingPrompts> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> parking_lot::MutexGuard<'_, PendingPrompts> {
+        self.open.lock()
     }
 }
 

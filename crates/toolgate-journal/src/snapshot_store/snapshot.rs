@@ -1,8 +1,8 @@
 //! A snapshot that was taken: what differs from it by now, and how it goes on when that is on record.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags};
 use toolgate_contract::{
@@ -230,7 +230,7 @@ impl Snapshot {
                 }
                 // A place that only shows a name leads nowhere.
                 let is_shown = walked.place.path.contains("\\x") && matches!(files.node(walked.place, false), Ok(None));
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut found = found.lock();
                 let list = if is_shown { &mut found.1 } else { &mut found.0 };
                 list.insert(walked.place.clone());
                 WalkStep::On
@@ -245,7 +245,7 @@ impl Snapshot {
                 files.walk(&top, &everything, &visitors)?;
             }
         }
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(found.into_inner())
     }
 
     /// Notes what is at a place, and copies it if there is room.

@@ -1,9 +1,10 @@
 //! Who is inside: clients with a session by its id, the others by principal and name. A client that hasn't been seen for
 //! long is let go when others come.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, StatusCode};

@@ -1,9 +1,10 @@
 //! What every change in a workspace goes through: one at a time, with what was there kept, and put back after a kill.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use toolgate_contract::{
     Access, Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError, WorkspacePath,
@@ -65,7 +66,7 @@ impl ChangeLog {
     }
 
     fn in_place(&self) -> MutexGuard<'_, Vec<Weak<InPlaceCommand>>> {
-        self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_place.lock()
     }
 
     pub(super) fn watched(&self) -> Vec<Arc<InPlaceCommand>> {

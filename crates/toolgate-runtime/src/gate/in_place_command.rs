@@ -2,8 +2,9 @@
 //! a snapshot that was taken before it began. Before another call changes a place, what the command made of it until then
 //! goes on record first, so that the record has everything in its order.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use toolgate_contract::{
     Change, ErrorCode, EventPayload, FileState, Files, LaunchSpec, STATE_DIRECTORY, ToolError, WorkspacePath,
@@ -152,7 +153,7 @@ impl InPlaceCommand {
     }
 
     fn watched(&self) -> MutexGuard<'_, InPlaceState> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! One process of a session: what is known of it, what it has written, and how to get at it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use toolgate_contract::{
@@ -113,7 +114,7 @@ impl SessionProcess {
             ([out.spool.bytes(), err.spool.bytes()], out.redacting.redacted() || err.redacting.redacted())
         };
         if let Some(painted) = &self.painted {
-            painted.lock().unwrap_or_else(PoisonError::into_inner).paint(&clean);
+            painted.lock().paint(&clean);
         }
         self.is_redacted.fetch_or(is_redacted, Ordering::Relaxed);
         self.progress.send_modify(|progress| {
@@ -174,7 +175,7 @@ impl SessionProcess {
     pub fn follow(&self, by: &str) -> Option<(Vec<u8>, ProcessFollower)> {
         let pieces = self.pieces().as_ref()?.subscribe();
         let before = match &self.painted {
-            Some(painted) => painted.lock().unwrap_or_else(PoisonError::into_inner).repaint_sequence(),
+            Some(painted) => painted.lock().repaint_sequence(),
             None => self.last_lines(),
         };
         self.event_writer.record(EventPayload::ProcessAttached { process: self.facts.id.clone(), by: by.to_owned() });
@@ -197,7 +198,7 @@ impl SessionProcess {
     pub fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
         self.controls.resize(size)?;
         if let Some(painted) = &self.painted {
-            painted.lock().unwrap_or_else(PoisonError::into_inner).resize(size);
+            painted.lock().resize(size);
         }
         Ok(())
     }
@@ -209,15 +210,15 @@ impl SessionProcess {
     }
 
     fn channels(&self) -> MutexGuard<'_, [OutputChannel; 2]> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channels.lock()
     }
 
     fn pieces(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<[u8]>>>> {
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pieces.lock()
     }
 
     fn state(&self) -> MutexGuard<'_, ProcessState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -245,7 +246,7 @@ impl ProcessHandle for SessionProcess {
     fn screen(&self) -> Option<Screen> {
         let painted = self.painted.as_ref()?;
         let unfinished = self.unfinished(Stream::Stdout);
-        Some(painted.lock().unwrap_or_else(PoisonError::into_inner).with(&unfinished))
+        Some(painted.lock().with(&unfinished))
     }
 
     fn is_redacted(&self) -> bool {

@@ -1,10 +1,10 @@
 //! A copy of the workspace, for work that must not touch the real one. It is read beneath the root's descriptor with no
 //! link followed; links are copied as links; what is hidden is neither looked at nor copied.
 
+use parking_lot::Mutex;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Mutex;
 
 use toolgate_contract::{EntryKind, Files, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath};
 
@@ -32,7 +32,7 @@ pub fn copy_workspace(
                 return WalkStep::Past;
             }
             let copied = copy(from, walked, to);
-            let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut outcome = outcome.lock();
             match (&mut *outcome, copied) {
                 (Ok(sum), Ok(one)) => {
                     *sum = CopyTotals { files: sum.files + one.files, bytes: sum.bytes + one.bytes };
@@ -48,7 +48,7 @@ pub fn copy_workspace(
     };
     let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
     from.walk(&WorkspacePath::in_workspace(""), &everything, &visitors)?;
-    outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    outcome.into_inner()
 }
 
 fn copy(from: &Roots, walked: &VisitedEntry<'_>, to: &Path) -> Result<CopyTotals, ToolError> {

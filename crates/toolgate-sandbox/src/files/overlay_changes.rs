@@ -6,11 +6,11 @@ pub(crate) use crate::files::copy_across::copy;
 pub use crate::files::layer_directory::LayerDirectory;
 pub(crate) use crate::files::layer_directory::sweep;
 
+use parking_lot::Mutex;
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
@@ -110,7 +110,7 @@ fn layers<'a>(made: impl Iterator<Item = (&'a Path, &'a Path)>, roots: &[PathBuf
 impl StagedChanges for OverlayChanges {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
         let (differences, touched) = crate::files::overlay_diff::compare(&self.layers, self.started, files)?;
-        *self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = touched;
+        *self.touched.lock() = touched;
         Ok(differences)
     }
 
@@ -131,7 +131,7 @@ impl StagedChanges for OverlayChanges {
     }
 
     fn touch(&self, files: &dyn Files) {
-        for (place, modified) in self.touched.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter() {
+        for (place, modified) in self.touched.lock().iter() {
             // A time that can't be set is no loss: the content is what it was.
             let _ = files.touch(place, *modified);
         }

@@ -1,8 +1,9 @@
 //! What was refused, noted once each, for the reply and the record; and names that were looked up and then not used, since a
 //! connection to a port that nobody answers is refused by the kernel, which tells nobody.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use toolgate_contract::{Denial, ErrorCode};
 
@@ -57,7 +58,7 @@ impl DenialLog {
     }
 
     fn kept(&self) -> MutexGuard<'_, DenialRecords> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

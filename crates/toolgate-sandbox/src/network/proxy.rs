@@ -1,9 +1,10 @@
 //! Takes the connections that come out of a sandbox's doors, and makes those that the border lets pass.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -51,7 +52,7 @@ pub(super) struct ProxyState {
 
 impl ProxyState {
     pub(super) fn names(&self) -> MutexGuard<'_, SyntheticAddresses> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.names.lock()
     }
 }
 

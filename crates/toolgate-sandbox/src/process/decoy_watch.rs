@@ -1,11 +1,11 @@
 //! The host's ear at a sandbox's decoys. Nobody has to listen all the time: what is to be told waits in the kernel, and is
 //! never more than one word for each decoy.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::inotify::{ReadFlags, Reader};
 
@@ -51,7 +51,7 @@ impl DecoyWatch {
     }
 
     fn heard(&self) -> MutexGuard<'_, DecoyOpens> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The maker of sandboxes: one for a whole program, shared by whoever runs commands.
 
+use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
@@ -252,7 +253,7 @@ impl Sandbox {
     }
 
     fn warm<T>(&self, act: impl FnOnce(&mut WarmPool) -> T) -> T {
-        act(&mut self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.inner.warm.lock())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The first so many of what several threads find in any order. What can't be among them any more is turned away before
 //! it is looked at, so a page of a common thing is found without searching everything, and is the same page each time.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
 
 use crate::support::cursor::SortKey;
 
@@ -51,12 +51,12 @@ impl<T> TopItems<T> {
 
     /// What was kept, in order.
     pub(crate) fn into_ordered(self) -> impl Iterator<Item = (SortKey, T)> {
-        let kept = self.kept.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let kept = self.kept.into_inner();
         kept.items.into_iter().map(|(key, (_, item))| (key, item))
     }
 
     fn lock(&self) -> MutexGuard<'_, WeightedItems<T>> {
-        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.kept.lock()
     }
 }
 

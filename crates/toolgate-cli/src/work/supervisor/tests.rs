@@ -1,7 +1,7 @@
 //! Killed before and after each word to the inbox: whatever the first worker came to, the second brings the task to its
 //! end, with one answer that is kept and delivered.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
@@ -97,7 +97,7 @@ struct Heard(Mutex<Vec<String>>);
 
 impl ReplyChannel for Heard {
     fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>> {
-        self.0.lock().unwrap().push(answer.answer.to_owned());
+        self.0.lock().push(answer.answer.to_owned());
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -129,7 +129,7 @@ async fn two_workers(death: Death) -> bool {
     let is_left = supervisor(Arc::clone(&inbox), &second, 2).next(&commander_of, &cancel).await.unwrap();
     let task = inbox.task("task").unwrap().unwrap();
     assert_eq!(task.state, TaskState::Done, "{death:?}");
-    let heard = heard.0.lock().unwrap().clone();
+    let heard = heard.0.lock().clone();
     assert_eq!(heard.last(), task.answer.as_ref(), "{death:?}: {heard:?}");
     let is_one = heard.iter().all(|answer| Some(answer) == task.answer.as_ref());
     assert!(is_one && heard.len() <= 2, "{death:?}: there is one answer, at most delivered twice: {heard:?}");

@@ -1,8 +1,8 @@
 //! The work that the threads of a walk share: last in, first out, so that a walk goes deep before it goes wide and little
 //! waits at any time. It is over when nothing is left and nobody is still adding.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Left-out things that are remembered for the end.
 const MOST_LATER: usize = 10_000;
@@ -82,7 +82,7 @@ impl<T> WorkQueue<T> {
                 self.end();
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            self.changed.wait(&mut state);
         }
     }
 
@@ -99,7 +99,7 @@ impl<T> WorkQueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock()
     }
 }
 
