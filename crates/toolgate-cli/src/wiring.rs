@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
 use toolgate_console::LiveEvents;
-use toolgate_contract::{AnyTool, Clock, Differ, Files, RunFacts, SystemClock};
-use toolgate_journal::{ApprovalQueue, Indexer, JournalError, Run, RunOptions, SigningKey, StateDirectory, seal_key};
+use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, RunFacts, SystemClock};
+use toolgate_journal::{
+    ApprovalQueue, Indexer, JournalError, Run, RunOptions, RunRecorder, SigningKey, StateDirectory, seal_key,
+};
 use toolgate_policy::{
-    CompiledConfig, PathContext, RootAccess as ConfiguredAccess, RootConfig as ConfiguredRoot, Settings, WeakestSandbox,
+    CompiledConfig, OverlayMode, PathContext, RootAccess as ConfiguredAccess, RootConfig as ConfiguredRoot, Settings,
+    WeakestSandbox,
 };
 use toolgate_runtime::redact::{Redactor, secrets_of_environment};
-use toolgate_runtime::{Gate, Registry, Replay, RunRecorder, Session, Undo, quoted};
+use toolgate_runtime::{AgentNotes, Gate, GateParts, Registry, Replay, Session, quoted};
 use toolgate_sandbox::process::{Profile, SandboxOptions, Tier};
 use toolgate_sandbox::{RootPermission, Roots, SandboxedProcesses, StoredOverlays};
 use toolgate_tools::text::UnifiedDiffer;
@@ -180,27 +184,33 @@ impl Workspace {
         let approvals = approvals(place, &compiled.settings, &clock);
         let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
         let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
-        let compiled_roots = compiled.settings.roots.clone();
-        let confined = confined(place, &compiled.settings).with_layers(state.layers_dir());
-        let policy = compiled.policy.on(ground(place, &compiled.settings));
+        let policy = Arc::new(compiled.policy.on(ground(place, &compiled.settings)));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo = Undo::tool(state.path(), Arc::clone(&contents), place.seal_key());
-        let kept = StoredOverlays { parent: state.layers_dir(), roots: directories(place, &compiled_roots) };
-        let differ: Arc<dyn Differ> = Arc::new(UnifiedDiffer);
-        let registry = Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo]))?;
-        let redactor = Redactor::new(secrets);
+        let log = ChangeLog::new(place.state()?, contents, place.seal_key());
+        let hidden_paths = Arc::clone(&policy) as Arc<dyn HiddenPaths>;
+        let shown = change_options(&compiled.settings);
+        let changes = WorkspaceChanges::new(Arc::clone(&files), hidden_paths, Arc::clone(&clock), Some(log), shown);
+        let changes = Arc::new(changes);
+        let roots = directories(place, &compiled.settings.roots);
+        let commit = changes.commit_tool(Arc::new(StoredOverlays { parent: state.layers_dir(), roots }));
         let fetched = toolgate_web::FetchLimits { body_bytes: compiled.settings.fetch_bytes, ..Default::default() };
-        let gate = Gate::new(registry, policy, compiled.settings, Arc::clone(&files), redactor, Arc::clone(&clock))
-            .with_changes(place.state()?, contents, place.seal_key())
-            .with_differ(differ)
-            .with_rehearsals(Arc::new(kept))?
-            .with_notes(place.state()?, options.clone())
-            .with_skills(crate::skill_directories::skill_directories(place, &files)?)
-            .with_rulebook(Arc::new(UserRulesFile { file: place.sources.user.clone() }))
-            .with_processes(Arc::new(confined))
-            .with_web(Arc::new(WebClient::new(fetched)))
-            .with_replay(place.replay());
-        gate.recover(&options)?.iter().for_each(|warning| warn(warning));
+        let gate = Gate::new(GateParts {
+            registry: Registry::of(toolgate_tools::all().into_iter().chain(tools).chain([undo, commit]))?,
+            policy,
+            redactor: Arc::new(Redactor::new(secrets)),
+            clock: Arc::clone(&clock),
+            changes,
+            processes: Some(Arc::new(confined(place, &compiled.settings).with_layers(state.layers_dir()))),
+            web: Some(Arc::new(WebClient::new(fetched))),
+            notes: Some(Arc::new(AgentNotes::new(place.state()?, options.clone()))),
+            skill_directories: crate::skill_directories::skill_directories(place, &files)?.into(),
+            user_rules: Some(Arc::new(UserRulesFile { file: place.sources.user.clone() })),
+            replay: place.replay(),
+            settings: Arc::new(compiled.settings),
+            files,
+        });
+        gate.changes().recover(&options)?.iter().for_each(|warning| warn(warning));
         let (live, attach_sockets) = (LiveEvents::default(), place.sources.attach_sockets());
         Ok(Self { gate: Arc::new(gate), clock, facts, state, stores, options, approvals, live, attach_sockets })
     }
@@ -255,7 +265,18 @@ impl Workspace {
     }
 }
 
-/// The desk, and how long it is waited at where nobody else can be asked.
+/// What configuration says about changes, and how they are shown.
+fn change_options(settings: &Settings) -> ChangeOptions {
+    let others = settings.roots.iter().enumerate().filter(|(_, root)| root.access == ConfiguredAccess::Write);
+    ChangeOptions {
+        overlay: settings.overlay == OverlayMode::On,
+        quarantine: settings.quarantine,
+        roots: [0].into_iter().chain(others.map(|(index, _)| index + 1)).collect(),
+        differ: Some(Arc::new(UnifiedDiffer)),
+    }
+}
+
+/// The queue, and how long it is waited at where nobody else can be asked.
 fn approvals(
     place: &WorkspaceLocation,
     settings: &Settings,

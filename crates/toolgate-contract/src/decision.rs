@@ -80,6 +80,18 @@ pub struct Verdict {
     pub lost: Vec<Finding>,
 }
 
+impl Verdict {
+    /// The verdict once everything else was approved: only what is asked about these effects is still open.
+    #[must_use]
+    pub fn asking_only(mut self, effects: &[Effect]) -> Self {
+        self.asks.retain(|ask| ask.effect.as_ref().is_some_and(|effect| effects.contains(effect)));
+        if self.decision == Decision::Ask && self.asks.is_empty() {
+            self.decision = Decision::Allow;
+        }
+        self
+    }
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

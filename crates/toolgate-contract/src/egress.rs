@@ -66,6 +66,6 @@ impl Denial {
 impl From<Denial> for ToolError {
     fn from(denial: Denial) -> Self {
         let details = json!({ "missing": denial.missing, "rule": denial.rule });
-        Self::new(denial.code, denial.reason).with_details(details)
+        Self { missing: denial.missing, ..Self::new(denial.code, denial.reason).with_details(details) }
     }
 }

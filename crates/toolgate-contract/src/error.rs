@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Effect;
+
 /// The kind of a failure, for statistics and for retry logic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,12 +129,21 @@ pub struct ToolError {
     /// More, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// What would have been needed, where confinement refused it: with that the call can be tried once more.
+    #[serde(skip)]
+    pub missing: Vec<Effect>,
 }
 
 impl ToolError {
     /// A failure with the code's own advice as its hint.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: Some(code.next_step().to_owned()), details: None }
+        Self {
+            code,
+            message: message.into(),
+            hint: Some(code.next_step().to_owned()),
+            details: None,
+            missing: Vec::new(),
+        }
     }
 
     /// Replaces the hint by a more exact one.

@@ -16,6 +16,7 @@ mod effect_index;
 mod egress;
 mod error;
 mod event;
+mod event_origin;
 mod files;
 mod hands;
 mod hash;
@@ -49,6 +50,7 @@ pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{ApprovalScope, CallEnding, Event, EventPayload, ProcessOutput, RefusedRequest, RunFacts};
+pub use event_origin::EventOrigin;
 pub use files::{
     BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, FileMetadata, Files, HiddenPaths, OpenFile,
 };

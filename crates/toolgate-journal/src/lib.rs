@@ -28,6 +28,7 @@ mod journal;
 mod postgres;
 mod quarantine;
 mod rows;
+mod run_recorder;
 mod run_tree;
 mod session_notes;
 mod signing_key;
@@ -57,6 +58,7 @@ pub use journal::{Journal, SyncMode};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};
+pub use run_recorder::{Recorder, RunRecorder};
 pub use run_tree::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode, read_tree, tree};
 pub use session_notes::SessionNotes;
 pub use signing_key::{SigningKey, seal_key};

@@ -1,6 +1,8 @@
 //! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
 
-use toolgate_contract::{Access, Decision, Declaration, Denial, ErrorCode, Layer, Permission, RuleName, WorkspacePath};
+use toolgate_contract::{
+    Access, Decision, Declaration, Denial, ErrorCode, HiddenPaths, Layer, Permission, RuleName, WorkspacePath,
+};
 
 use crate::ceiling::Ceiling;
 use crate::combine::is_refused;
@@ -105,6 +107,16 @@ pub struct ExampleResult {
 
 /// The source of what comes with Toolgate.
 pub const BUILT_IN: &str = "built in";
+
+impl HiddenPaths for Policy {
+    fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
+        Self::hides(self, access, place)
+    }
+
+    fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
+        self.denial_of(place, shown)
+    }
+}
 
 impl Policy {
     pub(crate) fn new(parts: PolicyInput) -> Result<Self, ConfigFault> {

@@ -5,7 +5,6 @@
 //! tool, because a runnable call is a [`Cleared`] and only the gate makes one.
 
 mod approval;
-mod commit;
 mod gate;
 mod grants;
 mod locks;
@@ -13,19 +12,14 @@ mod nearest;
 mod principal;
 mod processes;
 mod question;
-mod read_tracker;
 pub mod redact;
 mod registry;
-mod release;
 mod replay;
-mod restore_tool;
-mod run_recorder;
 mod session;
 mod skills;
 mod step_timings;
 mod tool_version;
 pub mod trim;
-mod undo;
 mod validate;
 
 pub use toolgate_policy::{Ceiling, PathBounds};
@@ -34,15 +28,12 @@ pub use approval::{
     ApprovalAnswer, ApprovalOption, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, QueueItem,
     QueuedQuestion, UserRules,
 };
-pub use gate::{CallEgress, Cleared, Gate, Judgement};
+pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement};
 pub use principal::Principal;
-pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess as ProcessEntry};
+pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess};
 pub use question::{NobodyAnswers, QuestionAnswerer};
 pub use registry::{Registry, RegistryError};
-pub use release::Release;
 pub use replay::{Replay, quoted};
-pub use run_recorder::RunRecorder;
-pub use session::{EventSink, NobodyWatches, Recorder, Session};
+pub use session::{EventSink, NobodyWatches, Session};
 pub use skills::SkillDirectory;
 pub use step_timings::StepTimings;
-pub use undo::Undo;

@@ -15,16 +15,7 @@ use crate::approval::{
 use crate::processes::ProcessRegistry;
 use crate::question::{NobodyAnswers, QuestionAnswerer};
 use crate::skills::ActiveSkills;
-
-/// Keeps events. When it fails, nothing runs.
-pub trait Recorder: Send + Sync {
-    /// Writes these events, all or none, before returning.
-    fn record(&self, events: &[Event]) -> Result<(), ToolError>;
-    /// Remembers an approval where its scope says.
-    fn remember(&self, grant: &Grant) -> Result<(), ToolError>;
-    /// Keeps a call that waits for approval, with its arguments as they were, and tells where.
-    fn keep_pending(&self, call_id: &str, args: &[u8]) -> Result<String, ToolError>;
-}
+use toolgate_journal::Recorder;
 
 /// Watches events as they come: a live view, a stream, a console.
 pub trait EventSink: Send + Sync {

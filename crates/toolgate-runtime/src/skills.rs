@@ -13,7 +13,7 @@ use toolgate_contract::{
 };
 use toolgate_policy::{Ceiling, Settings};
 
-use crate::gate::ChangeLog;
+use toolgate_changes::WorkspaceChanges;
 
 /// The longest `SKILL.md`, in bytes.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -69,8 +69,8 @@ pub(crate) struct SkillLoader {
     pub(crate) hidden_paths: Arc<dyn HiddenPaths>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) active: Arc<ActiveSkills>,
-    /// Where scripts have directories of their own; none where nothing can be kept.
-    pub(crate) change_log: Option<Arc<ChangeLog>>,
+    /// Gives scripts directories of their own.
+    pub(crate) changes: Arc<WorkspaceChanges>,
     pub(crate) run: String,
 }
 

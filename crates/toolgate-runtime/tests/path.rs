@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, CancellationToken, ErrorCode, EventPayload, Reply, erase};
-use toolgate_runtime::{ApprovalAnswer, Recorder, Session};
+use toolgate_journal::Recorder;
+use toolgate_runtime::{ApprovalAnswer, Session};
 use toolgate_testkit::*;
 
 const PAIR_OK: &[&str] = &["tool_call.started", "tool_call.completed"];

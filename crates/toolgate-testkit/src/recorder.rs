@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolgate_contract::{ErrorCode, Event, ToolError};
 use toolgate_journal::Grant;
-use toolgate_runtime::Recorder;
+use toolgate_journal::Recorder;
 
 /// Fails from a certain write on.
 pub struct FailingRecorder {

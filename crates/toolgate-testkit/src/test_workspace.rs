@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
 use toolgate_contract::{
-    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, Layer, Reply, RunFacts, SkillOwner,
-    WorkspacePath,
+    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, HiddenPaths, Layer, Reply, RunFacts,
+    SkillOwner, WorkspacePath,
 };
+use toolgate_journal::RunRecorder;
 use toolgate_journal::{Run, RunOptions, StateDirectory, SyncMode, read_events};
-use toolgate_policy::{Config, ConfigLayer, compile};
+use toolgate_policy::{Config, ConfigLayer, OverlayMode, compile};
 use toolgate_runtime::redact::Redactor;
-use toolgate_runtime::{EventSink, Gate, Registry, RunRecorder, Session, SkillDirectory, Undo};
+use toolgate_runtime::{AgentNotes, EventSink, Gate, GateParts, Registry, Replay, Session, SkillDirectory};
 use toolgate_sandbox::process::{Profile, SandboxOptions, Tier, zygote_before_main};
 use toolgate_sandbox::{Roots, SandboxedProcesses};
 
@@ -49,20 +51,35 @@ impl TestWorkspace {
         let contents = Arc::new(open_state(directory.path()).contents(SyncMode::Os).expect("a store"));
         let undo = Undo::tool(open_state(directory.path()).path(), Arc::clone(&contents), None);
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
-        let gate = Gate::new(
-            Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
-            compiled.policy,
-            compiled.settings,
-            Arc::clone(&files),
-            Redactor::new([secret]),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-        )
-        .with_changes(open_state(directory.path()), contents, None)
-        .with_notes(open_state(directory.path()), RunOptions::default())
-        .with_skills(vec![
-            shelf(SkillOwner::Project, ".agents/skills", &files, directory.path()),
-            shelf(SkillOwner::User, "home/skills", &files, directory.path()),
-        ]);
+        let policy = Arc::new(compiled.policy);
+        let log = ChangeLog::new(open_state(directory.path()), contents, None);
+        let options = ChangeOptions {
+            overlay: compiled.settings.overlay == OverlayMode::On,
+            quarantine: compiled.settings.quarantine,
+            roots: vec![0],
+            differ: None,
+        };
+        let time = Arc::clone(&clock) as Arc<dyn Clock>;
+        let hidden_paths = Arc::clone(&policy) as Arc<dyn HiddenPaths>;
+        let changes = WorkspaceChanges::new(Arc::clone(&files), hidden_paths, Arc::clone(&time), Some(log), options);
+        let gate = Gate::new(GateParts {
+            registry: Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
+            policy,
+            settings: Arc::new(compiled.settings),
+            redactor: Arc::new(Redactor::new([secret])),
+            clock: time,
+            changes: Arc::new(changes),
+            processes: None,
+            web: None,
+            notes: Some(Arc::new(AgentNotes::new(open_state(directory.path()), RunOptions::default()))),
+            skill_directories: Arc::new([
+                skill_directory(SkillOwner::Project, ".agents/skills", &files, directory.path()),
+                skill_directory(SkillOwner::User, "home/skills", &files, directory.path()),
+            ]),
+            user_rules: None,
+            replay: Replay::default(),
+            files,
+        });
         let state = open_state(directory.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
         let facts = RunFacts {
@@ -94,22 +111,26 @@ impl TestWorkspace {
         self.confined_with(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, tier)
     }
 
-    fn confined_with(mut self, options: SandboxOptions, weakest: Tier) -> Self {
+    fn confined_with(self, options: SandboxOptions, weakest: Tier) -> Self {
         zygote_before_main();
         let profile = Profile::for_workspace(self.directory.path(), None);
         let confined = SandboxedProcesses::new(profile, vec![self.directory.path().to_owned()], options)
             .with_layers(self.state.layers_dir())
             .at_least(weakest);
-        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
-        self.gate = Arc::new(gate.with_processes(Arc::new(confined)));
-        self
+        self.with_parts(|parts| parts.processes = Some(Arc::new(confined)))
     }
 
     /// The same world, with a way to the web.
     #[must_use]
-    pub fn with_web(mut self, web: Arc<dyn toolgate_contract::Web>) -> Self {
-        let gate = Arc::into_inner(self.gate).expect("nobody else has the gate yet");
-        self.gate = Arc::new(gate.with_web(web));
+    pub fn with_web(self, web: Arc<dyn toolgate_contract::Web>) -> Self {
+        self.with_parts(|parts| parts.web = Some(web))
+    }
+
+    /// The same workspace, with a gate of other parts.
+    fn with_parts(mut self, change: impl FnOnce(&mut GateParts)) -> Self {
+        let mut parts = Arc::into_inner(self.gate).expect("nobody else has the gate yet").into_parts();
+        change(&mut parts);
+        self.gate = Arc::new(Gate::new(parts));
         self
     }
 
@@ -171,7 +192,7 @@ impl TestWorkspace {
 }
 
 /// Skills in a directory of the workspace; a home of its own the test world has none.
-fn shelf(shelf: SkillOwner, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillDirectory {
+fn skill_directory(shelf: SkillOwner, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillDirectory {
     SkillDirectory {
         shelf,
         files: Arc::clone(files),

@@ -112,7 +112,7 @@ async fn what_can_and_what_cannot_be_read() {
         ("empty", None, ""),
         ("locked", None, ""),
         ("picture.svg", None, ""),
-        ("folder", Some(ErrorCode::NotAFile), "list"),
+        ("directory", Some(ErrorCode::NotAFile), "list"),
         ("missing", Some(ErrorCode::NotFound), "list"),
         ("program", Some(ErrorCode::IsBinary), "format"),
         ("broken.png", Some(ErrorCode::IsBinary), "damaged"),

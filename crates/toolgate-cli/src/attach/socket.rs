@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use toolgate_contract::{ProcessHandle, TerminalSize};
-use toolgate_runtime::{ProcessEntry, ProcessRegistries};
+use toolgate_runtime::{ProcessRegistries, SessionProcess};
 
 use super::frames::{Frame, read, write};
 use super::{AttachRequest, AttachableProcess, short};
@@ -100,7 +100,7 @@ async fn serve(stream: UnixStream, registries: Arc<ProcessRegistries>) -> Option
     }
 }
 
-fn listed(entry: &ProcessEntry) -> AttachableProcess {
+fn listed(entry: &SessionProcess) -> AttachableProcess {
     let facts = entry.facts();
     AttachableProcess {
         process: facts.id.clone(),
@@ -113,7 +113,7 @@ fn listed(entry: &ProcessEntry) -> AttachableProcess {
 
 /// Passes on what the person types and what the process writes, until one of them leaves.
 async fn hold(
-    entry: &ProcessEntry,
+    entry: &SessionProcess,
     size: Option<TerminalSize>,
     by: &str,
     from: impl AsyncRead + Unpin + Send + 'static,

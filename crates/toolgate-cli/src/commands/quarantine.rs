@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toolgate_changes::Release;
 use toolgate_contract::LINK_MODE;
 use toolgate_journal::{Quarantine as Store, QuarantinedChange};
-use toolgate_runtime::Release;
 
 use super::Invocation;
 use super::applied_report::AppliedReport;

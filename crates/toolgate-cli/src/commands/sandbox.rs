@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use toolgate_contract::{Access, HiddenPathScanner, HiddenPaths, WorkspacePath};
+use toolgate_contract::{HiddenPathScanner, WorkspacePath};
 use toolgate_policy::{CompiledConfig, Policy, Settings, plain_host};
 use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
@@ -138,16 +138,10 @@ pub(super) fn hide(
     settings: &Settings,
     profile: &mut Profile,
 ) -> Result<Vec<WorkspacePath>> {
-    struct PolicyHiddenPaths<'a>(&'a Policy);
-    impl HiddenPaths for PolicyHiddenPaths<'_> {
-        fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
-            self.0.hides(access, place)
-        }
-    }
     let files = roots(&setting.place, settings)?;
     let directories = directories(&setting.place, &settings.roots);
     let path = |place: &WorkspacePath| directories[place.root].join(&place.path);
-    let found = HiddenPathScanner::default().restricted_paths(&files, &PolicyHiddenPaths(policy))?;
+    let found = HiddenPathScanner::default().restricted_paths(&files, policy)?;
     profile.secret.extend(found.hidden.iter().map(path));
     profile.protected.extend(found.protected.iter().map(path));
     Ok(found.hidden)

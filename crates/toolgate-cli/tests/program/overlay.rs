@@ -282,7 +282,7 @@ fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
         assert_ne!(world.run(&["commit", "abc"]).code, 0, "{link}");
         assert_eq!(std::fs::read_to_string(victim.join("directory/kept.txt")).unwrap(), "kept", "{link}");
         let left: Vec<_> = std::fs::read_dir(&victim).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["folder"], "{link}");
+        assert_eq!(left, ["directory"], "{link}");
         assert!(!std::path::Path::new("/var/tmp/none").exists(), "{link}");
     }
 }

@@ -8,14 +8,15 @@ use toolgate_journal::{RunOptions, SessionNotes, StateDirectory};
 
 use crate::redact::Redactor;
 
-/// Where books are kept.
-pub(crate) struct AgentNotes {
+/// Where the agent's notes are kept.
+pub struct AgentNotes {
     state: StateDirectory,
     options: RunOptions,
 }
 
 impl AgentNotes {
-    pub(crate) fn new(state: StateDirectory, options: RunOptions) -> Self {
+    /// Notes in this state directory.
+    pub fn new(state: StateDirectory, options: RunOptions) -> Self {
         Self { state, options }
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use toolgate_contract::{Clock, EventPayload};
 
-use super::person_channel::EventOrigin;
-use crate::session::{EventSink, Recorder};
+use crate::session::EventSink;
+use toolgate_contract::EventOrigin;
+use toolgate_journal::Recorder;
 
 /// Tells what happens to what one call started.
 #[derive(Clone)]

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use toolgate_contract::{
-    BoxFuture, Choice, Clock, Event, EventPayload, Message, Person, Question, QuestionAnswer, ToolError,
-};
+use toolgate_contract::{BoxFuture, Choice, Clock, EventPayload, Message, Person, Question, QuestionAnswer, ToolError};
 
 use crate::question::QuestionAnswerer;
 use crate::redact::Redactor;
-use crate::session::{EventSink, Recorder};
+use crate::session::EventSink;
+use toolgate_contract::EventOrigin;
+use toolgate_journal::Recorder;
 
 /// Carries one call's messages to whoever watches its session.
 pub(super) struct PersonChannel {
@@ -19,27 +18,6 @@ pub(super) struct PersonChannel {
     pub(super) redactor: Arc<Redactor>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) origin: Arc<EventOrigin>,
-}
-
-/// Where the events of one call belong.
-pub(super) struct EventOrigin {
-    pub(super) run: String,
-    pub(super) turn: Option<u64>,
-    pub(super) trace_id: String,
-    pub(super) tool_call_id: String,
-}
-
-impl EventOrigin {
-    pub(super) fn event(&self, time: Timestamp, payload: EventPayload) -> Event {
-        Event {
-            time,
-            run: self.run.clone(),
-            turn: self.turn,
-            trace_id: Some(self.trace_id.clone()),
-            tool_call_id: Some(self.tool_call_id.clone()),
-            payload,
-        }
-    }
 }
 
 impl Person for PersonChannel {

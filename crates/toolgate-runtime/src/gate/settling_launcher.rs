@@ -8,8 +8,8 @@ use toolgate_contract::{
     ProcessLauncher, SettledChanges, ToolError,
 };
 
-use super::in_place_command::InPlaceCommand;
-use super::settle::ChangeSettler;
+use toolgate_changes::ChangeSettler;
+use toolgate_changes::InPlaceCommand;
 
 /// Starts commands and settles what they changed.
 pub(super) struct SettlingLauncher {
@@ -45,13 +45,12 @@ impl SettlingLauncher {
 
     /// Takes a snapshot before the command begins; none where nothing is kept.
     async fn watch(&self, order: &LaunchSpec) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
-        if self.settler.changer.change_log.is_none() {
+        if !self.settler.is_recorded() {
             return Ok(None);
         }
         let has_walls = !order.unsandboxed && self.processes.protects().await?;
         let (settler, order) = (Arc::clone(&self.settler), order.clone());
-        let work =
-            move || InPlaceCommand::begin(Arc::clone(&settler.changer), settler.roots.clone(), &order, has_walls);
+        let work = move || settler.begin_in_place(&order, has_walls);
         let taken = tokio::task::spawn_blocking(work).await;
         taken.map_err(|_| ToolError::internal("The workspace couldn't be looked at before the command."))?.map(Some)
     }

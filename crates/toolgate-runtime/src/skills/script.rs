@@ -44,13 +44,11 @@ impl SkillLoader {
         let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| unstartable(script))?;
         let arguments = script.arguments.iter().map(Into::into);
         let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);
-        let change_log =
-            self.change_log.as_ref().ok_or_else(|| ToolError::internal("Scripts have no directory here."))?;
         Ok(Program {
             path: words.next().unwrap_or_default().into(),
             arguments: words.collect(),
             home,
-            workdir: change_log.own_directory(&self.run, &script.skill)?,
+            workdir: self.changes.script_directory(&self.run, &script.skill)?,
         })
     }
 

@@ -33,7 +33,7 @@ impl<'a> RehearsalPreview<'a> {
         setting: &Invocation,
     ) -> Result<Self> {
         let changes = staged.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
-        let aside = Workspace::open(&setting.place)?.gate.would_quarantine(staged)?;
+        let aside = Workspace::open(&setting.place)?.gate.changes().would_quarantine(staged)?;
         Ok(Self { changes, aside, staged, files, handle, toolgate: setting.place.typed() })
     }
 

@@ -61,8 +61,8 @@ attack! {
         assert_eq!(before.output, after.output, "the workspace is as it was");
         let files = Roots::open(&scene.workspace()).unwrap();
         let listed: Vec<String> = layers.differences(&files).unwrap().all.iter().map(shown).collect();
-        assert_eq!(listed.join(" "), "~becomes-file -becomes-file/x ~becomes-directory +becomes-directory/y ~changed -emptied \
-                    -emptied/one -directory/deep/gone -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
+        assert_eq!(listed.join(" "), "~becomes-directory +becomes-directory/y ~becomes-file -becomes-file/x ~changed \
+                    -directory/deep/gone -emptied -emptied/one -gone +link +made +made/deep +made/deep/z ~mode +replaced/new -replaced/old");
         drop(layers);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
     }

@@ -11,19 +11,19 @@ use toolgate_contract::{
 };
 use toolgate_journal::{ChangeLock, Snapshot, SnapshotScope};
 
-use super::change_applier::ChangeApplier;
+use crate::change_applier::ChangeApplier;
 
 const SPOILED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so what it changed isn't known and can't \
                        be put back. Look at git's hooks and configuration, `.envrc` and the settings of editors and agents \
                        before you use them here.";
 
 /// A command that works straight on the workspace.
-pub(crate) struct InPlaceCommand {
+pub struct InPlaceCommand {
     changer: Arc<ChangeApplier>,
     /// Whether somebody granted it to work with no walls, and so to change what it likes.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     /// Whether walls keep it from what nobody may change, Toolgate's own state among it.
-    pub(super) has_walls: bool,
+    pub(crate) has_walls: bool,
     /// What others who work beside it had changed already when it began, and what was there before them: that counts, not what
     /// they left for it to find.
     inherited: BTreeMap<WorkspacePath, Option<FileState>>,
@@ -42,15 +42,15 @@ struct InPlaceState {
 
 impl InPlaceCommand {
     /// Takes a snapshot of the roots that the command can change. What is protected is part of it unless walls stand there.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         changer: Arc<ChangeApplier>,
         roots: Vec<usize>,
         order: &LaunchSpec,
         has_walls: bool,
     ) -> Result<Arc<Self>, ToolError> {
-        let change_log = Arc::clone(changer.change_log()?);
+        let change_log = Arc::clone(changer.workspace.log()?);
         // Nobody changes files meanwhile.
-        let _turn = change_log.turn(changer.files.as_ref(), changer.hidden_paths.as_ref())?;
+        let _turn = change_log.turn(changer.workspace.files.as_ref(), changer.workspace.hidden_paths.as_ref())?;
         let protected = order.protected.iter().filter(|_| has_walls);
         let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
         let except: BTreeSet<WorkspacePath> =
@@ -65,9 +65,9 @@ impl InPlaceCommand {
         }
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
         let scope = SnapshotScope { run, call, roots, except: except.clone(), quota: change_log.contents().quota() };
-        let snapshot = Some(change_log.snapshots()?.take(scope, changer.files.as_ref())?);
+        let snapshot = Some(change_log.snapshots()?.take(scope, changer.workspace.files.as_ref())?);
         let watched = Mutex::new(InPlaceState { snapshot, ..InPlaceState::default() });
-        let files = changer.files.as_ref();
+        let files = changer.workspace.files.as_ref();
         let covered = except.iter().filter(|_| has_walls).map(|place| (place.clone(), which(files, place))).collect();
         let in_place = Arc::new(Self { changer, is_open: order.unsandboxed, has_walls, inherited, covered, watched });
         change_log.watch(&in_place);
@@ -75,21 +75,21 @@ impl InPlaceCommand {
     }
 
     /// Puts on record what it changed until now; only at these places if some are given. Whoever asks has the turn.
-    pub(super) fn catch_up(&self, only: Option<&[WorkspacePath]>) -> Result<(), ToolError> {
+    pub(crate) fn catch_up(&self, only: Option<&[WorkspacePath]>) -> Result<(), ToolError> {
         let (changer, mut watched) = (&self.changer, self.watched());
-        let files = changer.files.as_ref();
+        let files = changer.workspace.files.as_ref();
         let InPlaceState { snapshot: Some(snapshot), made } = &mut *watched else { return Ok(()) };
         let changes = snapshot.changes(files, only)?;
         if changes.is_empty() {
             return Ok(());
         }
-        let contents = changer.change_log()?.contents();
+        let contents = changer.workspace.log()?.contents();
         snapshot.store_previous_contents(&changes, contents)?;
         let payload = EventPayload::FilesChanging { changes: changes.clone() };
-        changer.recorder.record(&[changer.origin.event(changer.clock.now(), payload)])?;
+        changer.recorder.record(&[changer.origin.event(changer.workspace.clock.now(), payload)])?;
         snapshot.go_on(&changes, contents, files)?;
         for change in changes {
-            changer.versions.wrote(&changer.session, &changer.origin.tool_call_id, &change);
+            changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, &change);
             match made.get_mut(&change.place) {
                 Some(known) => known.followed_by(&change),
                 None => drop(made.insert(change.place.clone(), change)),
@@ -99,7 +99,7 @@ impl InPlaceCommand {
     }
 
     /// Another call changed these places; that wasn't the command.
-    pub(super) fn moved_on(&self, places: &[WorkspacePath]) -> Result<(), ToolError> {
+    pub(crate) fn moved_on(&self, places: &[WorkspacePath]) -> Result<(), ToolError> {
         let mut watched = self.watched();
         let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
         // Directories come and go with what is in them.
@@ -108,20 +108,20 @@ impl InPlaceCommand {
             place.path.match_indices('/').map(parent)
         });
         let all: BTreeSet<WorkspacePath> = parents.chain(places.iter().cloned()).collect();
-        snapshot.refresh(all.iter(), self.changer.files.as_ref())
+        snapshot.refresh(all.iter(), self.changer.workspace.files.as_ref())
     }
 
     /// It has ended. Everything that it changed is on record, and is settled in the same turn, with what it made under names
     /// that aren't text, which no undo could reach. Until that is done the snapshot stays, for whoever goes on after a kill.
-    pub(super) fn end<T>(
+    pub(crate) fn end<T>(
         &self,
         settle: impl FnOnce(&ChangeLock, Vec<Change>, Vec<String>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
-        let (change_log, files) = (self.changer.change_log()?, self.changer.files.as_ref());
+        let (change_log, files) = (self.changer.workspace.log()?, self.changer.workspace.files.as_ref());
         if !self.has_walls && !self.is_open && !change_log.is_in_place() {
             return Err(ToolError::new(ErrorCode::IoError, SPOILED));
         }
-        let turn = change_log.turn(files, self.changer.hidden_paths.as_ref())?;
+        let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
         self.catch_up(None)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
         let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).unwrap_or_default();
@@ -140,15 +140,15 @@ impl InPlaceCommand {
     }
 
     /// Places that somebody replaced while it ran: with that, the wall before them fell.
-    pub(super) fn replaced_mounts(&self) -> Vec<String> {
-        let files = self.changer.files.as_ref();
+    pub(crate) fn replaced_mounts(&self) -> Vec<String> {
+        let files = self.changer.workspace.files.as_ref();
         let is_another =
             |(place, was): &&(WorkspacePath, Option<(u64, u64)>)| was.is_some() && *was != which(files, place);
         self.covered.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
     }
 
     /// It never began.
-    pub(super) fn let_go(&self) {
+    pub fn let_go(&self) {
         self.watched().snapshot.take().into_iter().for_each(Snapshot::rest);
     }
 

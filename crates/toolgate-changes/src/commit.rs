@@ -7,13 +7,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_contract::{
     Access, AnyTool, BoxFuture, Change, Differ, Effect, ErrorCode, FileState, Files, Hands, PreparedCall, Preview,
-    QuarantinedPath, Rehearsals, StagedChanges, ToolError, schemars,
+    Rehearsals, StagedChanges, ToolError, schemars,
 };
 
 use toolgate_policy::{autoloaded, autoloaded_beneath};
 
-use crate::gate::{ChangeLog, ChangeSelection, ChangeSelector};
 use crate::restore_tool::{RestoreTool, tool};
+use crate::settle::ChangeSelection;
+use crate::workspace_changes::WorkspaceChanges;
 
 /// Files larger than this are named and not shown.
 const MOST_SHOWN: u64 = 1 << 20;
@@ -23,9 +24,7 @@ const MOST_TEXT: usize = 1 << 20;
 /// Puts the changes of a rehearsal in place.
 pub(crate) struct Commit {
     pub(crate) rehearsals: Arc<dyn Rehearsals>,
-    pub(crate) selector: Arc<ChangeSelector>,
-    pub(crate) change_log: Option<Arc<ChangeLog>>,
-    pub(crate) differ: Option<Arc<dyn Differ>>,
+    pub(crate) workspace: Arc<WorkspaceChanges>,
 }
 
 /// Which rehearsal.
@@ -63,7 +62,8 @@ impl RestoreTool for Commit {
     /// What the rehearsal would change, if that is still what it showed.
     fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
         let staged = self.rehearsals.open(&args.rehearsal)?;
-        let differences = staged.differences(self.selector.files.as_ref())?;
+        let workspace = Arc::clone(&self.workspace);
+        let differences = staged.differences(workspace.files.as_ref())?;
         if let Some(stale) = differences.all.iter().find(|difference| difference.is_stale) {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
@@ -72,9 +72,8 @@ impl RestoreTool for Commit {
             let message = format!("The name of `{name}` isn't text, so no tool can put it in place.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
-        let choice = self.selector.choose(differences.all, staged.as_ref());
-        let (selector, change_log) = (Arc::clone(&self.selector), self.change_log.clone());
-        Ok(Box::new(PreparedCommit { staged, choice, selector, change_log, differ: self.differ.clone() }))
+        let choice = workspace.selector.choose(differences.all, staged.as_ref());
+        Ok(Box::new(PreparedCommit { staged, choice, workspace }))
     }
 }
 
@@ -82,9 +81,7 @@ impl RestoreTool for Commit {
 struct PreparedCommit {
     staged: Box<dyn StagedChanges>,
     choice: ChangeSelection,
-    selector: Arc<ChangeSelector>,
-    change_log: Option<Arc<ChangeLog>>,
-    differ: Option<Arc<dyn Differ>>,
+    workspace: Arc<WorkspaceChanges>,
 }
 
 impl PreparedCall for PreparedCommit {
@@ -96,7 +93,7 @@ impl PreparedCall for PreparedCommit {
             let is_obeyed = autoloaded(path).is_some() || autoloaded_beneath(path).is_some();
             if is_obeyed
                 || self.choice.of_git.contains(&change.place)
-                || self.selector.hidden_paths.hides(access, &change.place)
+                || self.workspace.hidden_paths.hides(access, &change.place)
             {
                 // What git made of a new repository was looked into when it was chosen.
                 return vec![Effect::Restore { path: change.path.clone(), access }];
@@ -110,8 +107,8 @@ impl PreparedCall for PreparedCommit {
     }
 
     fn preview(&self, _hands: &Hands) -> Option<Preview> {
-        let (staged, files) = (self.staged.as_ref(), self.selector.files.as_ref());
-        Some(Preview { diff: diff_of(&self.choice.chosen, staged, files, self.differ.as_deref()?) })
+        let (staged, files) = (self.staged.as_ref(), self.workspace.files.as_ref());
+        Some(Preview { diff: diff_of(&self.choice.chosen, staged, files, self.workspace.options.differ.as_deref()?) })
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
@@ -126,7 +123,7 @@ impl PreparedCommit {
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));
         }
         let chosen = std::mem::take(&mut self.choice.chosen);
-        let (files, change_log) = (self.selector.files.as_ref(), self.change_log.as_deref());
+        let (files, change_log) = (self.workspace.files.as_ref(), self.workspace.log.as_deref());
         if !chosen.is_empty() {
             hands.arrange(chosen.clone(), self.staged.as_ref())?;
         }
@@ -139,14 +136,6 @@ impl PreparedCommit {
         let aside = aside.transpose()?.unwrap_or_default();
         self.staged.let_go();
         Ok(json!({ "committed": committed, "kept_aside": aside }))
-    }
-}
-
-impl ChangeSelector {
-    /// What a commit would keep aside of changes that are kept apart, and why.
-    pub(crate) fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
-        let choice = self.choose(staged.differences(self.files.as_ref())?.all, staged);
-        Ok(choice.aside.into_iter().map(|(change, reason)| QuarantinedPath { path: change.path, reason }).collect())
     }
 }
 

@@ -13,8 +13,8 @@ use toolgate_journal::{
     BlobStore, CallQuarantine, ChangeIntent, ChangeLock, PlaceFile, SigningKey, SnapshotStore, StateDirectory,
 };
 
-use super::in_place_command::InPlaceCommand;
-use super::settle::ChangeSelection;
+use crate::in_place_command::InPlaceCommand;
+use crate::settle::ChangeSelection;
 
 /// The id of what mends; it becomes part of temporary names.
 const MENDING: &str = "mend";
@@ -24,8 +24,8 @@ const SMALL: u64 = 256 * 1024;
 const KEPT_OF_NEW: u64 = 16 * 1024 * 1024;
 
 /// What every change in a workspace goes through.
-pub(crate) struct ChangeLog {
-    pub(super) state: StateDirectory,
+pub struct ChangeLog {
+    pub(crate) state: StateDirectory,
     contents: Arc<BlobStore>,
     /// Seals snapshots.
     key: Option<SigningKey>,
@@ -34,34 +34,35 @@ pub(crate) struct ChangeLog {
 }
 
 impl ChangeLog {
-    pub(crate) fn new(state: StateDirectory, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Self {
+    /// The log of changes in this state directory, with this store for what was there before. The key signs snapshots.
+    pub fn new(state: StateDirectory, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Self {
         Self { state, contents, key, in_place: Mutex::default() }
     }
 
     /// Waits for the turn to change files. What somebody who was killed left half done is put back first.
-    pub(super) fn turn(&self, files: &dyn Files, hidden_paths: &dyn HiddenPaths) -> Result<ChangeLock, ToolError> {
+    pub(crate) fn turn(&self, files: &dyn Files, hidden_paths: &dyn HiddenPaths) -> Result<ChangeLock, ToolError> {
         let turn = self.state.begin_change()?;
         self.put_back(&turn, files, Some(hidden_paths))?;
         Ok(turn)
     }
 
     /// Where snapshots lie.
-    pub(super) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
+    pub(crate) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
         Ok(self.state.snapshots(self.key.clone())?)
     }
 
     /// The bytes behind undo.
-    pub(super) fn contents(&self) -> &BlobStore {
+    pub(crate) fn contents(&self) -> &BlobStore {
         &self.contents
     }
 
     /// From now on, whoever changes a file lets this command's own changes go on record first.
-    pub(super) fn watch(&self, in_place: &Arc<InPlaceCommand>) {
+    pub(crate) fn watch(&self, in_place: &Arc<InPlaceCommand>) {
         self.in_place().push(Arc::downgrade(in_place));
     }
 
     /// Whether Toolgate's own state is where it was.
-    pub(super) fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         self.state.is_in_place()
     }
 
@@ -69,7 +70,7 @@ impl ChangeLog {
         self.in_place.lock()
     }
 
-    pub(super) fn watched(&self) -> Vec<Arc<InPlaceCommand>> {
+    pub(crate) fn watched(&self) -> Vec<Arc<InPlaceCommand>> {
         let mut in_place = self.in_place();
         in_place.retain(|one| one.strong_count() > 0);
         in_place.iter().filter_map(Weak::upgrade).collect()
@@ -77,7 +78,7 @@ impl ChangeLog {
 
     /// What did change goes back to what it was. With a veil, it only goes away again at places that policy hides: a note that
     /// was found may have come with a repository, and can put nothing there.
-    pub(super) fn put_back(
+    pub(crate) fn put_back(
         &self,
         turn: &ChangeLock,
         files: &dyn Files,
@@ -102,7 +103,7 @@ impl ChangeLog {
     }
 
     /// The change that takes one place back; none when it never changed, or what it was is no longer kept.
-    pub(super) fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
+    pub(crate) fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
         let now = files.node(&change.place, true)?.map(|node| node.state);
         let has_happened = FileState::same(now.as_ref(), change.after.as_ref());
         if !has_happened || change.before == change.after || !self.can_be_restored(change) {
@@ -112,7 +113,7 @@ impl ChangeLog {
     }
 
     /// Keeps what is there before it goes. A file of which every name goes isn't copied.
-    pub(super) fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
+    pub(crate) fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
         let mut names_that_go: HashMap<u64, u64> = HashMap::new();
         let replaced = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file);
         for change in changes.iter().filter(replaced) {
@@ -143,19 +144,19 @@ impl ChangeLog {
     }
 
     /// What was adopted is ours alone from now on.
-    pub(super) fn own(&self, changes: &[Change]) -> Result<(), ToolError> {
+    pub(crate) fn own(&self, changes: &[Change]) -> Result<(), ToolError> {
         let hashes: BTreeSet<&str> =
             changes.iter().filter_map(|change| Some(change.before.as_ref()?.sha256.as_str())).collect();
         hashes.into_iter().try_for_each(|hash| Ok(self.contents.own(hash)?))
     }
 
     /// How many of these can't be taken back, because what they were is more than is kept.
-    pub(super) fn beyond_quota(&self, changes: &[Change]) -> usize {
+    pub(crate) fn beyond_quota(&self, changes: &[Change]) -> usize {
         changes.iter().filter(|change| !self.can_be_restored(change)).count()
     }
 
     /// Whether what was there before can still be had.
-    pub(super) fn can_be_restored(&self, change: &Change) -> bool {
+    pub(crate) fn can_be_restored(&self, change: &Change) -> bool {
         change.before.as_ref().is_none_or(|state| !has_bytes(state) || self.contents.has(state))
     }
 
@@ -165,7 +166,7 @@ impl ChangeLog {
     }
 
     /// The quarantine of one call.
-    pub(super) fn room(&self, call: &str) -> Result<CallQuarantine, ToolError> {
+    pub(crate) fn room(&self, call: &str) -> Result<CallQuarantine, ToolError> {
         Ok(self.state.quarantine()?.room(call)?)
     }
 
@@ -208,12 +209,12 @@ impl ChangeLog {
     }
 }
 
-pub(super) fn aside((change, reason): (Change, String)) -> QuarantinedPath {
+pub(crate) fn aside((change, reason): (Change, String)) -> QuarantinedPath {
     QuarantinedPath { path: change.path, reason }
 }
 
 /// Takes what a change brought into a room.
-pub(super) fn take_in(
+pub(crate) fn take_in(
     room: &mut CallQuarantine,
     change: &Change,
     reason: &str,

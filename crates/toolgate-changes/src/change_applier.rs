@@ -4,15 +4,15 @@ use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Once};
 
 use toolgate_contract::{
-    Change, ChangeSource, Changes, Clock, ErrorCode, EventPayload, FileContent, FileEdit, FileState, Files,
-    HiddenPaths, OpenFile, SeenVersion, ToolError, WorkspacePath,
+    Change, ChangeSource, Changes, ErrorCode, EventPayload, FileContent, FileEdit, FileState, OpenFile, SeenVersion,
+    ToolError, WorkspacePath,
 };
 use toolgate_journal::{ChangeIntent, ChangeLock};
 
-use super::change_log::ChangeLog;
-use super::person_channel::EventOrigin;
-use crate::read_tracker::ReadTracker;
-use crate::session::Recorder;
+use crate::change_log::ChangeLog;
+use crate::workspace_changes::WorkspaceChanges;
+use toolgate_contract::EventOrigin;
+use toolgate_journal::Recorder;
 
 /// Bytes of a file that are compared at a time; they stay in the processor's cache.
 const PIECE: usize = 128 * 1024;
@@ -34,28 +34,23 @@ fn keep_freed_memory() {
 }
 
 /// Changes files for one call.
-pub(super) struct ChangeApplier {
-    /// None where files can't be changed: in previews, and without a state directory.
-    pub(super) change_log: Option<Arc<ChangeLog>>,
-    pub(super) files: Arc<dyn Files>,
-    pub(super) hidden_paths: Arc<dyn HiddenPaths>,
-    pub(super) recorder: Arc<dyn Recorder>,
-    pub(super) versions: Arc<ReadTracker>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) origin: Arc<EventOrigin>,
-    pub(super) session: String,
+pub struct ChangeApplier {
+    pub(crate) workspace: Arc<WorkspaceChanges>,
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) origin: Arc<EventOrigin>,
+    pub(crate) session: String,
 }
 
 impl Changes for ChangeApplier {
     fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
-        let change_log = self.change_log()?;
-        let turn = change_log.turn(self.files.as_ref(), self.hidden_paths.as_ref())?;
+        let change_log = self.workspace.log()?;
+        let turn = change_log.turn(self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref())?;
         let places: Vec<WorkspacePath> = edits.iter().map(|edit| edit.place.clone()).collect();
         let beside = change_log.watched();
         beside.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
-        let id = self.clock.id().simple().to_string();
+        let id = self.workspace.clock.id().simple().to_string();
         let mut changes = Vec::new();
-        let made = self.files.apply(&edits, &id, &mut || {
+        let made = self.workspace.files.apply(&edits, &id, &mut || {
             changes = self.announce(change_log, &turn, &edits, &id)?;
             Ok(())
         });
@@ -63,19 +58,19 @@ impl Changes for ChangeApplier {
         made?;
         beside.iter().try_for_each(|in_place| in_place.moved_on(&places))?;
         for change in &changes {
-            self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
+            self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
         }
         Ok(changes)
     }
 
     fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
-        let change_log = self.change_log()?;
-        let (files, hidden_paths) = (self.files.as_ref(), self.hidden_paths.as_ref());
+        let change_log = self.workspace.log()?;
+        let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
         let turn = change_log.turn(files, hidden_paths)?;
         let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
         let beside = change_log.watched();
         beside.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
-        let id = self.clock.id().simple().to_string();
+        let id = self.workspace.clock.id().simple().to_string();
         let _needed = change_log.contents().hold(&changes);
         if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
             change_log.own(&changes)?;
@@ -90,7 +85,7 @@ impl Changes for ChangeApplier {
         change_log.own(&changes)?;
         beside.iter().try_for_each(|in_place| in_place.moved_on(&places))?;
         for change in &changes {
-            self.versions.wrote(&self.session, &self.origin.tool_call_id, change);
+            self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
         }
         Ok(())
     }
@@ -100,15 +95,15 @@ impl Changes for ChangeApplier {
     }
 
     fn saw(&self, place: &WorkspacePath, sha256: &str) {
-        self.versions.saw(&self.session, &self.origin.tool_call_id, place, sha256);
+        self.workspace.reads.saw(&self.session, &self.origin.tool_call_id, place, sha256);
     }
 
     fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion> {
-        self.versions.seen(&self.session, place)
+        self.workspace.reads.seen(&self.session, place)
     }
 
     fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
-        self.versions.author(place, sha256)
+        self.workspace.reads.author(place, sha256)
     }
 }
 
@@ -132,23 +127,19 @@ impl ChangeApplier {
     /// From here on it can be taken back, whoever is killed.
     fn record(&self, turn: &ChangeLock, id: &str, changes: &[Change]) -> Result<(), ToolError> {
         let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
-        self.recorder.record(&[self.origin.event(self.clock.now(), payload)])?;
+        self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])?;
         Ok(turn.note(&ChangeIntent { id: id.to_owned(), changes: changes.to_vec() })?)
     }
 
     /// Puts on record what was taken back of a change that wasn't ours to make.
-    pub(super) fn record_reverted(&self, changes: &[Change]) -> Result<(), ToolError> {
+    pub(crate) fn record_reverted(&self, changes: &[Change]) -> Result<(), ToolError> {
         if changes.is_empty() {
             return Ok(());
         }
         let payload = EventPayload::FilesChanging { changes: changes.to_vec() };
-        self.recorder.record(&[self.origin.event(self.clock.now(), payload)])?;
-        changes.iter().for_each(|change| self.versions.wrote(&self.session, &self.origin.tool_call_id, change));
+        self.recorder.record(&[self.origin.event(self.workspace.clock.now(), payload)])?;
+        changes.iter().for_each(|change| self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change));
         Ok(())
-    }
-
-    pub(super) fn change_log(&self) -> Result<&Arc<ChangeLog>, ToolError> {
-        self.change_log.as_ref().ok_or_else(|| ToolError::internal("Files can't be changed here."))
     }
 
     /// Stores before and after, and refuses when something else is there than what the tool saw.
@@ -165,7 +156,7 @@ impl ChangeApplier {
             let before = before.as_ref().map(|content| keep(&FileContent { mode: old_mode, ..content.clone() }, None));
             let after = after.as_ref().map(|content| keep(content, old_mode));
             changes.push(Change {
-                path: self.files.shown(place),
+                path: self.workspace.files.shown(place),
                 place: place.clone(),
                 before: before.transpose()?,
                 after: after.transpose()?,
@@ -176,7 +167,7 @@ impl ChangeApplier {
 
     /// The mode of what is there, or the refusal when that is no longer what the tool saw.
     fn mode_if_still(&self, before: Option<&FileContent>, place: &WorkspacePath) -> Result<Option<u32>, ToolError> {
-        let files = self.files.as_ref();
+        let files = self.workspace.files.as_ref();
         let (is_still, mode) = match before {
             Some(file) if !file.is_link() => match files.open(place) {
                 Ok(opened) => (holds(&opened, &file.bytes, place)?, Some(opened.mode)),
@@ -192,12 +183,12 @@ impl ChangeApplier {
     }
 
     fn moved_on(&self, place: &WorkspacePath) -> ToolError {
-        let now = self.files.content(place, u64::MAX).ok().flatten();
-        let by = now.and_then(|content| self.versions.author(place, content.bytes.sha256()));
+        let now = self.workspace.files.content(place, u64::MAX).ok().flatten();
+        let by = now.and_then(|content| self.workspace.reads.author(place, content.bytes.sha256()));
         let by = by.map_or_else(|| "something outside this gate".into(), |call| format!("the call {call}"));
         ToolError::new(
             ErrorCode::StaleFile,
-            format!("`{}` was changed by {by} in the meantime.", self.files.shown(place)),
+            format!("`{}` was changed by {by} in the meantime.", self.workspace.files.shown(place)),
         )
     }
 }

@@ -8,14 +8,15 @@ mod selection;
 
 use std::sync::Arc;
 
-pub(super) use self::autoloaded::as_git_paths;
+pub(crate) use self::autoloaded::as_git_paths;
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
-use super::change_applier::ChangeApplier;
-use super::change_log::aside;
-use super::in_place_command::InPlaceCommand;
+use crate::change_applier::ChangeApplier;
+use crate::change_log::aside;
 use crate::commit::diff_of;
+use crate::in_place_command::InPlaceCommand;
+use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
-    ApplyMode, Change, Changes, Differ, ErrorCode, QuarantinedPath, SettledChanges, StagedChanges, ToolError,
+    ApplyMode, Change, Changes, ErrorCode, LaunchSpec, QuarantinedPath, SettledChanges, StagedChanges, ToolError,
 };
 
 /// Paths that a reply names at the most.
@@ -26,27 +27,34 @@ const MOST_ASIDE: usize = 50;
 const ATTEMPTS: usize = 3;
 
 /// Settles what commands of one call changed.
-pub(super) struct ChangeSettler {
-    pub(super) changer: Arc<ChangeApplier>,
-    /// Whether changes are kept apart until the command has ended.
-    pub(super) overlay: bool,
-    /// Says which changes are put in place.
-    pub(super) selector: Arc<ChangeSelector>,
-    /// The roots that commands can change.
-    pub(super) roots: Vec<usize>,
-    /// Shows changes.
-    pub(super) differ: Option<Arc<dyn Differ>>,
+pub struct ChangeSettler {
+    /// Applies what may be applied.
+    pub changer: Arc<ChangeApplier>,
 }
 
 impl ChangeSettler {
     /// Whether changes wait for the end of their command.
-    pub(super) fn stages_changes(&self) -> bool {
-        self.overlay && self.changer.change_log.is_some()
+    pub fn stages_changes(&self) -> bool {
+        self.workspace().options.overlay && self.is_recorded()
+    }
+
+    /// Whether changes are recorded at all, so that they can be undone.
+    pub fn is_recorded(&self) -> bool {
+        self.workspace().log.is_some()
+    }
+
+    /// Takes a snapshot before a command that works in place begins.
+    pub fn begin_in_place(&self, spec: &LaunchSpec, has_walls: bool) -> Result<Arc<InPlaceCommand>, ToolError> {
+        InPlaceCommand::begin(Arc::clone(&self.changer), self.workspace().options.roots.clone(), spec, has_walls)
+    }
+
+    fn workspace(&self) -> &WorkspaceChanges {
+        &self.changer.workspace
     }
 
     /// Settles what a command changed. A fault is told with what is known, since the command has run; but where no walls kept
     /// it from anything in the workspace, not to know what it did is a failure.
-    pub(super) fn settle(
+    pub fn settle(
         &self,
         staged: Option<Box<dyn StagedChanges>>,
         in_place: Option<Arc<InPlaceCommand>>,
@@ -65,12 +73,12 @@ impl ChangeSettler {
     }
 
     fn land(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {
-        let (files, change_log) = (self.changer.files.as_ref(), self.changer.change_log()?);
+        let (files, change_log) = (self.workspace().files.as_ref(), self.workspace().log()?);
         let mut attempt = 0;
         let (choice, unspeakable) = loop {
             attempt += 1;
             let differences = staged.differences(files)?;
-            let choice = self.selector.choose(differences.all, staged);
+            let choice = self.workspace().selector.choose(differences.all, staged);
             if choice.chosen.is_empty() {
                 break (choice, differences.unspeakable);
             }
@@ -94,13 +102,14 @@ impl ChangeSettler {
 
     /// Keeps what a rehearsed command would change, and shows it.
     fn keep(&self, mut staged: Box<dyn StagedChanges>) -> Result<SettledChanges, ToolError> {
-        let files = self.changer.files.as_ref();
+        let files = self.workspace().files.as_ref();
         let differences = staged.differences(files)?.all;
         let changes: Vec<Change> = differences.iter().map(|difference| difference.change.clone()).collect();
         let mut settled = counted(&changes);
-        settled.diff = self.differ.as_deref().map(|differ| diff_of(&changes, staged.as_ref(), files, differ));
+        settled.diff =
+            self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged.as_ref(), files, differ));
         settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
-        let choice = self.selector.choose(differences, staged.as_ref());
+        let choice = self.workspace().selector.choose(differences, staged.as_ref());
         list_quarantined(&mut settled, choice.aside.into_iter().map(aside).collect());
         Ok(settled)
     }

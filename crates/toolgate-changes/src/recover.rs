@@ -9,14 +9,14 @@ use toolgate_journal::{
     AbandonedSnapshots, ChangeLock, JournalError, RunOptions, Snapshot, SnapshotScope, read_events,
 };
 
-use super::change_log::ChangeLog;
-use super::revert::{InPlaceRevert, RevertOutcome};
-use super::settle::ChangeSelector;
+use crate::change_log::ChangeLog;
+use crate::revert::{InPlaceRevert, RevertOutcome};
+use crate::settle::ChangeSelector;
 
 impl ChangeLog {
     /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
     /// Says what of that couldn't be believed, and what a person should look at.
-    pub(super) fn recover(&self, selector: &ChangeSelector, options: &RunOptions) -> Result<Vec<String>, ToolError> {
+    pub(crate) fn recover(&self, selector: &ChangeSelector, options: &RunOptions) -> Result<Vec<String>, ToolError> {
         let turn = self.turn(selector.files.as_ref(), selector.hidden_paths.as_ref())?;
         let snapshots = self.snapshots()?;
         let AbandonedSnapshots { snapshots: abandoned, mut warnings } = snapshots.abandoned()?;

@@ -7,29 +7,29 @@ use std::os::fd::BorrowedFd;
 use toolgate_contract::{Change, FileState, QuarantinedPath, ToolError, WorkspacePath};
 use toolgate_journal::{CallQuarantine, ChangeIntent, ChangeLock};
 
-use super::change_log::{ChangeLog, take_in};
-use super::settle::{ChangeSelection, ChangeSelector};
+use crate::change_log::{ChangeLog, take_in};
+use crate::settle::{ChangeSelection, ChangeSelector};
 
 /// What one call's command did straight to the workspace.
-pub(super) struct InPlaceRevert<'a> {
-    pub(super) change_log: &'a ChangeLog,
-    pub(super) selector: &'a ChangeSelector,
-    pub(super) call: &'a str,
+pub(crate) struct InPlaceRevert<'a> {
+    pub(crate) change_log: &'a ChangeLog,
+    pub(crate) selector: &'a ChangeSelector,
+    pub(crate) call: &'a str,
     /// Tells this change from others.
-    pub(super) id: &'a str,
+    pub(crate) id: &'a str,
 }
 
 /// What became of it.
 #[derive(Default)]
-pub(super) struct RevertOutcome {
+pub(crate) struct RevertOutcome {
     /// What stays as the command made it.
-    pub(super) stays: Vec<Change>,
+    pub(crate) stays: Vec<Change>,
     /// The changes that put the rest back; they have to go on record.
-    pub(super) back: Vec<Change>,
+    pub(crate) back: Vec<Change>,
     /// What was kept aside of it.
-    pub(super) kept: Vec<QuarantinedPath>,
+    pub(crate) kept: Vec<QuarantinedPath>,
     /// What there is to tell, the worst first.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// A change that has to go, why, and the change that takes it back.
@@ -41,7 +41,7 @@ struct RevertStep {
 
 impl InPlaceRevert<'_> {
     /// Puts back what wouldn't have been put in place.
-    pub(super) fn put_back(&self, turn: &ChangeLock, changes: Vec<Change>) -> Result<RevertOutcome, ToolError> {
+    pub(crate) fn put_back(&self, turn: &ChangeLock, changes: Vec<Change>) -> Result<RevertOutcome, ToolError> {
         let ChangeSelection { chosen, aside, needed, notes, .. } = self.selector.select_in_place(changes);
         let mut done = RevertOutcome { stays: chosen, ..RevertOutcome::default() };
         let ways = self.ways(aside, &mut done);

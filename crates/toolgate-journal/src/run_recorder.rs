@@ -1,11 +1,19 @@
-//! A run's directory as the recorder of its session: events into the journal, grants where their scope says.
+//! Where events and approvals go: the trait that the path writes through, and its one real implementation, a run directory.
 
 use std::sync::Arc;
 
+use crate::{Grant, GrantFile, JournalError, Run};
 use toolgate_contract::{ApprovalScope, Event, ToolError};
-use toolgate_journal::{Grant, GrantFile, JournalError, Run};
 
-use crate::session::Recorder;
+/// Keeps events. When it fails, nothing runs.
+pub trait Recorder: Send + Sync {
+    /// Writes these events, all or none, before returning.
+    fn record(&self, events: &[Event]) -> Result<(), ToolError>;
+    /// Remembers an approval where its scope says.
+    fn remember(&self, grant: &Grant) -> Result<(), ToolError>;
+    /// Keeps a call that waits for approval, with its arguments as they were, and tells where.
+    fn keep_pending(&self, call_id: &str, args: &[u8]) -> Result<String, ToolError>;
+}
 
 /// Records into a run's directory.
 pub struct RunRecorder {

@@ -1,0 +1,26 @@
+//! Everything that changes a workspace goes through here, and everything can be undone.
+//!
+//! A tool's edits and a command's staged changes are compared with what is there, judged, stored with what was there before,
+//! recorded, and then renamed into place as one change. What policy blocks, or what another program would run or load
+//! automatically, is quarantined. A command that works in place begins with a snapshot, so that its changes are known too.
+
+mod change_applier;
+mod change_log;
+mod commit;
+mod in_place_command;
+mod read_tracker;
+mod recover;
+mod release;
+mod restore_tool;
+mod revert;
+mod settle;
+mod undo;
+mod workspace_changes;
+
+pub use change_applier::ChangeApplier;
+pub use change_log::ChangeLog;
+pub use in_place_command::InPlaceCommand;
+pub use release::Release;
+pub use settle::ChangeSettler;
+pub use undo::Undo;
+pub use workspace_changes::{ChangeOptions, WorkspaceChanges};

@@ -1,0 +1,31 @@
+//! Which run, turn, trace and call an event belongs to.
+
+use jiff::Timestamp;
+
+use crate::{Event, EventPayload};
+
+/// Where the events of one call belong.
+pub struct EventOrigin {
+    /// The run.
+    pub run: String,
+    /// The agent's turn, where there is one.
+    pub turn: Option<u64>,
+    /// The trace, which an agent's calls share.
+    pub trace_id: String,
+    /// The call.
+    pub tool_call_id: String,
+}
+
+impl EventOrigin {
+    /// An event of this call.
+    pub fn event(&self, time: Timestamp, payload: EventPayload) -> Event {
+        Event {
+            time,
+            run: self.run.clone(),
+            turn: self.turn,
+            trace_id: Some(self.trace_id.clone()),
+            tool_call_id: Some(self.tool_call_id.clone()),
+            payload,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The hands of one call: what its tool touches the world with, wired to this session and held to what was granted.
+
+use std::sync::Arc;
+
+use toolgate_changes::{ChangeApplier, ChangeSettler};
+use toolgate_contract::{Effect, EgressPolicy, Hands, LocatedEffect, ProcessLauncher, ToolServices};
+
+use super::agent_notes::RedactedNotes;
+use super::call_processes::CallProcesses;
+use super::call_record::CallRecord;
+use super::egress::CallEgress;
+use super::event_writer::EventWriter;
+use super::person_channel::PersonChannel;
+use super::settling_launcher::SettlingLauncher;
+use crate::skills::SkillLoader;
+
+/// How much of each end of a long stream is at hand, however little of it may be shown.
+const LEAST_SHOWN: usize = 64 * 1024;
+
+impl CallRecord<'_> {
+    /// Hands that reach what was granted and nothing else.
+    pub(super) fn hands(&self, granted: Arc<[LocatedEffect]>) -> Hands {
+        let (parts, session) = (&self.gate.parts, self.session);
+        let (recorder, origin) = (Arc::clone(&session.recorder), Arc::clone(&self.origin));
+        let changes = Arc::new(parts.changes.for_call(recorder, origin, session.id.clone()));
+        let services = ToolServices {
+            files: Arc::clone(&parts.files),
+            artifacts: Arc::clone(&session.artifacts),
+            person: Arc::new(self.person_channel()),
+            notes: Arc::new(self.notes()),
+            skills: Arc::new(self.skill_loader()),
+            hidden_paths: self.gate.hidden_paths(),
+            scanner: Arc::clone(&self.gate.scanner),
+            processes: Arc::new(self.processes(&changes)),
+            changes,
+            web: parts.web.clone(),
+            egress: self.egress(),
+            agents: session.agents.clone(),
+            waits: session.waits,
+            tool_call_id: self.call.tool_call_id.clone(),
+            cancel: self.stop.clone(),
+        };
+        Hands::new(granted, services)
+    }
+
+    fn person_channel(&self) -> PersonChannel {
+        let (parts, session) = (&self.gate.parts, self.session);
+        PersonChannel {
+            recorder: Arc::clone(&session.recorder),
+            sink: Arc::clone(&session.sink),
+            answerer: session.question_answerer(),
+            redactor: Arc::clone(&parts.redactor),
+            clock: Arc::clone(&parts.clock),
+            origin: Arc::clone(&self.origin),
+        }
+    }
+
+    fn processes(&self, changes: &Arc<ChangeApplier>) -> CallProcesses {
+        let (parts, session) = (&self.gate.parts, self.session);
+        let (limits, _) = self.limits();
+        let settler = Arc::new(ChangeSettler { changer: Arc::clone(changes) });
+        let settling = |processes: &Arc<dyn ProcessLauncher>| -> Arc<dyn ProcessLauncher> {
+            Arc::new(SettlingLauncher { processes: Arc::clone(processes), settler })
+        };
+        CallProcesses {
+            processes: parts.processes.as_ref().map(settling),
+            registry: Arc::clone(&session.processes),
+            registries: Arc::clone(&self.gate.registries),
+            limits: parts.settings.processes,
+            shown: limits.bytes.max(LEAST_SHOWN),
+            files: Arc::clone(&parts.files),
+            redactor: Arc::clone(&parts.redactor),
+            artifacts: Arc::clone(&session.artifacts),
+            clock: Arc::clone(&parts.clock),
+            event_writer: EventWriter {
+                recorder: Arc::clone(&session.recorder),
+                sink: Arc::clone(&session.sink),
+                clock: Arc::clone(&parts.clock),
+                origin: Arc::clone(&self.origin),
+            },
+            session: session.id.clone(),
+        }
+    }
+
+    /// Where this call may go; nowhere, if it neither runs nor connects.
+    fn egress(&self) -> Option<Arc<dyn EgressPolicy>> {
+        let goes_out = |located: &LocatedEffect| matches!(located.effect, Effect::Run { .. } | Effect::Connect { .. });
+        let policy = &self.gate.parts.policy;
+        let named = self.effects.iter().any(goes_out).then(|| policy.hosts_named(&self.granted()))?;
+        Some(Arc::new(CallEgress::new(Arc::clone(policy), named)))
+    }
+
+    fn notes(&self) -> RedactedNotes {
+        let parts = &self.gate.parts;
+        RedactedNotes {
+            store: parts.notes.clone(),
+            redactor: Arc::clone(&parts.redactor),
+            session: self.session.id.clone(),
+        }
+    }
+
+    fn skill_loader(&self) -> SkillLoader {
+        let parts = &self.gate.parts;
+        SkillLoader {
+            skill_directories: Arc::clone(&parts.skill_directories),
+            hidden_paths: self.gate.hidden_paths(),
+            settings: Arc::clone(&parts.settings),
+            active: Arc::clone(&self.session.skills),
+            changes: Arc::clone(&parts.changes),
+            run: self.session.run.clone(),
+        }
+    }
+}

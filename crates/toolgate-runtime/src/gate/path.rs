@@ -1,0 +1,89 @@
+//! The path of a call, in typed steps. Each step consumes the one before, so the compiler checks the order: nothing runs that
+//! wasn't recorded, nothing is recorded that wasn't approved, nothing is approved that wasn't judged.
+//!
+//! ```text
+//! CallRecord ─find─▶ Found ─prepare─▶ Prepared ─judge─▶ Judged ─approve─▶ Approved ─record─▶ Recorded
+//!                                                                                              │ clear
+//!                                          Reply ◀─finish─ Outcome ◀─run─ Cleared ◀────────────┘
+//! ```
+//!
+//! A step that fails gives the record back with the error, since a refused call is recorded too. Where confinement stopped a
+//! call and what it lacked is known, the same function is called once more with a wider [`Request`].
+
+mod approved;
+mod cleared;
+mod found;
+mod judged;
+mod outcome;
+mod prepared;
+
+use toolgate_contract::{Denial, Effect, Reply, ToolError};
+
+pub use self::cleared::Cleared;
+use self::found::Found;
+use self::outcome::Outcome;
+use super::call_record::CallRecord;
+use crate::step_timings::StepTimings;
+
+/// Carries out a call, once more with more rights where confinement stopped it and somebody grants them.
+pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings) {
+    let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
+    match outcome.missing() {
+        missing if missing.is_empty() => outcome,
+        missing => outcome.retry(missing).await,
+    }
+    .finish()
+}
+
+/// Refuses a call that couldn't even be read, and records it like every other.
+pub(super) fn refuse(record: Box<CallRecord<'_>>, why: ToolError) -> Reply {
+    Outcome::from(record.stopped(why)).finish().0
+}
+
+/// The steps, in order.
+async fn attempt<'a>(record: Box<CallRecord<'a>>, request: Request) -> Result<Outcome<'a>, Stopped<'a>> {
+    let found = Found::find(record)?;
+    let prepared = found.prepare(request)?;
+    let judged = prepared.judge();
+    let approved = judged.approve().await?;
+    let recorded = approved.record()?;
+    Ok(recorded.clear().run().await)
+}
+
+/// What an attempt asks for.
+enum Request {
+    /// What the tool states, and the rights that the call itself asks for.
+    Stated,
+    /// That, and what the first attempt lacked.
+    Wider {
+        /// What it lacked.
+        missing: Vec<Effect>,
+        /// How confinement said so.
+        denials: Vec<Denial>,
+    },
+}
+
+impl Request {
+    /// What the first attempt lacked; nothing in the first attempt.
+    fn missing(&self) -> &[Effect] {
+        match self {
+            Self::Stated => &[],
+            Self::Wider { missing, .. } => missing,
+        }
+    }
+}
+
+/// A call that goes no further, with what is known of it, for the record.
+pub(super) struct Stopped<'a> {
+    record: Box<CallRecord<'a>>,
+    error: ToolError,
+    /// Whether it was the record that failed: then nothing before it counts.
+    is_unrecorded: bool,
+}
+
+impl<'a> CallRecord<'a> {
+    /// This call goes no further.
+    fn stopped(self: Box<Self>, error: ToolError) -> Stopped<'a> {
+        Stopped { record: self, error, is_unrecorded: false }
+    }
+}

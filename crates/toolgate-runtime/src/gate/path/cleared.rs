@@ -1,0 +1,90 @@
+//! Run: the tool, with its hands, within its time, until somebody cancels it. Proof that this exact call may run is a
+//! [`Cleared`]: it holds the only way to run a tool, and only the step before it makes one.
+//!
+//! ```compile_fail,E0451
+//! // Nothing outside the gate can make one: its fields are private …
+//! let forged = toolgate_runtime::Cleared { record: todo!(), call: todo!(), hands: todo!(), parallel: true };
+//! ```
+//!
+//! ```compile_fail,E0624
+//! // … and so is its constructor.
+//! let forged = toolgate_runtime::Cleared::new(todo!(), todo!(), todo!(), true);
+//! ```
+//!
+//! ```
+//! // The name itself is public, so the two above fail for the right reason.
+//! fn nameable(_: Option<toolgate_runtime::Cleared<'_>>) {}
+//! ```
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use toolgate_contract::{ErrorCode, Hands, PreparedCall, ToolError};
+
+use super::outcome::Outcome;
+use crate::gate::call_record::CallRecord;
+
+/// A call that may run.
+pub struct Cleared<'a> {
+    record: Box<CallRecord<'a>>,
+    call: Box<dyn PreparedCall>,
+    hands: Hands,
+    parallel: bool,
+}
+
+impl<'a> Cleared<'a> {
+    /// Only [`Recorded::clear`](super::approved::Recorded::clear) calls this.
+    pub(super) fn new(record: Box<CallRecord<'a>>, call: Box<dyn PreparedCall>, hands: Hands, parallel: bool) -> Self {
+        Self { record, call, hands, parallel }
+    }
+
+    /// Waits for its lock and runs. However it ends, what its hands did is part of the outcome.
+    pub(super) async fn run(self) -> Outcome<'a> {
+        let Self { mut record, call, hands, parallel } = self;
+        let result = act(&mut record, call, &hands, parallel).await;
+        record.tally = hands.tally();
+        Outcome { record, result }
+    }
+}
+
+async fn act(
+    record: &mut CallRecord<'_>,
+    call: Box<dyn PreparedCall>,
+    hands: &Hands,
+    parallel: bool,
+) -> Result<Value, ToolError> {
+    let _stop_the_tool_when_this_ends = record.stop.clone().drop_guard();
+    let (_, timeout) = record.limits();
+    let lock = tokio::select! {
+        biased;
+        () = record.cancel.cancelled() => return Err(ToolError::cancelled()),
+        lock = record.gate.locks.acquire(&record.effects, parallel) => lock,
+    };
+    record.timings.done("lock");
+    let ended = tokio::select! {
+        biased;
+        () = record.cancel.cancelled() => return Err(ToolError::cancelled()),
+        ended = tokio::time::timeout(timeout, run_guarded(call, hands)) => ended,
+    };
+    drop(lock);
+    record.timings.done("run");
+    ended.unwrap_or_else(|_| {
+        let message = format!("`{}` was stopped after {timeout:?}.", record.call.name);
+        Err(ToolError::new(ErrorCode::Timeout, message))
+    })
+}
+
+/// Runs the tool. A panic in it becomes an error, and the process goes on.
+async fn run_guarded(call: Box<dyn PreparedCall>, hands: &Hands) -> Result<Value, ToolError> {
+    let ended = AssertUnwindSafe(call.run(hands)).catch_unwind().await;
+    ended.unwrap_or_else(|panic| Err(ToolError::internal(format!("The tool panicked: {}.", panic_message(&*panic)))))
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it gave no reason")
+}

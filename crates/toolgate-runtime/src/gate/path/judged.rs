@@ -1,0 +1,219 @@
+//! Approve: a deny ends here. An ask needs a grant from before, or a person now.
+
+use toolgate_contract::{
+    ApprovalScope, Decision, Denial, Effect, ErrorCode, EventPayload, PreparedCall, ToolError, Verdict,
+};
+use toolgate_journal::Grant;
+use toolgate_policy::{standing_rules, to_toml};
+
+use super::approved::Approved;
+use super::{Request, Stopped};
+use crate::approval::{ApprovalAnswer, ApprovalOption, ApprovalRequest};
+use crate::gate::call_record::CallRecord;
+use crate::gate::refusals::{denied, readable, refused, unanswered, unconfined};
+use crate::grants::{asked_effects, covering};
+use crate::registry::RegisteredTool;
+
+/// A call that policy has judged.
+pub(super) struct Judged<'a> {
+    pub(super) record: Box<CallRecord<'a>>,
+    pub(super) tool: &'a RegisteredTool,
+    pub(super) call: Box<dyn PreparedCall>,
+    pub(super) request: Request,
+    pub(super) verdict: Verdict,
+}
+
+impl<'a> Judged<'a> {
+    /// Lets the call pass if policy allows it, or somebody has approved it or does so now.
+    pub(super) async fn approve(mut self) -> Result<Approved<'a>, Stopped<'a>> {
+        match self.approval().await {
+            Ok(scope) => {
+                self.record.approval = scope.or(self.record.approval);
+                self.record.timings.done("approve");
+                let parallel = self.tool.declaration().parallel;
+                Ok(Approved { record: self.record, call: self.call, request: self.request, parallel })
+            }
+            Err(error) => Err(self.record.stopped(error)),
+        }
+    }
+
+    /// How far the approval reaches; none where policy allows the call by itself.
+    async fn approval(&self) -> Result<Option<ApprovalScope>, ToolError> {
+        let (record, verdict) = (&self.record, &self.verdict);
+        if verdict.decision == Decision::Deny {
+            return Err(denied(verdict));
+        }
+        if verdict.confined && record.gate.parts.processes.is_none() {
+            return Err(unconfined(&record.call.name));
+        }
+        if verdict.decision == Decision::Allow {
+            return Ok(None);
+        }
+        let asked = asked_effects(verdict, &record.granted());
+        let now = record.gate.parts.clock.now();
+        let known = covering(&record.session.grants(), &record.call.name, &asked, now);
+        match known {
+            Some(scope) => Ok(Some(scope)),
+            None if record.session.skills.approves(&record.call.name) => Ok(Some(ApprovalScope::Session)),
+            None => self.ask(asked).await.map(Some),
+        }
+    }
+
+    async fn ask(&self, asked: Vec<Effect>) -> Result<ApprovalScope, ToolError> {
+        let record = &self.record;
+        let request = self.approval_request(&asked)?;
+        record.write(EventPayload::ApprovalRequired {
+            tool: request.tool.clone(),
+            reason: request.reason.clone(),
+            effects: asked.clone(),
+        })?;
+        let answer = tokio::select! {
+            biased;
+            () = record.cancel.cancelled() => return Err(ToolError::cancelled()),
+            answer = record.session.ask(&request) => answer,
+        };
+        match answer {
+            ApprovalAnswer::Granted { scope, by } => {
+                record.write(EventPayload::ApprovalGranted { scope, by: by.clone() })?;
+                self.remember(scope, by, asked, &request)?;
+                Ok(scope)
+            }
+            ApprovalAnswer::Denied { by, reason } => {
+                record.write(EventPayload::ApprovalDenied { by: by.clone(), reason: reason.clone() })?;
+                Err(refused(&record.call.name, &by, reason))
+            }
+            ApprovalAnswer::Nobody => Err(unanswered(&request)),
+        }
+    }
+
+    /// What the person is shown.
+    fn approval_request(&self, asked: &[Effect]) -> Result<ApprovalRequest, ToolError> {
+        let record = &self.record;
+        let preview = self.call.preview(&record.hands(readable(&record.effects).into()));
+        let mut reasons: Vec<&str> = Vec::new();
+        for ask in self.verdict.asks.iter().filter(|ask| !ask.reason.is_empty()) {
+            if !reasons.contains(&ask.reason.as_str()) {
+                reasons.push(&ask.reason);
+            }
+        }
+        let replay = &record.gate.parts.replay;
+        Ok(ApprovalRequest {
+            tool_call_id: record.call.tool_call_id.clone(),
+            tool: record.call.name.clone(),
+            risk: self.tool.declaration().risk,
+            reason: with_warnings(record, reasons.join(" ")),
+            justification: record.call.justification.as_ref().map(|words| record.clean(words)),
+            args: record.shown_args.clone(),
+            effects: record.granted().iter().map(|located| located.effect.clone()).collect(),
+            preview: preview.map(|preview| record.clean(&preview.diff)),
+            scopes: self.options(asked),
+            replay: replay.command(&record.call, &record.effects, &record.wider, &record.shown_args, record.session)?,
+        })
+    }
+
+    /// What each answer would grant, narrowest first. "Always" is offered where it can be written down.
+    fn options(&self, asked: &[Effect]) -> Vec<ApprovalOption> {
+        let what = what_is_granted(asked);
+        let name = &self.record.call.name;
+        let mut options = vec![
+            ApprovalOption { scope: ApprovalScope::Call, grants: "this one call".into() },
+            ApprovalOption { scope: ApprovalScope::Run, grants: format!("`{name}` may {what}, until this run ends") },
+            ApprovalOption {
+                scope: ApprovalScope::Session,
+                grants: format!("`{name}` may {what}, until this session ends"),
+            },
+        ];
+        let rules = standing_rules(self.tool.declaration(), &self.verdict.asks);
+        if self.record.gate.parts.user_rules.is_some() && !rules.is_empty() {
+            options.push(ApprovalOption { scope: ApprovalScope::Always, grants: to_toml(&rules) });
+        }
+        options
+    }
+
+    /// Keeps a yes where its scope says. An "always" that can't be written down is a failure, not a silent once.
+    fn remember(
+        &self,
+        scope: ApprovalScope,
+        by: String,
+        effects: Vec<Effect>,
+        request: &ApprovalRequest,
+    ) -> Result<(), ToolError> {
+        let record = &self.record;
+        let always = request.scopes.iter().find(|option| option.scope == ApprovalScope::Always);
+        if let (ApprovalScope::Always, Some(rules), Some(option)) = (scope, &record.gate.parts.user_rules, always) {
+            rules.append_rules(&option.grants)?;
+        }
+        let grant = Grant {
+            tool: record.call.name.clone(),
+            effects,
+            scope,
+            by,
+            at: record.gate.parts.clock.now(),
+            expires: None,
+            run: record.session.run.clone(),
+            session: record.session.id.clone(),
+            tool_call_id: record.call.tool_call_id.clone(),
+        };
+        record.session.recorder.remember(&grant)?;
+        record.session.grants().push(grant);
+        Ok(())
+    }
+}
+
+/// Why a person is asked, with what they must not overlook.
+fn with_warnings(record: &CallRecord<'_>, reasons: String) -> String {
+    let unsandboxed = record.wider.iter().any(|effect| matches!(effect, Effect::Unsandboxed { .. }));
+    let warning = match unsandboxed {
+        true => {
+            "NO SANDBOX: if you agree, this command can read, change and send everything that you can, and nothing \
+             of it can be taken back. "
+        }
+        false => "",
+    };
+    let again = match record.is_started && !record.wider.is_empty() {
+        true => {
+            let stopped = denied_places(record);
+            format!(" Confinement stopped the call.{stopped} If you agree, it is run once more, from its beginning.")
+        }
+        false => String::new(),
+    };
+    format!("{warning}{reasons}{again}")
+}
+
+/// Which places the first attempt was kept from. For one new file a whole directory is asked for.
+fn denied_places(record: &CallRecord<'_>) -> String {
+    let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
+    let at_places = record.tally.denials.iter().filter(is_place);
+    at_places.map(|denial| format!(" {}", denial.reason)).collect()
+}
+
+/// All that would be granted; hosts together, since what is done with each is the same.
+fn what_is_granted(asked: &[Effect]) -> String {
+    let is_host = |effect: &&Effect| matches!(effect, Effect::Connect { .. });
+    let mut what: Vec<String> = asked.iter().filter(|effect| !is_host(effect)).map(in_words).collect();
+    let hosts: Vec<String> = asked.iter().filter_map(host_and_port).collect();
+    match hosts.split_last() {
+        Some((last, [])) => what.push(format!("connect to {last}")),
+        Some((last, first)) => what.push(format!("connect to {} and {last}", first.join(", "))),
+        None => {}
+    }
+    if what.is_empty() { "any call".into() } else { what.join(", ") }
+}
+
+fn host_and_port(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Connect { host, port } => Some(format!("{host}:{port}")),
+        _ => None,
+    }
+}
+
+/// What would be granted; of a pattern, what else it covers.
+fn in_words(effect: &Effect) -> String {
+    match effect {
+        Effect::Run { command, .. } => match command.strip_suffix(" *") {
+            Some(start) => format!("run `{command}` (whatever begins with `{start}`)"),
+            None => format!("run `{command}` (exactly this)"),
+        },
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,197 @@
+//! What a call came to. Retry: where confinement stopped it, the same steps with what it lacked. Finish: redact, trim,
+//! record, reply.
+
+use serde_json::{Value, json};
+use toolgate_contract::{
+    CallEnding, Effect, ErrorCode, Event, EventPayload, OmittedText, Reply, ReplyArtifacts, Right, ToolError, Truncated,
+};
+
+use super::{Request, Stopped, attempt};
+use crate::gate::call_record::CallRecord;
+use crate::gate::refusals::unrecorded;
+use crate::step_timings::StepTimings;
+use crate::trim;
+
+/// A call that ran, or was refused; with what its hands did.
+pub(super) struct Outcome<'a> {
+    pub(super) record: Box<CallRecord<'a>>,
+    pub(super) result: Result<Value, ToolError>,
+}
+
+impl<'a> From<Stopped<'a>> for Outcome<'a> {
+    fn from(stopped: Stopped<'a>) -> Self {
+        Self { record: stopped.record, result: Err(stopped.error) }
+    }
+}
+
+impl Outcome<'_> {
+    /// What the call lacked, if it was confinement that stopped it and nothing else. What no call can ask for, such as a
+    /// hidden file, must not keep it from what it can ask for.
+    pub(super) fn missing(&self) -> Vec<Effect> {
+        let tally = &self.record.tally;
+        let found: Vec<Effect> = match &self.result {
+            Ok(_) if tally.exit_code.is_none_or(|code| code == 0) => Vec::new(),
+            Ok(_) => tally.denials.iter().flat_map(|denial| denial.missing.clone()).collect(),
+            Err(error) => error.missing.clone(),
+        };
+        let granted = self.record.granted();
+        let is_new = |effect: &Effect| {
+            self.record.is_started && Right::of(effect).is_some() && !granted.iter().any(|one| one.effect == *effect)
+        };
+        let mut missing: Vec<Effect> = Vec::new();
+        for effect in found.into_iter().filter(is_new) {
+            if !missing.contains(&effect) {
+                missing.push(effect);
+            }
+        }
+        missing
+    }
+
+    /// Asks for what was missing, and takes the same steps once more. Where policy or the person doesn't grant it, the first
+    /// outcome stands.
+    pub(super) async fn retry(self, missing: Vec<Effect>) -> Self {
+        let Self { record, result } = self;
+        let before = (record.wider.clone(), record.verdict.clone(), record.approval);
+        let request = Request::Wider { missing, denials: record.tally.denials.clone() };
+        match attempt(record, request).await {
+            Ok(outcome) => outcome,
+            Err(stopped) if stopped.is_unrecorded => stopped.into(),
+            Err(Stopped { mut record, error, .. }) => {
+                (record.wider, record.verdict, record.approval) = before;
+                Self { record, result: without_retry(result, &error) }
+            }
+        }
+    }
+
+    /// Redacts, trims, records and replies.
+    pub(super) fn finish(mut self) -> (Reply, StepTimings) {
+        let mut truncated = None;
+        let shown = self.result.and_then(|mut payload| {
+            let record = &mut self.record;
+            record.redacted |= record.tally.redacted | record.gate.parts.redactor.json(&mut payload);
+            record.timings.done("redact");
+            truncated = trim_payload(record, &mut payload)?;
+            record.timings.done("trim");
+            Ok(payload)
+        });
+        let shown = shown.map_err(|error| self.record.clean_error(error));
+        let ended = record_end(&self.record, shown, truncated.clone());
+        let mut record = self.record;
+        record.timings.done("record end");
+        let (payload, error) = match ended {
+            Ok(payload) => (Some(payload), None),
+            Err(error) => (None, Some(error)),
+        };
+        let reply = Reply {
+            tool_call_id: record.call.tool_call_id,
+            ok: error.is_none(),
+            payload,
+            error,
+            artifacts: ReplyArtifacts {
+                files_changed: record.tally.files_changed,
+                commands_run: record.tally.commands_run,
+                refs: record.tally.refs,
+            },
+            enforced: record.tally.enforced,
+            truncated,
+            redacted: record.redacted,
+            duration_ms: record.timings.total().as_millis() as u64,
+        };
+        (reply, record.timings)
+    }
+}
+
+fn trim_payload(record: &mut CallRecord<'_>, payload: &mut Value) -> Result<Option<Truncated>, ToolError> {
+    let (limits, _) = record.limits();
+    let known = std::mem::take(&mut record.tally.stored);
+    let artifacts = &record.session.artifacts;
+    let mut store = |text: &str, field: &str| {
+        if let Some((_, missing)) = known.iter().find(|(pointer, _)| pointer == field) {
+            return Ok(missing.clone());
+        }
+        // A payload that was stored as a whole is JSON; a field of it is text.
+        let mime = if field.is_empty() { "application/json" } else { "text/plain; charset=utf-8" };
+        let stored = artifacts.store(text.as_bytes(), mime)?;
+        Ok(OmittedText { lines: 0, bytes: 0, artifact: stored })
+    };
+    let cut = trim::trim_payload(payload, &limits, &mut store)?;
+    let mut truncated = cut.map(|cut| {
+        record.tally.refs.extend(cut.refs);
+        cut.truncated
+    });
+    if let Some(cursor) = record.tally.next_cursor.take() {
+        truncated.get_or_insert_default().next_cursor = Some(cursor);
+    }
+    Ok(truncated)
+}
+
+/// Writes how it ended. A refused call gets its `started` here too, so that every call leaves a pair.
+fn record_end(
+    record: &CallRecord<'_>,
+    result: Result<Value, ToolError>,
+    truncated: Option<Truncated>,
+) -> Result<Value, ToolError> {
+    let (payload, error) = match result {
+        Ok(payload) => (Some(payload), None),
+        Err(error) => (None, Some(error)),
+    };
+    let ending = CallEnding {
+        duration_ms: record.timings.total().as_millis() as u64,
+        payload,
+        exit_code: record.tally.exit_code,
+        files_changed: record.tally.files_changed.clone(),
+        commands_run: record.tally.commands_run.clone(),
+        refs: record.tally.refs.clone(),
+        denials: record.tally.denials.clone(),
+        enforced: record.tally.enforced.clone(),
+        truncated,
+        redacted: record.redacted,
+    };
+    let ended = match error {
+        None => EventPayload::CallCompleted(ending),
+        Some(error) => EventPayload::CallFailed { class: error.code.class(), error, ending },
+    };
+    let started = (!record.is_started).then(|| record.started());
+    let events: Vec<Event> = started.into_iter().chain([ended]).map(|payload| record.event(payload)).collect();
+    record.session.record(&events).map_err(|fault| unrecorded(fault, record.is_started))?;
+    // The journal only borrows the outcome, which may be large; it isn't copied.
+    match events.into_iter().next_back().map(|event| event.payload) {
+        Some(EventPayload::CallFailed { error, .. }) => Err(error),
+        Some(EventPayload::CallCompleted(ending)) => Ok(ending.payload.unwrap_or_default()),
+        _ => Err(ToolError::internal("A call's end was lost on its way to the record.")),
+    }
+}
+
+/// The first result, and why the call wasn't tried again.
+fn without_retry(first: Result<Value, ToolError>, why: &ToolError) -> Result<Value, ToolError> {
+    let next = match why.code {
+        ErrorCode::ApprovalRequired => why.hint.clone(),
+        ErrorCode::ApprovalDenied => {
+            Some(format!("Work without it, and don't ask for it again. A person was asked: {}", why.message))
+        }
+        _ => None,
+    };
+    let first = first.map(|payload| with_next_step(payload, why.code, next.as_deref()));
+    first.map_err(|mut error| {
+        if next.is_some() {
+            error.hint = next;
+        }
+        if let (Some(Value::Object(details)), true) = (&mut error.details, why.code != error.code) {
+            details.insert("not_tried_again".into(), json!({ "code": why.code, "message": why.message }));
+        }
+        error
+    })
+}
+
+/// What confinement kept from a command, each with what to do now instead of asking for it.
+fn with_next_step(mut payload: Value, why: ErrorCode, next: Option<&str>) -> Value {
+    let denied = payload.get_mut("denied").and_then(Value::as_array_mut);
+    for denied in denied.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let (true, Some(next)) = (denied.contains_key("request"), next) else { continue };
+        denied.insert("next".into(), next.into());
+        if why == ErrorCode::ApprovalDenied {
+            denied.remove("request");
+        }
+    }
+    payload
+}
