@@ -1,6 +1,6 @@
 //! Whoever listens to what a model says, word by word, with secrets already replaced.
 
-use toolgate_runtime::redact::{Redactor, StreamRedactor};
+use toolgate_redact::{Redactor, StreamRedactor};
 
 /// Hears agents speak. The record has their words too, whole, once they are said.
 pub trait TextSink: Send + Sync {

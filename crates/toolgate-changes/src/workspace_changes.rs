@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use toolgate_contract::QuarantineMode;
 use toolgate_contract::{
     AnyTool, Clock, Differ, EventOrigin, Files, HiddenPaths, LocatedEffect, QuarantinedPath, Rehearsals, StagedChanges,
     ToolError,
 };
 use toolgate_journal::{Recorder, RunOptions};
-use toolgate_policy::QuarantineMode;
 
 use crate::change_applier::ChangeApplier;
 use crate::change_log::{ChangeLog, aside};

@@ -30,9 +30,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{ConfigPaths, PolicyFlags};
+use crate::config::PolicyFlags;
 use crate::exit::Exit;
 use crate::wiring::WorkspaceLocation;
+use toolgate_config::ConfigPaths;
 
 /// The gate between a language model and a machine.
 ///

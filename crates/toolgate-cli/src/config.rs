@@ -1,18 +1,12 @@
-//! Where configuration comes from, and in which order: managed, user, workspace, flags and environment (C-15).
-#![allow(clippy::disallowed_methods, reason = "reads the configuration files, before there is any gate")]
+//! The flags that shape policy for one run, and the user's file as the place where an "always" is written down.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use toolgate_contract::{Layer, ToolError};
-use toolgate_policy::{CompiledConfig, Config, ConfigLayer, StoreUrl, compile};
+use toolgate_config::{StoreUrl, append_rules};
+use toolgate_contract::ToolError;
 use toolgate_runtime::UserRules;
-
-use crate::trust;
-
-/// The workspace's own policy file, at its root.
-pub(crate) const WORKSPACE_FILE: &str = "toolgate.toml";
 
 /// Options that shape policy for this run. They can tighten what the files say; they loosen only what no file decides.
 #[derive(Debug, Clone, Default, Args)]
@@ -57,99 +51,9 @@ pub(crate) struct PolicyFlags {
     pub(crate) queue: Option<String>,
 }
 
-/// Where the files are.
-#[derive(Debug, Clone)]
-pub(crate) struct ConfigPaths {
-    /// The administrator's file.
-    pub(crate) managed: PathBuf,
-    /// The user's file.
-    pub(crate) user: PathBuf,
-    /// The user's private state: trust and the seal's key.
-    pub(crate) state: PathBuf,
-    /// What of the user's lasts until they log out.
-    pub(crate) runtime: Option<PathBuf>,
-}
-
-impl ConfigPaths {
-    /// The usual places, by the XDG base directories.
-    pub(crate) fn usual() -> Result<Self> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let base = |variable: &str, below_home: &str| {
-            let given = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-            given.or_else(|| home.as_ref().map(|home| home.join(below_home)))
-        };
-        let missing = || format!("{} is not set, so the user's configuration can't be found. Set HOME.", "HOME");
-        Ok(Self {
-            managed: PathBuf::from("/etc/toolgate/config.toml"),
-            user: base("XDG_CONFIG_HOME", ".config").with_context(missing)?.join("toolgate/config.toml"),
-            state: base("XDG_STATE_HOME", ".local/state").with_context(missing)?.join("toolgate"),
-            runtime: std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()),
-        })
-    }
-
-    /// The file that remembers trusted workspaces.
-    pub(crate) fn trusted(&self) -> PathBuf {
-        self.state.join("trusted.json")
-    }
-
-    /// The directory of sockets by which a person attaches to processes.
-    pub(crate) fn attach_sockets(&self) -> PathBuf {
-        match &self.runtime {
-            Some(directory) => directory.join("toolgate"),
-            None => self.state.join("doors"),
-        }
-    }
-
-    /// The key that seals journals.
-    pub(crate) fn seal_key(&self) -> PathBuf {
-        self.state.join("seal.key")
-    }
-
-    /// The token that lets the owner in over HTTP.
-    pub(crate) fn http_token(&self) -> PathBuf {
-        self.state.join("http.token")
-    }
-
-    /// Whether the user trusts a workspace as its own file is now; one without such a file is trusted as it is.
-    pub(crate) fn trusts(&self, workspace: &Path, trusted_as: &Path) -> Result<bool> {
-        let text = read_optional(&workspace.join(WORKSPACE_FILE))?.unwrap_or_default();
-        Ok(trust::is_trusted(&self.trusted(), trusted_as, &text))
-    }
-
-    /// Reads every layer and compiles them into one policy. A copy of a workspace is trusted as the workspace itself.
-    pub(crate) fn load(&self, workspace: &Path, trusted_as: &Path, flags: &PolicyFlags) -> Result<CompiledConfig> {
-        let mut layers = Vec::new();
-        for (layer, file) in [(Layer::Managed, &self.managed), (Layer::User, &self.user)] {
-            if let Some(text) = read_optional(file)? {
-                layers.push(input(layer, &file.display().to_string(), true, &text)?);
-            }
-        }
-        if let Some(text) = read_optional(&workspace.join(WORKSPACE_FILE))? {
-            let trusted = trust::is_trusted(&self.trusted(), trusted_as, &text);
-            layers.push(input(Layer::Workspace, WORKSPACE_FILE, trusted, &text)?);
-        }
-        layers.push(input(Layer::Flags, "the command line or the environment", true, &flags.to_toml()?)?);
-        Ok(compile(layers)?)
-    }
-}
-
-/// The text of a file that may be missing.
-pub(crate) fn read_optional(file: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        // A policy that can't be read must not count as no policy.
-        Err(error) => Err(error).with_context(|| format!("{} can't be read", file.display())),
-    }
-}
-
-fn input(layer: Layer, source: &str, trusted: bool, text: &str) -> Result<ConfigLayer> {
-    Ok(ConfigLayer { layer, source: source.to_owned(), trusted, config: Config::parse(text, source)? })
-}
-
 impl PolicyFlags {
     /// The flags as a layer's file, so that they take the same way as every other layer.
-    fn to_toml(&self) -> Result<String> {
+    pub(crate) fn to_toml(&self) -> Result<String> {
         let mut table = toml::Table::new();
         if let Some(preset) = &self.preset {
             table.insert("preset".into(), preset.clone().into());
@@ -205,15 +109,9 @@ pub(crate) struct UserRulesFile {
 
 impl UserRules for UserRulesFile {
     fn append_rules(&self, rules: &str) -> Result<(), ToolError> {
-        let fault = |error: anyhow::Error| {
+        append_rules(&self.file, rules).map_err(|error| {
+            let error = anyhow::Error::from(error);
             ToolError::internal(format!("The rule could not be written to {}: {error:#}.", self.file.display()))
-        };
-        let mut text = read_optional(&self.file).map_err(fault)?.unwrap_or_default();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text = format!("{text}\n# approved with \"always\"\n{}\n", rules.trim());
-        Config::parse(&text, &self.file.display().to_string()).map_err(|error| fault(error.into()))?;
-        trust::replace(&self.file, text.as_bytes()).map_err(fault)
+        })
     }
 }

@@ -8,7 +8,6 @@ mod signals;
 mod skill_directories;
 mod stores;
 mod terminal;
-mod trust;
 mod wiring;
 mod work;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use toolgate_config::{Settings, StoreConfig};
 use toolgate_journal::{EventStore, Inbox, PostgresStore, StateDirectory};
-use toolgate_policy::{Settings, StoreConfig};
 
 use crate::wiring::WorkspaceLocation;
 

@@ -8,24 +8,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
+use toolgate_config::{ConfigPaths, OverlayMode, RootConfig, Settings};
 use toolgate_console::LiveEvents;
-use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, RunFacts, SystemClock};
+use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, RootAccess, RunFacts, SystemClock};
 use toolgate_journal::{
     ApprovalQueue, Indexer, JournalError, Run, RunOptions, RunRecorder, SigningKey, StateDirectory, seal_key,
 };
-use toolgate_policy::{
-    CompiledConfig, OverlayMode, PathContext, RootAccess as ConfiguredAccess, RootConfig as ConfiguredRoot, Settings,
-    WeakestSandbox,
-};
-use toolgate_runtime::redact::{Redactor, secrets_of_environment};
+use toolgate_policy::{CompiledConfig, PathContext, compile};
+use toolgate_redact::{Redactor, secrets_of_environment};
 use toolgate_runtime::{AgentNotes, Gate, GateParts, Registry, Replay, Session, quoted};
-use toolgate_sandbox::process::{Profile, SandboxOptions, Tier};
-use toolgate_sandbox::{RootPermission, Roots, SandboxedProcesses, StoredOverlays};
+use toolgate_sandbox::process::{Profile, SandboxOptions};
+use toolgate_sandbox::{Roots, SandboxedProcesses, StoredOverlays};
 use toolgate_tools::text::UnifiedDiffer;
 use toolgate_web::WebClient;
 
 use crate::attach::{AttachSocket, create_private_directory};
-use crate::config::{ConfigPaths, PolicyFlags, UserRulesFile};
+use crate::config::{PolicyFlags, UserRulesFile};
 use crate::stores::{self, Stores};
 use crate::terminal::{YELLOW, paint, plain};
 
@@ -55,7 +53,11 @@ impl WorkspaceLocation {
 
     /// Reads every layer of configuration.
     pub(crate) fn load(&self) -> Result<CompiledConfig> {
-        self.sources.load(&self.workspace, &self.trusted_as, &self.flags)
+        self.load_with(&self.flags)
+    }
+
+    fn load_with(&self, flags: &PolicyFlags) -> Result<CompiledConfig> {
+        Ok(compile(self.sources.layers(&self.workspace, &self.trusted_as, &flags.to_toml()?)?)?)
     }
 
     /// A copy of this workspace, by the same rules.
@@ -66,14 +68,14 @@ impl WorkspaceLocation {
 
     /// Whether the user trusts the workspace as its own file is now.
     pub(crate) fn is_trusted(&self) -> Result<bool> {
-        self.sources.trusts(&self.workspace, &self.trusted_as)
+        Ok(self.sources.trusts(&self.workspace, &self.trusted_as)?)
     }
 
     /// The same, where the person lets these hosts pass.
     pub(crate) fn load_allowing<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Result<CompiledConfig> {
         let mut flags = self.flags.clone();
         flags.allow.extend(hosts.map(|host| format!("host={host}")));
-        self.sources.load(&self.workspace, &self.trusted_as, &flags)
+        self.load_with(&flags)
     }
 
     /// The workspace's record.
@@ -176,7 +178,7 @@ impl Workspace {
         };
         let (state, stores) = (place.state()?, Stores::of(place, &compiled.settings));
         let options = RunOptions {
-            durability: durability(&compiled.settings),
+            durability: compiled.settings.durability,
             key: place.seal_key(),
             clock: Arc::clone(&clock),
             indexer: indexer(&state, &stores),
@@ -267,7 +269,7 @@ impl Workspace {
 
 /// What configuration says about changes, and how they are shown.
 fn change_options(settings: &Settings) -> ChangeOptions {
-    let others = settings.roots.iter().enumerate().filter(|(_, root)| root.access == ConfiguredAccess::Write);
+    let others = settings.roots.iter().enumerate().filter(|(_, root)| root.access == RootAccess::Write);
     ChangeOptions {
         overlay: settings.overlay == OverlayMode::On,
         quarantine: settings.quarantine,
@@ -309,28 +311,19 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 fn confined(place: &WorkspaceLocation, settings: &Settings) -> SandboxedProcesses {
     let (profile, directories) = (profile(place, &settings.roots), directories(place, &settings.roots));
     SandboxedProcesses::new(profile, directories, SandboxOptions { warm: 0, ..SandboxOptions::default() })
-        .at_least(weakest(settings))
-}
-
-/// The weakest sandbox that commands may run in.
-pub(crate) fn weakest(settings: &Settings) -> Tier {
-    match settings.weakest_sandbox {
-        WeakestSandbox::Landlock => Tier::Landlock,
-        WeakestSandbox::Bubblewrap => Tier::Bubblewrap,
-        WeakestSandbox::Namespaces => Tier::Namespaces,
-    }
+        .at_least(settings.weakest_sandbox)
 }
 
 /// The directories that places are in; the workspace comes first.
-pub(crate) fn directories(place: &WorkspaceLocation, roots: &[ConfiguredRoot]) -> Vec<PathBuf> {
+pub(crate) fn directories(place: &WorkspaceLocation, roots: &[RootConfig]) -> Vec<PathBuf> {
     [place.workspace.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path))).collect()
 }
 
 /// What a command in this workspace is confined to.
-pub(crate) fn profile(place: &WorkspaceLocation, roots: &[ConfiguredRoot]) -> Profile {
+pub(crate) fn profile(place: &WorkspaceLocation, roots: &[RootConfig]) -> Profile {
     let mut profile = Profile::for_workspace(&place.workspace, std::env::home_dir().as_deref());
     for root in roots {
-        let places = if root.access == ConfiguredAccess::Write { &mut profile.writable } else { &mut profile.shown };
+        let places = if root.access == RootAccess::Write { &mut profile.writable } else { &mut profile.shown };
         places.push(PathBuf::from(&root.path));
     }
     profile.environment = environment();
@@ -391,24 +384,13 @@ fn ground(place: &WorkspaceLocation, settings: &Settings) -> PathContext {
 pub(crate) fn roots(place: &WorkspaceLocation, settings: &Settings) -> Result<Roots> {
     let mut roots = Roots::open(&place.workspace)?;
     for root in &settings.roots {
-        let access = match root.access {
-            ConfiguredAccess::Read => RootPermission::Read,
-            ConfiguredAccess::Write => RootPermission::Write,
-        };
-        roots.add(std::path::Path::new(&root.path), access)?;
+        roots.add(Path::new(&root.path), root.access)?;
     }
     Ok(roots)
 }
 
 pub(crate) fn warn(warning: &str) {
     anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(warning));
-}
-
-fn durability(settings: &Settings) -> toolgate_journal::SyncMode {
-    match settings.durability {
-        toolgate_policy::Durability::Os => toolgate_journal::SyncMode::Os,
-        toolgate_policy::Durability::Sync => toolgate_journal::SyncMode::Sync,
-    }
 }
 
 /// Who is at the keyboard, for the record.

@@ -11,6 +11,7 @@ mod call;
 mod change;
 mod clock;
 mod decision;
+mod durability;
 mod effect;
 mod effect_index;
 mod egress;
@@ -25,13 +26,16 @@ mod notes;
 mod person;
 mod process;
 mod process_table;
+mod quarantine_mode;
 mod quote;
 mod reply;
 mod right;
+mod root_access;
 mod skill;
 mod spec;
 mod staged_changes;
 pub mod strict_json;
+mod tier;
 mod tool;
 mod tree_walk;
 mod web;
@@ -46,6 +50,7 @@ pub use change::{
 };
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
+pub use durability::Durability;
 pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
@@ -66,14 +71,17 @@ pub use process_table::{
     OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,
     StopReason, StreamText,
 };
+pub use quarantine_mode::QuarantineMode;
 pub use quote::quoted;
 pub use reply::{ArtifactRef, Enforced, Guarantee, GuaranteeLevel, Reply, ReplyArtifacts, Truncated};
 pub use right::Right;
+pub use root_access::RootAccess;
 pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
 pub use spec::{ArgumentFormat, Declaration, Risk, SideEffect, Spec};
 pub use staged_changes::{
     ChangeSource, Differ, Difference, Differences, QuarantinedPath, Rehearsals, SettledChanges, StagedChanges,
 };
+pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase};
 pub use tree_walk::{
     EntryMetadata, SkipReason, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions, WalkStep,

@@ -11,11 +11,11 @@ use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolgate_contract::ApprovalScope;
+use toolgate_contract::{ApprovalScope, Durability};
 
 use crate::directory::{DirectoryHandle, FileLock, check_id};
 use crate::hex::{self, Hash};
-use crate::{JournalError, SigningKey, SyncMode};
+use crate::{JournalError, SigningKey};
 
 /// Held for the moment in which something is put on the desk or taken off it.
 const LOCK: &str = "lock";
@@ -95,7 +95,7 @@ impl ApprovalQueue {
         // Locked before it has its name: nobody ever sees it unlocked while we live.
         let held = draft.file.try_clone().map_err(failed)?;
         rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
-        draft.place(&self.directory, &name, SyncMode::Os)?;
+        draft.place(&self.directory, &name, Durability::Os)?;
         Ok(QueueTicket { queue: self, id: ask.id.clone(), digest: Sha256::digest(&json).into(), _held: held })
     }
 
@@ -133,7 +133,7 @@ impl ApprovalQueue {
         }
         let json = serde_json::to_vec(answer).map_err(JournalError::Encode)?;
         let sealed = self.sealed(&json, &self.key.seal(&about_answer(id, &digest, &json)));
-        self.directory.put(&name, &sealed, SyncMode::Os)
+        self.directory.put(&name, &sealed, Durability::Os)
     }
 
     /// A living ask and the digest of its bytes.

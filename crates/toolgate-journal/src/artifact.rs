@@ -8,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, ErrorCode, ToolError};
+use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, Durability, ErrorCode, ToolError};
 
 use crate::directory::{DirectoryHandle, TemporaryFile};
-use crate::{JournalError, SyncMode, hex};
+use crate::{JournalError, hex};
 
 const PREFIX: &str = "art_";
 
@@ -21,11 +21,11 @@ const DIGITS: usize = 32;
 /// The artifacts of one run.
 pub struct ArtifactStore {
     directory: Arc<DirectoryHandle>,
-    durability: SyncMode,
+    durability: Durability,
 }
 
 impl ArtifactStore {
-    pub(crate) fn new(directory: DirectoryHandle, durability: SyncMode) -> Self {
+    pub(crate) fn new(directory: DirectoryHandle, durability: Durability) -> Self {
         Self { directory: Arc::new(directory), durability }
     }
 
@@ -104,7 +104,7 @@ impl ArtifactDraft for ArtifactWriter {
 /// An artifact that is being written.
 pub struct ArtifactWriter {
     directory: Arc<DirectoryHandle>,
-    durability: SyncMode,
+    durability: Durability,
     file: BufWriter<File>,
     draft: TemporaryFile,
     hash: Sha256,

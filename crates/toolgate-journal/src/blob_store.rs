@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
-use toolgate_contract::{Blob, Change, ChangeSource, FileState, sha256_of};
+use toolgate_contract::{Blob, Change, ChangeSource, Durability, FileState, sha256_of};
 
+use crate::JournalError;
 use crate::directory::DirectoryHandle;
-use crate::{JournalError, SyncMode};
 
 /// How much is kept, unless somebody says otherwise.
 const USUAL_QUOTA: u64 = 1 << 30;
@@ -20,7 +20,7 @@ const USUAL_QUOTA: u64 = 1 << 30;
 pub struct BlobStore {
     directory: DirectoryHandle,
     quota: u64,
-    durability: SyncMode,
+    durability: Durability,
     /// What is stored, as far as it is known; other processes may add to it.
     stored: Mutex<Option<u64>>,
     /// What a change on its way needs, by hash.
@@ -45,7 +45,7 @@ impl Drop for BlobPin<'_> {
 }
 
 impl BlobStore {
-    pub(crate) fn new(directory: DirectoryHandle, durability: SyncMode) -> Self {
+    pub(crate) fn new(directory: DirectoryHandle, durability: Durability) -> Self {
         Self { directory, quota: USUAL_QUOTA, durability, stored: Mutex::default(), held: Mutex::default() }
     }
 
@@ -262,7 +262,7 @@ mod tests {
 
     fn contents() -> (tempfile::TempDir, BlobStore) {
         let workspace = tempfile::tempdir().unwrap();
-        let contents = StateDirectory::open(workspace.path()).unwrap().contents(SyncMode::Os).unwrap();
+        let contents = StateDirectory::open(workspace.path()).unwrap().contents(Durability::Os).unwrap();
         (workspace, contents)
     }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
-use toolgate_contract::sha256;
+use toolgate_contract::{Durability, sha256};
 use uuid::Uuid;
 
-use crate::{JournalError, SyncMode};
+use crate::JournalError;
 
 type Result<T, E = JournalError> = std::result::Result<T, E>;
 
@@ -112,7 +112,7 @@ impl DirectoryHandle {
     }
 
     /// Puts a whole file in place in one step: nobody ever sees half of it.
-    pub(crate) fn put(&self, name: &str, bytes: &[u8], durability: SyncMode) -> Result<()> {
+    pub(crate) fn put(&self, name: &str, bytes: &[u8], durability: Durability) -> Result<()> {
         let mut draft = self.draft()?;
         draft.file.write_all(bytes).map_err(|error| self.error("couldn't be written", name, error))?;
         draft.place(self, name, durability)
@@ -186,8 +186,8 @@ pub(crate) struct TemporaryFile {
 
 impl TemporaryFile {
     /// Gives the file its name in `directory`, which is the one it was drafted in.
-    pub(crate) fn place(mut self, directory: &DirectoryHandle, name: &str, durability: SyncMode) -> Result<()> {
-        if durability == SyncMode::Sync {
+    pub(crate) fn place(mut self, directory: &DirectoryHandle, name: &str, durability: Durability) -> Result<()> {
+        if durability == Durability::Sync {
             self.file.sync_all().map_err(|error| directory.error("couldn't be synced", name, error))?;
         }
         let misplaced = |errno: Errno| directory.error("couldn't be put in place", name, errno.into());
@@ -199,8 +199,8 @@ impl TemporaryFile {
         rustix::fs::renameat(&self.directory, &self.name, &self.directory, name).map_err(misplaced)?;
         self.linked = false;
         match durability {
-            SyncMode::Sync => directory.sync(),
-            SyncMode::Os => Ok(()),
+            Durability::Sync => directory.sync(),
+            Durability::Os => Ok(()),
         }
     }
 }

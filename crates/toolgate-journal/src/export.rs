@@ -8,12 +8,10 @@ use std::path::Path;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
-use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, EventPayload, FileState, sha256};
+use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, Durability, EventPayload, FileState, sha256};
 
 use crate::directory::DirectoryHandle;
-use crate::{
-    JournalError, RecordedEvent, SigningKey, StateDirectory, SyncMode, Verification, head, read_events, verify,
-};
+use crate::{JournalError, RecordedEvent, SigningKey, StateDirectory, Verification, head, read_events, verify};
 
 /// What the export is called, so that a reader knows it.
 const FORMAT: &str = "toolgate.run/1";
@@ -81,7 +79,7 @@ fn file_contents(
     state: &StateDirectory,
     changes: &[(Option<&str>, &Change)],
 ) -> Result<Map<String, Value>, JournalError> {
-    let store = state.contents(SyncMode::Os)?;
+    let store = state.contents(Durability::Os)?;
     let states = changes.iter().flat_map(|(_, change)| [&change.before, &change.after]).flatten();
     let hashes: BTreeSet<&str> = states.map(|FileState { sha256, .. }| sha256.as_str()).collect();
     let content =

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{ApprovalScope, Effect};
+use toolgate_contract::{ApprovalScope, Durability, Effect};
 
 use crate::directory::{DirectoryHandle, FileLock, append_once};
-use crate::{JournalError, RunOptions, SigningKey, SyncMode, hex};
+use crate::{JournalError, RunOptions, SigningKey, hex};
 
 const SEAL: &[u8] = b",\"seal\":\"";
 const CLOSING: &[u8] = b"\"}";
@@ -49,7 +49,7 @@ pub struct GrantFile {
     /// What the grants hold for; part of the seal, so that a line can't be carried elsewhere.
     holds_for: String,
     key: Option<SigningKey>,
-    durability: SyncMode,
+    durability: Durability,
 }
 
 /// What was read from a file of grants.
@@ -99,8 +99,8 @@ impl GrantFile {
         }
         append_once(file, &line, size)?;
         match self.durability {
-            SyncMode::Sync => file.sync_data(),
-            SyncMode::Os => Ok(()),
+            Durability::Sync => file.sync_data(),
+            Durability::Os => Ok(()),
         }
     }
 

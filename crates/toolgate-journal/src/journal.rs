@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{Clock, Event, EventPayload};
+use toolgate_contract::{Clock, Durability, Event, EventPayload};
 
 use crate::chain::{FileRange, Tip, walk};
 use crate::directory::{DirectoryHandle, FileLock, append_once};
@@ -23,23 +23,13 @@ pub(crate) const NAME: &str = "events.jsonl";
 /// What is kept of the buffer between appends; a rare giant shouldn't hold its memory for the rest of the run.
 const BUFFER: usize = 64 * 1024;
 
-/// What a line must survive before the call that it announces may act.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SyncMode {
-    /// The end of this program: the operating system has it.
-    #[default]
-    Os,
-    /// A power cut: the disk has it.
-    Sync,
-}
-
 /// The journal of one run, open for appending.
 pub struct Journal {
     run: Arc<str>,
     directory: Arc<DirectoryHandle>,
     events: File,
     head: File,
-    durability: SyncMode,
+    durability: Durability,
     key: Option<SigningKey>,
     clock: Arc<dyn Clock>,
     indexer: Option<Arc<Indexer>>,
@@ -63,7 +53,7 @@ impl Journal {
         Head::new(run, &Tip::START, options.key.as_ref())
             .write(&head)
             .map_err(|error| directory.error("couldn't be written", head::NAME, error))?;
-        if options.durability == SyncMode::Sync {
+        if options.durability == Durability::Sync {
             head.sync_all().map_err(|error| directory.error("couldn't be synced", head::NAME, error))?;
         }
         let events = directory.file(NAME, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
@@ -139,7 +129,7 @@ impl Journal {
 
     /// Brings the lines to the disk if asked to, then the head behind them: it must never be ahead.
     fn settle(&self, tip: &Tip) -> Result<(), JournalError> {
-        if self.durability == SyncMode::Sync {
+        if self.durability == Durability::Sync {
             self.events.sync_data().map_err(|error| self.directory.error("couldn't be synced", NAME, error))?;
         }
         Head::new(&self.run, tip, self.key.as_ref())

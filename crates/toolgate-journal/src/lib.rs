@@ -54,7 +54,7 @@ pub use follow::Follower;
 pub use grant::{Grant, GrantFile, LoadedGrants};
 pub use inbox::{Inbox, Lease, NewTask, Task, TaskState};
 pub use indexer::{Indexer, catch_up, reindex};
-pub use journal::{Journal, SyncMode};
+pub use journal::Journal;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};

@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::AtFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::JournalError;
 use crate::directory::{DirectoryHandle, call_name};
-use crate::{JournalError, SyncMode};
+use toolgate_contract::Durability;
 
 const LIST: &str = "held.json";
 
@@ -122,7 +123,7 @@ impl CallQuarantine {
     /// Notes what is in it, then removes what no longer is.
     pub fn note(&mut self) -> Result<(), JournalError> {
         let text = serde_json::to_vec_pretty(&self.held).map_err(JournalError::Encode)?;
-        self.directory.put(LIST, &text, SyncMode::Os)?;
+        self.directory.put(LIST, &text, Durability::Os)?;
         std::mem::take(&mut self.gone).iter().try_for_each(|name| self.directory.remove(name))
     }
 

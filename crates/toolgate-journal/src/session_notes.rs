@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_contract::{ErrorCode, NoteKind, NoteUpdate, ToolError};
+use toolgate_contract::{Durability, ErrorCode, NoteKind, NoteUpdate, ToolError};
 
 use crate::directory::{DirectoryHandle, FileLock};
-use crate::{JournalError, SigningKey, SyncMode, hex};
+use crate::{JournalError, SigningKey, hex};
 
 /// The largest book, in bytes.
 const MOST: u64 = 1 << 20;
@@ -23,7 +23,7 @@ pub struct SessionNotes {
     shared: Arc<DirectoryHandle>,
     id: String,
     key: Option<SigningKey>,
-    durability: SyncMode,
+    durability: Durability,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl SessionNotes {
         shared: Arc<DirectoryHandle>,
         id: &str,
         key: Option<SigningKey>,
-        durability: SyncMode,
+        durability: Durability,
     ) -> Self {
         Self { session, shared, id: id.to_owned(), key, durability }
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use toolgate_contract::{Clock, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
+use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
 use crate::sqlite::set_aside;
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, Indexer, Journal, JournalError, Quarantine,
-    SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, SyncMode, reindex,
+    SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
 };
 
 /// The directory's name.
@@ -22,7 +22,7 @@ const SANDBOX: &str = "sandbox";
 #[derive(Clone)]
 pub struct RunOptions {
     /// What a line must survive before its call acts.
-    pub durability: SyncMode,
+    pub durability: Durability,
     /// Seals journal and grants.
     pub key: Option<SigningKey>,
     /// Where times come from.
@@ -33,7 +33,7 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { durability: SyncMode::Os, key: None, clock: Arc::new(SystemClock), indexer: None }
+        Self { durability: Durability::Os, key: None, clock: Arc::new(SystemClock), indexer: None }
     }
 }
 
@@ -55,7 +55,7 @@ pub struct Run {
     /// The grants that hold for this run.
     pub approvals: Arc<GrantFile>,
     directory: Arc<DirectoryHandle>,
-    durability: SyncMode,
+    durability: Durability,
 }
 
 impl StateDirectory {
@@ -64,7 +64,7 @@ impl StateDirectory {
         let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
         let directory = Arc::new(DirectoryHandle::at(&workspace)?.make(STATE_DIRECTORY)?);
         if directory.existing(".gitignore")?.is_none() {
-            directory.put(".gitignore", b"*\n", SyncMode::Os)?;
+            directory.put(".gitignore", b"*\n", Durability::Os)?;
         }
         let (runs, sessions) = (directory.make("runs")?, directory.make("sessions")?);
         Ok(Self { directory, runs, sessions })
@@ -106,7 +106,7 @@ impl StateDirectory {
         let directory = Arc::new(self.runs.open(run)?);
         let journal = Journal::create(Arc::clone(&directory), run, options)?;
         let run = Run::with(run, directory, journal, options)?;
-        if options.durability == SyncMode::Sync {
+        if options.durability == Durability::Sync {
             run.directory.sync()?;
             self.runs.sync()?;
         }
@@ -132,7 +132,7 @@ impl StateDirectory {
         let missing = || JournalError::NoSuchRun { run: run.to_owned() };
         check_id("run", run).map_err(|_| missing())?;
         let directory = self.runs.open(run).and_then(|run| run.open("artifacts")).map_err(|_| missing())?;
-        Ok(ArtifactStore::new(directory, SyncMode::Os))
+        Ok(ArtifactStore::new(directory, Durability::Os))
     }
 
     /// The grants that hold for a session.
@@ -150,7 +150,7 @@ impl StateDirectory {
     }
 
     /// The bytes behind undo.
-    pub fn contents(&self, durability: SyncMode) -> Result<BlobStore, JournalError> {
+    pub fn contents(&self, durability: Durability) -> Result<BlobStore, JournalError> {
         Ok(BlobStore::new(self.directory.make("content")?, durability))
     }
 

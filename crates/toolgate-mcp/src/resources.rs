@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, Reply};
-use toolgate_runtime::redact::Redactor;
+use toolgate_redact::Redactor;
 
 use crate::backend::McpSession;
 use crate::conformance;

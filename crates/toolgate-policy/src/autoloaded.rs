@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 pub use self::git_config::suspicious_in_git_config;
 pub use self::git_todo::suspicious_in_git_todo;
-use crate::error::ConfigFault;
+use toolgate_config::ConfigFault;
+
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
 /// A file that is obeyed.

@@ -1,14 +1,15 @@
 //! From opinions to a verdict: asks are answered by standing approvals, the strictest of what remains wins, and what is
 //! worth telling is put into words.
 
+use toolgate_config::UnknownCommandAction;
 use toolgate_contract::{Decision, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
 
 use crate::call_effects::CallEffects;
 use crate::commands::SimpleCommand;
-use crate::config::UnknownCommandAction;
 use crate::judge::PolicyRequest;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::{Policy, sensitive_match_name};
+use crate::preset;
 use crate::sensitive_paths::GUARDS;
 
 const NOTHING: Opinion = Opinion {
@@ -118,7 +119,7 @@ impl Policy {
                 (rule.name.clone(), rule.reason.clone(), rule.code)
             }
             OpinionSource::Baseline(permission) => {
-                (self.baseline_name(permission), self.preset.reason(permission), ErrorCode::PolicyDenied)
+                (self.baseline_name(permission), preset::reason(self.preset, permission), ErrorCode::PolicyDenied)
             }
             OpinionSource::Nothing => {
                 let reason = "The call touches nothing that policy guards.".to_owned();

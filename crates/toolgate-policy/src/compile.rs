@@ -3,49 +3,20 @@
 
 use std::cmp::Reverse;
 
-use toolgate_contract::{Decision, ErrorCode, Layer};
+use toolgate_config::table::{COMMANDS_EXCEPT, RULES, SENSITIVE_EXCEPT};
+use toolgate_config::{
+    Config, ConfigError, ConfigFault, ConfigLayer, Preset, RuleConfig, Settings, UnknownCommandAction, choose_preset,
+    merge,
+};
+use toolgate_contract::{Access, Decision, ErrorCode, Layer, WorkspacePath};
 
 use crate::commands::plain_words;
-use crate::config::{Config, RuleConfig, UnknownCommandAction};
-use crate::error::{ConfigError, ConfigFault};
-use crate::path_glob::{CaseFolding, PathGlob, escape};
+use crate::path_glob::{CaseFolding, PathGlob, PathSet, escape};
 use crate::policy::{Policy, PolicyInput, ToolAllowlist};
-use crate::preset::Preset;
 use crate::rules::Rule;
 use crate::rules::command::CommandRule;
 use crate::rules::tool::ToolRule;
-use crate::settings::{Settings, merge};
-
-/// One layer, read but not yet judged with.
-#[derive(Debug, Clone)]
-pub struct ConfigLayer {
-    /// Whose it is.
-    pub layer: Layer,
-    /// How messages call it: a file, or `flags`.
-    pub source: String,
-    /// For the workspace's layer: whether the user trusts it. The others are trusted by being theirs.
-    pub trusted: bool,
-    /// What it says.
-    pub config: Config,
-}
-
-/// How the warning about something ends that takes effect once the workspace is trusted.
-pub const UNTIL_TRUSTED: &str = " is ignored until you trust this workspace; run `toolgate trust`.";
-
-impl ConfigLayer {
-    pub(crate) fn may_loosen(&self) -> bool {
-        self.trusted || self.layer != Layer::Workspace
-    }
-
-    /// Words for something that is left out: a stronger layer is stricter, or this one isn't trusted.
-    pub(crate) fn ignored(&self, what: &str, outranked: bool) -> String {
-        if self.may_loosen() || outranked {
-            format!("{}: {what} is ignored, because a layer with more authority is stricter.", self.source)
-        } else {
-            format!("{}: {what}{UNTIL_TRUSTED}", self.source)
-        }
-    }
-}
+use crate::sensitive_paths::find_sensitive;
 
 /// What the layers come to together.
 #[derive(Debug)]
@@ -72,7 +43,7 @@ pub fn compile(mut layers: Vec<ConfigLayer>) -> Result<CompiledConfig, ConfigErr
         tool_sets.extend(read_tool_set(input).map_err(located)?);
         excepts.extend(read_excepts(input, &mut warnings).map_err(located)?);
     }
-    let settings = merge(&layers, &mut warnings)?;
+    let settings = merge(&layers, &is_sensitive, &mut warnings)?;
     let parts = PolicyInput {
         preset,
         unattended: layers.iter().any(|input| input.config.preset == Some(Preset::Autonomous)),
@@ -87,23 +58,9 @@ pub fn compile(mut layers: Vec<ConfigLayer>) -> Result<CompiledConfig, ConfigErr
     Ok(CompiledConfig { policy, settings, warnings })
 }
 
-/// The strongest layer that names a preset chooses; the others can only be stricter.
-fn choose_preset(layers: &[ConfigLayer], warnings: &mut Vec<String>) -> Preset {
-    let named = |input: &&ConfigLayer| input.config.preset.is_some();
-    let selector = layers.iter().filter(|input| input.may_loosen()).find(named);
-    let mut preset = selector.and_then(|input| input.config.preset).unwrap_or_default();
-    for input in layers {
-        match input.config.preset {
-            Some(wanted) if wanted >= preset => preset = wanted,
-            // Whoever says that nobody can be asked is heeded under a stricter preset too, so nothing is ignored.
-            Some(Preset::Autonomous) | None => {}
-            Some(wanted) => {
-                let outranked = selector.is_some_and(|selector| selector.layer > input.layer);
-                warnings.push(input.ignored(&format!("the preset `{wanted}`"), outranked));
-            }
-        }
-    }
-    preset
+/// Whether a directory holds credentials, so that it can't be a root.
+fn is_sensitive(path: &str) -> bool {
+    find_sensitive(Access::Read, &WorkspacePath::in_workspace(path), &PathSet::default()).is_some()
 }
 
 /// The setting and the layer it came from: the strongest of those that say so.
@@ -121,7 +78,7 @@ fn read_rules(input: &ConfigLayer, warnings: &mut Vec<String>) -> Result<Vec<Rul
     for (config, code) in written.chain(listed) {
         let mut rule = Rule::new(&config, input.layer, &input.source)
             .map_err(|fault| fault.at(&input.source, input.layer, config.line))?;
-        if rule.decision == Decision::Allow && !input.may_loosen() {
+        if rule.decision == Decision::Allow && !RULES.rule.lets_loosen(input) {
             warnings.push(input.ignored(&format!("the rule `{}`", rule.name.rule), false));
             continue;
         }
@@ -167,7 +124,7 @@ fn read_danger_excepts(input: &ConfigLayer, warnings: &mut Vec<String>) -> Resul
     let mut excepts = Vec::new();
     for line in &input.config.commands.except {
         let rule = CommandRule::new(&listed_words(line)?, &RuleConfig::new(Decision::Allow))?;
-        match input.may_loosen() && input.layer > Layer::Flags {
+        match COMMANDS_EXCEPT.rule.lets_loosen(input) {
             true => excepts.push(rule),
             false => warnings.push(input.ignored(&format!("`{line}` in `commands.except`"), false)),
         }
@@ -190,7 +147,7 @@ fn read_excepts(input: &ConfigLayer, warnings: &mut Vec<String>) -> Result<Vec<P
             let file = &input.source;
             warnings
                 .push(format!("{file}: `sensitive.except` is ignored here; put `{pattern}` in your configuration."));
-        } else if !input.may_loosen() {
+        } else if !SENSITIVE_EXCEPT.rule.lets_loosen(input) {
             warnings.push(input.ignored(&format!("`{pattern}` in `sensitive.except`"), false));
         } else {
             excepts.push(glob);

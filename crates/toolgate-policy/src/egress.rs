@@ -10,6 +10,7 @@ use crate::combine::is_answered;
 use crate::host::Host;
 use crate::opinion::{Opinion, OpinionSource};
 use crate::policy::Policy;
+use crate::preset;
 use crate::rules::RuleKind;
 
 /// A decision on one connection, the rule behind it, and why.
@@ -73,7 +74,9 @@ impl Policy {
     fn connection_verdict(&self, opinion: &Opinion) -> ConnectionVerdict {
         let (name, reason) = match opinion.voice {
             OpinionSource::Rule(index) => (self.rules[index].name.clone(), self.rules[index].reason.clone()),
-            OpinionSource::Baseline(permission) => (self.baseline_name(permission), self.preset.reason(permission)),
+            OpinionSource::Baseline(permission) => {
+                (self.baseline_name(permission), preset::reason(self.preset, permission))
+            }
             _ => {
                 let (name, reason, _) = self.describe_host(opinion);
                 (name, reason)

@@ -4,18 +4,18 @@
 use std::collections::HashSet;
 
 use toolgate_contract::{
-    Access, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, RuleName, Verdict, WorkspacePath,
+    Access, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, RootAccess, RuleName, Verdict,
+    WorkspacePath,
 };
 
 use crate::autoloaded::{autoloaded, autoloaded_beneath};
 use crate::call_effects::CallEffects;
 use crate::ceiling::{Ceiling, on_commands_outside_ceiling};
 use crate::commands::OUTSIDE;
-use crate::config::RootAccess;
 use crate::host::Host;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
-use crate::preset::MANY_FILES;
+use crate::preset::{self, MANY_FILES};
 use crate::rules::RuleKind;
 use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_restored};
 
@@ -144,7 +144,7 @@ impl Policy {
     pub(crate) fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
         let topic = Topic::Permission(permission);
         let mut push = |decision, layer, voice| opinions.push(Opinion { decision, layer, effect, topic, voice });
-        push(self.preset.baseline(permission), Layer::Builtin, OpinionSource::Baseline(permission));
+        push(preset::baseline(self.preset, permission), Layer::Builtin, OpinionSource::Baseline(permission));
         for (index, rule) in self.rules.iter().enumerate() {
             if matches!(&rule.kind, RuleKind::Permission(wanted) if wanted.matches(permission)) {
                 push(rule.decision, rule.name.layer, OpinionSource::Rule(index));
@@ -196,7 +196,7 @@ impl Policy {
                     OUTSIDE => {
                         // What a sandbox has for itself isn't meant: this is the machine's own.
                         let (decision, topic) =
-                            (self.preset.outside_boundary(), Topic::Permission(Permission::FsWrite));
+                            (preset::outside_boundary(self.preset), Topic::Permission(Permission::FsWrite));
                         let (layer, effect, voice) = (Layer::Builtin, Some(index), OpinionSource::Outside);
                         opinions.push(Opinion { decision, layer, effect, topic, voice });
                         self.on_outside(index, Access::Write, &place, opinions);
@@ -241,7 +241,7 @@ impl Policy {
         let reason = |place: &WorkspacePath| {
             autoloaded(&place.path).map(|found| found.reason).or_else(|| autoloaded_beneath(&place.path))
         };
-        let decision = self.preset.outside_boundary();
+        let decision = preset::outside_boundary(self.preset);
         if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
             && decision != Decision::Allow
         {
@@ -340,7 +340,7 @@ impl Policy {
         let changes =
             |located: &&LocatedEffect| located.effect.path().is_some_and(|(access, _)| access != Access::Read);
         let changed: HashSet<_> = effects.iter().filter(changes).map(|located| &located.real).collect();
-        let decision = self.preset.for_changes(changed.len());
+        let decision = preset::for_changes(self.preset, changed.len());
         if decision != Decision::Allow {
             let voice = OpinionSource::ManyFiles(changed.len());
             opinions.push(Opinion { decision, layer: Layer::Builtin, effect: None, topic: Topic::Call, voice });
@@ -348,7 +348,7 @@ impl Policy {
     }
 
     pub(crate) fn baseline_name(&self, permission: Permission) -> RuleName {
-        let decision = self.preset.baseline(permission);
+        let decision = preset::baseline(self.preset, permission);
         RuleName { rule: format!("preset {}: {decision} {permission}", self.preset), layer: Layer::Builtin }
     }
 }

@@ -1,16 +1,17 @@
 //! Judging a command: every simple command in it, and everything that each of them touches (C-11).
 
+use toolgate_config::UnknownCommandAction;
 use toolgate_contract::{Access, Decision, Layer, Permission, WorkspacePath};
 
 use crate::call_effects::{CallEffects, CommandEffects, SimpleCommandEffects};
 use crate::commands::{Need, OUTSIDE, SimpleCommand, Touch};
-use crate::config::UnknownCommandAction;
 use crate::judge::about;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::Policy;
-use crate::preset::Preset;
+use crate::preset;
 use crate::rules::RuleKind;
 use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_pattern};
+use toolgate_config::Preset;
 
 /// The system's own directories: reading there tells nobody's secrets, save for what is on the list of sensitive places.
 const SYSTEM: &[&str] = &[
@@ -70,7 +71,7 @@ impl Policy {
         self.on_exec_rules(index, opinions);
         let decision = match part.is_known() {
             true => Decision::Allow,
-            false => self.preset.baseline(Permission::ProcExec),
+            false => preset::baseline(self.preset, Permission::ProcExec),
         };
         let topic = Topic::Permission(Permission::ProcExec);
         let voice = if part.is_known() { OpinionSource::Known } else { OpinionSource::Baseline(Permission::ProcExec) };
@@ -93,7 +94,7 @@ impl Policy {
         match need {
             Need::Permission(permission) => self.on_permission(permission, Some(index), opinions),
             Need::Privilege => {
-                let decision = self.preset.outside_boundary();
+                let decision = preset::outside_boundary(self.preset);
                 let topic = Topic::Permission(Permission::ProcExec);
                 let voice = OpinionSource::Privilege;
                 opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
@@ -154,7 +155,7 @@ impl Policy {
         }
         if access != Access::Read && !lies_in(SCRATCH, &place.path) {
             let topic = Topic::Permission(permission(access));
-            let decision = self.preset.outside_boundary();
+            let decision = preset::outside_boundary(self.preset);
             opinions.push(Opinion {
                 decision,
                 layer: Layer::Builtin,

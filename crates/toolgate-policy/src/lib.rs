@@ -27,12 +27,7 @@
 //! - **Known dangers are denied in every preset**; `commands.except` lifts those that aren't fixed.
 //! - **More than plain reading is confined**: the verdict says so, and such a call runs only where a sandbox holds it.
 //!
-//! # How layers merge
-//!
-//! The most authoritative layer that names a preset chooses it; weaker layers only tighten, and so it goes for limits,
-//! durability, roots and unknown commands. Of the quota for undo neither more nor less is stricter, so there the most
-//! authoritative layer has its way. A workspace that isn't trusted only ever tightens: what would loosen is
-//! ignored, with a warning each.
+//! How the layers of configuration merge is told in `toolgate_config`.
 
 mod autoloaded;
 mod call_effects;
@@ -40,9 +35,7 @@ mod ceiling;
 mod combine;
 mod commands;
 mod compile;
-mod config;
 mod egress;
-mod error;
 mod explain;
 mod host;
 mod judge;
@@ -55,7 +48,6 @@ mod preset;
 mod properties;
 mod rules;
 mod sensitive_paths;
-mod settings;
 mod standing_rules;
 #[cfg(test)]
 mod testing;
@@ -66,17 +58,10 @@ pub use autoloaded::{
 };
 pub use ceiling::Ceiling;
 pub use commands::{GrantPattern, PathContext, grant_pattern};
-pub use compile::{CompiledConfig, ConfigLayer, UNTIL_TRUSTED, compile};
-pub use config::{
-    ApprovalsConfig, AuditConfig, CommandsConfig, Config, LimitsConfig, NetworkConfig, OverlayMode, ProcessesConfig,
-    QuarantineMode, RedactConfig, RootAccess, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig,
-    StoreUrl, ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction, WeakestSandbox,
-};
+pub use compile::{CompiledConfig, compile};
 pub use egress::{ConnectionVerdict, plain_host};
-pub use error::ConfigError;
 pub use explain::{ExplainedCommand, Explanation};
 pub use judge::{PathBounds, PolicyRequest};
 pub use policy::{BUILT_IN, ExampleResult, Policy, RuleDescription};
-pub use preset::{MANY_FILES, Preset};
-pub use settings::{CallLimits, Durability, ProcessLimits, Settings};
+pub use preset::MANY_FILES;
 pub use standing_rules::{standing_rules, to_toml};

@@ -2,11 +2,11 @@
 //! relative to the root (`./name` is how a lone name is tied to it), and whatever a pattern matches covers what lies
 //! beneath.
 
+use toolgate_config::ConfigFault;
+
 use std::borrow::Cow;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
-
-use crate::error::ConfigFault;
 
 /// Which letters count as equal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

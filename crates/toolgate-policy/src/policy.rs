@@ -1,22 +1,23 @@
 //! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
 
+use toolgate_config::{ConfigFault, UnknownCommandAction};
 use toolgate_contract::{
-    Access, Decision, Declaration, Denial, ErrorCode, HiddenPaths, Layer, Permission, RuleName, WorkspacePath,
+    Access, Decision, Declaration, Denial, ErrorCode, HiddenPaths, Layer, Permission, RootAccess, RuleName,
+    WorkspacePath,
 };
 
 use crate::ceiling::Ceiling;
 use crate::combine::is_refused;
 use crate::commands::PathContext;
-use crate::config::{RootAccess, UnknownCommandAction};
-use crate::error::ConfigFault;
 use crate::opinion::Topic;
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
-use crate::preset::Preset;
+use crate::preset;
 use crate::rules::command::{CommandIndex, CommandRule};
 use crate::rules::path::PathRule;
 use crate::rules::tool::ToolRule;
 use crate::rules::{Rule, RuleKind};
 use crate::sensitive_paths::{GUARDS, SensitiveMatch, SensitivePath, find_sensitive};
+use toolgate_config::Preset;
 
 /// Decides whether calls may run. Made by [`crate::compile()`]; never changes.
 #[derive(Debug)]
@@ -205,11 +206,11 @@ impl Policy {
             source: BUILT_IN.into(),
             reason: guard.reason.clone(),
         });
-        let baseline = Preset::permissions().map(|permission| RuleDescription {
+        let baseline = preset::permissions().map(|permission| RuleDescription {
             name: self.baseline_name(permission),
-            decision: self.preset.baseline(permission),
+            decision: preset::baseline(self.preset, permission),
             source: BUILT_IN.into(),
-            reason: self.preset.reason(permission),
+            reason: preset::reason(self.preset, permission),
         });
         let sets = self.tool_sets.iter().map(|set| RuleDescription {
             name: set.name(),

@@ -3,13 +3,14 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_contract::{Decision, Effect, Layer, LocatedEffect, Permission, Risk, WorkspacePath};
-
-use crate::testing::{compiled, connect, run, tool};
-use crate::{
-    CommandsConfig, Config, ConfigLayer, LimitsConfig, NetworkConfig, PolicyRequest, Preset, RuleConfig,
-    SensitiveConfig, ToolsConfig, UnknownCommandAction, WeakestSandbox,
+use toolgate_config::{
+    CommandsConfig, Config, ConfigLayer, LimitsConfig, NetworkConfig, Preset, RuleConfig, SensitiveConfig, ToolsConfig,
+    UnknownCommandAction,
 };
+use toolgate_contract::{Decision, Effect, Layer, LocatedEffect, Permission, Risk, Tier, WorkspacePath};
+
+use crate::PolicyRequest;
+use crate::testing::{compiled, connect, run, tool};
 
 const PATHS: &[&str] = &["a", "a/b", "docs/x", "DOCS/x", "certs/ca.pem", ".ssh/id", "toolgate.toml"];
 const PATTERNS: &[&str] = &["a", "a/**", "docs", "**", "*.pem", "./a"];
@@ -54,7 +55,7 @@ fn config() -> impl Strategy<Value = Config> {
         0.3,
         select(&[UnknownCommandAction::Confine, UnknownCommandAction::Ask, UnknownCommandAction::Deny]),
     );
-    let sandboxes = &[WeakestSandbox::Landlock, WeakestSandbox::Bubblewrap, WeakestSandbox::Namespaces];
+    let sandboxes = &Tier::CONFINING;
     let weakest_sandbox = proptest::option::weighted(0.3, select(sandboxes));
     let commands = (words(&["git", "make"]), unknown, weakest_sandbox).prop_map(|(allow, unknown, weakest_sandbox)| {
         CommandsConfig { allow, unknown, weakest_sandbox, ..CommandsConfig::default() }
@@ -140,7 +141,8 @@ proptest! {
         let (with, without) = (compiled(with).settings, compiled(layers).settings);
         prop_assert!(with.limits.lines <= without.limits.lines);
         prop_assert!(with.unknown_commands >= without.unknown_commands);
-        prop_assert!(with.weakest_sandbox >= without.weakest_sandbox);
+        // Tiers go from the strongest to the weakest.
+        prop_assert!(with.weakest_sandbox <= without.weakest_sandbox);
         prop_assert_eq!(with.roots, without.roots);
     }
 

@@ -4,10 +4,10 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use toolgate_config::ConfigFault;
 use toolgate_contract::{Access, ErrorCode, WorkspacePath};
 
 use crate::commands::OUTSIDE;
-use crate::error::ConfigFault;
 use crate::path_glob::{CaseFolding, PathGlob, PathPrefilter, PathSet};
 use crate::rules::path::AccessSet;
 

@@ -2,10 +2,10 @@
 //! user's configuration (C-18).
 
 use serde::Serialize;
+use toolgate_config::RuleConfig;
 use toolgate_contract::{Access, Decision, Declaration, Effect, Finding, Layer};
 
 use crate::commands::grant_pattern;
-use crate::config::RuleConfig;
 use crate::host::Host;
 use crate::path_glob::escape;
 
@@ -95,7 +95,7 @@ pub fn to_toml(rules: &[RuleConfig]) -> String {
 mod tests {
     use super::*;
     use crate::testing::{compiled, connect, judge_tool, layer, policy, run, tool};
-    use crate::{Config, ConfigLayer};
+    use toolgate_config::{Config, ConfigLayer};
     use toolgate_contract::{Permission, Risk};
 
     const ASKS: &str = "rules = [{ decision = 'ask', path = 'odd' }, { decision = 'ask', permission = 'proc.exec' }]";

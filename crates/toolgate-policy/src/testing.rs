@@ -1,11 +1,12 @@
 //! What this crate's tests share: a tool, a layer, a question and its answer in one line each.
 
+use toolgate_config::{Config, ConfigLayer};
 use toolgate_contract::{
     ArgumentFormat, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, WorkspacePath,
     schemars::Schema,
 };
 
-use crate::{Ceiling, CompiledConfig, Config, ConfigLayer, Policy, PolicyRequest, Settings, compile};
+use crate::{Ceiling, CompiledConfig, Policy, PolicyRequest, compile};
 
 pub(crate) fn tool(name: &str, risk: Risk, permissions: &[Permission]) -> Declaration {
     Declaration {
@@ -40,11 +41,6 @@ pub(crate) fn compiled(layers: Vec<ConfigLayer>) -> CompiledConfig {
 /// The user's configuration alone.
 pub(crate) fn policy(text: &str) -> Policy {
     compiled(vec![layer(Layer::User, text)]).policy
-}
-
-pub(crate) fn settings(layers: Vec<ConfigLayer>) -> (Settings, Vec<String>) {
-    let compiled = compiled(layers);
-    (compiled.settings, compiled.warnings)
 }
 
 /// An effect whose path, if any, is where it says.

@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_changes::WorkspaceChanges;
+use toolgate_config::Settings;
 use toolgate_contract::{
     Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPathScanner, HiddenPaths, LocatedEffect,
     ProcessLauncher, Reply, Right, ToolError, Verdict, Web,
 };
-use toolgate_policy::{Ceiling, Policy, PolicyRequest, Settings};
+use toolgate_policy::{Ceiling, Policy, PolicyRequest};
+use toolgate_redact::Redactor;
 
 pub use self::agent_notes::AgentNotes;
 use self::call_record::CallRecord;
@@ -29,7 +31,6 @@ pub use self::path::Cleared;
 use crate::approval::UserRules;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
-use crate::redact::Redactor;
 use crate::registry::Registry;
 use crate::replay::Replay;
 use crate::session::Session;

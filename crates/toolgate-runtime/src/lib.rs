@@ -12,7 +12,6 @@ mod nearest;
 mod principal;
 mod processes;
 mod question;
-pub mod redact;
 mod registry;
 mod replay;
 mod session;

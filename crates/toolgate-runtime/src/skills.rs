@@ -7,11 +7,12 @@ use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use toolgate_config::Settings;
 use toolgate_contract::{
     Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, Program, SkillCandidate,
     SkillOwner, SkillScript, Skills, ToolError, WorkspacePath,
 };
-use toolgate_policy::{Ceiling, Settings};
+use toolgate_policy::Ceiling;
 
 use toolgate_changes::WorkspaceChanges;
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
+use toolgate_config::{Config, ConfigLayer, OverlayMode};
 use toolgate_contract::{
-    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, HiddenPaths, Layer, Reply, RunFacts,
-    SkillOwner, WorkspacePath,
+    AnyTool, Call, CancellationToken, Clock, Durability, Event, EventPayload, Files, HiddenPaths, Layer, Reply,
+    RunFacts, SkillOwner, WorkspacePath,
 };
-use toolgate_journal::RunRecorder;
-use toolgate_journal::{Run, RunOptions, StateDirectory, SyncMode, read_events};
-use toolgate_policy::{Config, ConfigLayer, OverlayMode, compile};
-use toolgate_runtime::redact::Redactor;
+use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, read_events};
+use toolgate_policy::compile;
+use toolgate_redact::Redactor;
 use toolgate_runtime::{AgentNotes, EventSink, Gate, GateParts, Registry, Replay, Session, SkillDirectory};
 use toolgate_sandbox::process::{Profile, SandboxOptions, Tier, zygote_before_main};
 use toolgate_sandbox::{Roots, SandboxedProcesses};
@@ -48,7 +48,7 @@ impl TestWorkspace {
         let layer = ConfigLayer { layer: Layer::User, source: "test".into(), trusted: true, config };
         let compiled = compile(vec![layer]).expect("a test's rules are right");
         let files: Arc<dyn Files> = Arc::new(Roots::open(directory.path()).expect("the workspace opens"));
-        let contents = Arc::new(open_state(directory.path()).contents(SyncMode::Os).expect("a store"));
+        let contents = Arc::new(open_state(directory.path()).contents(Durability::Os).expect("a store"));
         let undo = Undo::tool(open_state(directory.path()).path(), Arc::clone(&contents), None);
         let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
         let policy = Arc::new(compiled.policy);

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 
-use toolgate_runtime::redact::REDACTED;
+use toolgate_redact::REDACTED;
 
 use super::sse::{ServerEvent, SseParser};
 use super::{ApiKey, ModelError, ModelErrorKind};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use toolgate_contract::QuarantineMode;
 use toolgate_contract::{Access, Change, Difference, FileState, Files, HiddenPaths, StagedChanges, WorkspacePath};
-use toolgate_policy::QuarantineMode;
 
 use super::autoloaded::AutoloadScanner;
 

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use toolgate_contract::{Blob, Change, EventPayload, FileState, LINK_MODE};
-use toolgate_journal::{BlobStore, StateDirectory, SyncMode, list_runs, read_events};
+use toolgate_contract::{Blob, Change, Durability, EventPayload, FileState, LINK_MODE};
+use toolgate_journal::{BlobStore, StateDirectory, list_runs, read_events};
 use toolgate_tools::text::{DiffSide, between};
 
 use super::{Invocation, runs};
@@ -26,7 +26,7 @@ pub(crate) struct ChangesArgs {
 impl ChangesArgs {
     pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
         let state = setting.place.state()?;
-        let contents = state.contents(SyncMode::Os)?;
+        let contents = state.contents(Durability::Os)?;
         let mut runs = match &self.run {
             Some(run) => vec![runs::find(&state, run)?],
             None => list_runs(state.path())?,
@@ -57,7 +57,7 @@ impl ChangesArgs {
 
     /// Names what one call changed, with numbers, up to so many files.
     pub(super) fn print_call_changes(call: &str, run: &str, state: &StateDirectory, most: usize) -> Result<()> {
-        let (contents, show) = (state.contents(SyncMode::Os)?, Self { run: None, stat: true });
+        let (contents, show) = (state.contents(Durability::Os)?, Self { run: None, stat: true });
         let mut changes = Vec::new();
         for recorded in read_events(&state.run_dir(run)?)? {
             let event = recorded?.event;

@@ -9,12 +9,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolgate_agent::model::{ModelScript, ScriptedModel};
 use toolgate_agent::{Agent, AgentLimits};
+use toolgate_config::ConfigPaths;
 use toolgate_contract::{ApprovalScope, BoxFuture, Call, CancellationToken, FinishReason, Reply};
 use toolgate_journal::read_tree;
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, Session};
 
 use super::{block_on, undo};
-use crate::config::{ConfigPaths, PolicyFlags};
+use crate::config::PolicyFlags;
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{GuaranteeLevel, WorkspacePath};
 use toolgate_journal::RunFilter;
 use toolgate_policy::CompiledConfig;
@@ -15,12 +16,10 @@ use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 
 use super::sandbox::hide;
 use super::{Invocation, block_on, policy::holds};
-use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::stores::shared;
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
-use crate::trust;
-use crate::wiring::{own_secrets, profile, weakest};
+use crate::wiring::{own_secrets, profile};
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
@@ -130,7 +129,7 @@ fn policy(setting: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorC
 fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
     let mut profile = profile(&setting.place, &compiled.settings.roots);
     let hidden = hide(setting, &compiled.policy, &compiled.settings, &mut profile)?;
-    let weakest = weakest(&compiled.settings);
+    let weakest = compiled.settings.weakest_sandbox;
     let egress = CallEgress::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
         let sandbox = Sandbox::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;

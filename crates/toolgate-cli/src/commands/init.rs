@@ -14,11 +14,10 @@ use clap::Args;
 use self::client::{ServerCommand, SupportedClient};
 use self::merge::MergeOutcome;
 use super::Invocation;
-use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint};
-use crate::trust;
 use crate::wiring::program_name;
+use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 
 /// Write a policy file for this workspace, and trust it; or set up an agent to use the gate.
 ///

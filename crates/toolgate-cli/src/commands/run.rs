@@ -11,18 +11,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use toolgate_agent::{Agent, AgentLimits, AgentOutcome, TextSink};
+use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{Call, CancellationToken};
 use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, QuestionAnswerer, Session};
 
 pub(crate) use self::model::ModelArgs;
 use super::{Invocation, block_on};
-use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ExclusivePrompt, JsonReporter, LiveView, ReportStyle, Reporter, TerminalAnswerer, TerminalApprover,
 };
-use crate::trust;
 use crate::wiring::{RunChoice, Workspace, person_name};
 
 /// Give a task to a model, which works on it through the gate.

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use toolgate_config::Settings;
 use toolgate_contract::{HiddenPathScanner, WorkspacePath};
-use toolgate_policy::{CompiledConfig, Policy, Settings, plain_host};
+use toolgate_policy::{CompiledConfig, Policy, plain_host};
 use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
 use toolgate_sandbox::process::{
@@ -22,7 +23,7 @@ use toolgate_sandbox::{OverlayChanges, scratch};
 use self::report::SandboxReport;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
-use crate::wiring::{directories, profile, roots, weakest};
+use crate::wiring::{directories, profile, roots};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -112,7 +113,7 @@ impl SandboxArgs {
             }
             false => NetworkAccess::Off,
         };
-        requirements::check(&maker.prepare(&profile).await?, weakest(settings))?;
+        requirements::check(&maker.prepare(&profile).await?, settings.weakest_sandbox)?;
         requirements::can_hide(maker.tier(), &hidden)?;
         Ok((maker, profile))
     }

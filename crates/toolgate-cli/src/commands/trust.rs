@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 use clap::Args;
-use toolgate_policy::UNTIL_TRUSTED;
+use toolgate_config::{UNTIL_TRUSTED, WORKSPACE_FILE, read_optional, trust};
 
 use super::Invocation;
-use crate::config::{WORKSPACE_FILE, read_optional};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, YELLOW, paint, plain};
-use crate::trust;
 
 /// Trust this workspace: its toolgate.toml as it is now, and its skills.
 ///

@@ -7,14 +7,14 @@ use std::io::Read;
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::WorkspacePath;
+use toolgate_contract::{Durability, WorkspacePath};
 
 use super::SnapshotScope;
 use super::entry::SnapshotEntry;
 use super::filesystem_time::ClockEpoch;
 use crate::directory::{DirectoryHandle, append_once};
 use crate::hex::Hash;
-use crate::{JournalError, SigningKey, SyncMode};
+use crate::{JournalError, SigningKey};
 
 const NAME: &str = "list";
 
@@ -49,7 +49,7 @@ impl SnapshotManifest {
     pub(super) fn write(&mut self, directory: &DirectoryHandle, noted: &ManifestContents) -> Result<(), JournalError> {
         self.entries = 0;
         let entry = self.entry(noted)?;
-        directory.put(NAME, &entry, SyncMode::Os)
+        directory.put(NAME, &entry, Durability::Os)
     }
 
     /// Adds what some places are now; nothing where nothing is any more.

@@ -1,7 +1,9 @@
 //! A run as one value.
 
-use toolgate_contract::{Artifacts, Blob, CallEnding, Change, EventPayload, FileState, WorkspacePath, sha256};
-use toolgate_journal::{SyncMode, export};
+use toolgate_contract::{
+    Artifacts, Blob, CallEnding, Change, Durability, EventPayload, FileState, WorkspacePath, sha256,
+};
+use toolgate_journal::export;
 
 use crate::world::{RUN, World, event, key, some_calls};
 
@@ -13,7 +15,7 @@ fn an_export_needs_nothing_else() {
     let stored = run.artifacts.store(b"\xff\xfe binary", "application/octet-stream").unwrap();
     let ending = CallEnding { refs: vec![stored.clone(), stored], ..CallEnding::default() };
     let text = Blob::from(b"before".to_vec());
-    world.state.contents(SyncMode::Os).unwrap().put(&text).unwrap();
+    world.state.contents(Durability::Os).unwrap().put(&text).unwrap();
     let state = |hash: &str| Some(FileState { sha256: hash.into(), bytes: 6, mode: 0o644 });
     let change = Change {
         path: "a.txt".into(),

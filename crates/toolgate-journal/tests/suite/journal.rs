@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use toolgate_contract::{Event, EventPayload};
-use toolgate_journal::{
-    JournalError, JournalFault, RunOptions, SigningKey, SyncMode, Verification, read_events, verify,
-};
+use toolgate_contract::{Durability, Event, EventPayload};
+use toolgate_journal::{JournalError, JournalFault, RunOptions, SigningKey, Verification, read_events, verify};
 
 use crate::world::{RUN, World, completed, facts, key, some_calls, started};
 
@@ -84,7 +82,7 @@ fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
 #[test]
 fn a_journal_goes_on_where_it_was_left() {
     let world = World::new();
-    for durability in [SyncMode::Os, SyncMode::Sync] {
+    for durability in [Durability::Os, Durability::Sync] {
         let options = RunOptions { durability, ..world.options.clone() };
         let id = format!("run-{durability:?}");
         world.state.begin_run(&id, facts("s"), &options).unwrap().journal.append(&some_calls()).unwrap();

@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolgate_contract::{Change, WorkspacePath, sha256};
-use toolgate_journal::{BlobStore, SigningKey, Snapshot, SnapshotScope, SnapshotStore, StateDirectory, SyncMode};
+use toolgate_contract::{Change, Durability, WorkspacePath, sha256};
+use toolgate_journal::{BlobStore, SigningKey, Snapshot, SnapshotScope, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
 
 const QUOTA: u64 = 1 << 20;
@@ -40,7 +40,7 @@ impl World {
     }
 
     fn contents(&self) -> BlobStore {
-        self.state.contents(SyncMode::Os).unwrap()
+        self.state.contents(Durability::Os).unwrap()
     }
 
     fn take(&self, key: Option<u8>) -> Snapshot {

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use globset::GlobMatcher;
+use toolgate_config::{ConfigFault, RuleConfig};
 use toolgate_contract::{Access, Decision};
 
 use super::{Rule, RuleKind, word_glob};
 use crate::commands::{Argument, Certainty, PathContext, SimpleCommand, Touch, read};
-use crate::config::RuleConfig;
-use crate::error::ConfigFault;
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
 /// Speaks of every simple command that begins so.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::error::ConfigFault;
+use toolgate_config::ConfigFault;
+
 use crate::host::{CidrRange, Host, ReservedBlock};
 
 /// Speaks of every connection to such a host.

@@ -10,10 +10,8 @@ pub(crate) mod risk;
 pub(crate) mod tool;
 
 use globset::{GlobBuilder, GlobMatcher};
+use toolgate_config::{ConfigFault, RuleConfig};
 use toolgate_contract::{Decision, ErrorCode, Layer, RuleName};
-
-use crate::config::RuleConfig;
-use crate::error::ConfigFault;
 
 /// What a rule speaks of.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
+use toolgate_config::ConfigFault;
 use toolgate_contract::{Access, Decision};
 
-use crate::error::ConfigFault;
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
 /// Speaks of every effect on such a path.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use toolgate_config::ConfigFault;
 use toolgate_contract::Permission;
 
 use super::read_word;
-use crate::error::ConfigFault;
 
 /// Speaks of every effect that needs the permission.
 #[derive(Debug)]

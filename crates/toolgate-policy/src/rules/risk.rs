@@ -3,10 +3,10 @@
 
 use std::fmt;
 
+use toolgate_config::ConfigFault;
 use toolgate_contract::{Decision, Risk};
 
 use super::read_word;
-use crate::error::ConfigFault;
 
 /// Speaks of every call of the tools with such a risk.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use std::fmt;
 
 use globset::GlobMatcher;
 
+use toolgate_config::ConfigFault;
+
 use super::word_glob;
-use crate::error::ConfigFault;
 
 /// Speaks of every call of the tools that it names.
 #[derive(Debug)]

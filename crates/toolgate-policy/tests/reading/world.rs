@@ -1,10 +1,11 @@
 //! What these tests share: a table of commands with what is expected, and a judge.
 
 use serde::Deserialize;
+use toolgate_config::{Config, ConfigLayer};
 use toolgate_contract::{
     ArgumentFormat, Decision, Declaration, Effect, Layer, LocatedEffect, Permission, Risk, Verdict, schemars::Schema,
 };
-use toolgate_policy::{Config, ConfigLayer, PathContext, Policy, PolicyRequest, compile};
+use toolgate_policy::{PathContext, Policy, PolicyRequest, compile};
 
 pub(crate) const HOME: &str = "/home/me";
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_contract::{NoteKind, NoteUpdate, Notes, ToolError};
 use toolgate_journal::{RunOptions, SessionNotes, StateDirectory};
-
-use crate::redact::Redactor;
+use toolgate_redact::Redactor;
 
 /// Where the agent's notes are kept.
 pub struct AgentNotes {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolgate_config::ProcessLimits;
 use toolgate_contract::{
     Artifacts, BoxFuture, Clock, ErrorCode, Files, LaunchSpec, Process, ProcessFacts, ProcessHandle, ProcessLauncher,
     ProcessTable, Streams, ToolError,
 };
-use toolgate_policy::ProcessLimits;
+use toolgate_redact::Redactor;
 
 use super::event_writer::EventWriter;
 use crate::processes::{
     NewProcess, OutputThrottle, ProcessRegistries, ProcessRegistry, ProcessSlot, ProcessSupervisor, SessionProcess,
     tend,
 };
-use crate::redact::Redactor;
 
 /// Starts commands for one call.
 pub(super) struct CallProcesses {

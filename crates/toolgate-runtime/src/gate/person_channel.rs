@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use toolgate_contract::{BoxFuture, Choice, Clock, EventPayload, Message, Person, Question, QuestionAnswer, ToolError};
+use toolgate_contract::{
+    BoxFuture, Choice, Clock, EventOrigin, EventPayload, Message, Person, Question, QuestionAnswer, ToolError,
+};
+use toolgate_journal::Recorder;
+use toolgate_redact::Redactor;
 
 use crate::question::QuestionAnswerer;
-use crate::redact::Redactor;
 use crate::session::EventSink;
-use toolgate_contract::EventOrigin;
-use toolgate_journal::Recorder;
 
 /// Carries one call's messages to whoever watches its session.
 pub(super) struct PersonChannel {

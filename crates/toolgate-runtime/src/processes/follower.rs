@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
-
-use crate::redact::StreamRedactor;
+use toolgate_redact::StreamRedactor;
 
 /// How long something that might be the beginning of a secret is held back. Whoever types wants to see it.
 const PATIENCE: Duration = Duration::from_millis(40);

@@ -9,13 +9,13 @@ use toolgate_contract::{
     Artifacts, BoxFuture, CancellationToken, Controls, EventPayload, ProcessExit, ProcessFacts, ProcessHandle,
     ProcessProgress, Screen, Stream, StreamText, TerminalSize, ToolError,
 };
+use toolgate_redact::{Redactor, StreamRedactor};
 
 use super::ProcessRegistry;
 use super::follower::ProcessFollower;
 use super::spool::Spool;
 use super::terminal_emulator::TerminalEmulator;
 use crate::gate::EventWriter;
-use crate::redact::{self, Redactor};
 
 /// Pieces that somebody who is attached may be behind.
 const FOLLOWED: usize = 256;
@@ -40,7 +40,7 @@ pub struct SessionProcess {
 
 /// A stream on its way from the process to its readers.
 struct OutputChannel {
-    redacting: redact::StreamRedactor,
+    redacting: StreamRedactor,
     spool: Spool,
 }
 

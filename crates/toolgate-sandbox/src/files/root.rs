@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect, OpenFile,
-    ToolError, VisitorFactory, WalkOptions, WorkspacePath,
+    RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -22,15 +22,6 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 use crate::files::resolve::{lexical, outside};
 use crate::files::walk::{WalkRoot, walk};
-
-/// What may be done beneath a root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RootPermission {
-    /// Looking only.
-    Read,
-    /// Looking and changing.
-    Write,
-}
 
 /// A root couldn't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -52,19 +43,19 @@ struct RootHandle {
     /// Absolute, with no links in it: what the descriptor itself says.
     path: PathBuf,
     directory: OwnedFd,
-    access: RootPermission,
+    access: RootAccess,
 }
 
 impl Roots {
     /// Opens the workspace, which is writable, as the first root.
     pub fn open(workspace: &Path) -> Result<Self, RootsError> {
         let mut roots = Self { roots: Vec::new(), way: OpenMethod::probe() };
-        roots.add(workspace, RootPermission::Write)?;
+        roots.add(workspace, RootAccess::Write)?;
         Ok(roots)
     }
 
     /// Opens one more root.
-    pub fn add(&mut self, path: &Path, access: RootPermission) -> Result<(), RootsError> {
+    pub fn add(&mut self, path: &Path, access: RootAccess) -> Result<(), RootsError> {
         let fault = |error| RootsError { path: path.to_owned(), error };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let real = std::fs::canonicalize(path)
@@ -105,7 +96,7 @@ impl Roots {
         let Some((access, path)) = effect.path() else { return Ok(LocatedEffect::nowhere(effect)) };
         let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
         let written = lexical(&paths, path)?;
-        if access > Access::Read && self.root(&written)?.access == RootPermission::Read {
+        if access > Access::Read && self.root(&written)?.access == RootAccess::Read {
             return Err(ToolError::new(ErrorCode::PolicyDenied, format!("`{path}` is in a root that is read-only.")));
         }
         let real = self.real(&written, itself).map_err(|error| match error {

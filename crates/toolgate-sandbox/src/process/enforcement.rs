@@ -2,34 +2,10 @@
 //! reason.
 
 use serde::{Deserialize, Serialize};
+pub use toolgate_contract::Tier;
 use toolgate_contract::{Enforced, Guarantee, GuaranteeLevel};
 
 use super::plan::{NetworkPlan, SandboxPlan};
-
-/// The means of confinement, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Tier {
-    /// Namespaces of our own making, with Landlock and a system-call filter.
-    Namespaces,
-    /// Namespaces made by the system's `bwrap`, with Landlock and a system-call filter inside.
-    Bubblewrap,
-    /// Landlock and a system-call filter alone.
-    Landlock,
-    /// None: the command can do what its user can. Never chosen, only granted.
-    Open,
-}
-
-impl Tier {
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Namespaces => "namespaces",
-            Self::Bubblewrap => "bubblewrap",
-            Self::Landlock => "landlock",
-            Self::Open => "nothing",
-        }
-    }
-}
 
 /// What the first process found out while it confined itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_contract::{
-    Access, ApprovalScope, BoxFuture, Change, DIRECTORY_MODE, EventPayload, FileState, Files, WorkspacePath as Spot,
-    sha256,
+    Access, ApprovalScope, BoxFuture, Change, DIRECTORY_MODE, Durability, EventPayload, FileState, Files,
+    WorkspacePath as Spot, sha256,
 };
-use toolgate_journal::{StateDirectory, SyncMode, list_runs, read_events};
+use toolgate_journal::{StateDirectory, list_runs, read_events};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 use toolgate_sandbox::{Roots, copy_workspace};
 
@@ -100,7 +100,7 @@ fn put_back(
     copy: &Roots,
     hides: &dyn Fn(&Spot) -> bool,
 ) -> Result<Vec<String>> {
-    let contents = state.contents(SyncMode::Os)?;
+    let contents = state.contents(Durability::Os)?;
     let (mut back, mut notes) = (BTreeMap::new(), Vec::new());
     for change in first_changes(state, past)?.into_values() {
         if change.place.root != 0 || hides(&change.place) {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, anyhow};
 use toolgate_agent::AgentDefinition;
 
-use crate::config::ConfigPaths;
+use toolgate_config::ConfigPaths;
 
 /// One kind per file, named after it.
 pub(super) fn user_agent_kinds(sources: &ConfigPaths) -> Result<Vec<AgentDefinition>> {

@@ -6,11 +6,11 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::secret_names::names_a_secret;
-use super::{REDACTED, Redactor};
+use crate::secret_names::names_a_secret;
+use crate::{REDACTED, Redactor};
 
 /// Redacts `value` in place. Returns whether it changed.
-pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
+pub(crate) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::String(text) => match redactor.text(text) {
             Cow::Borrowed(_) => false,

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and how to put it right.
+//! What is wrong with a configuration, where, and how to fix it.
 
 use std::fmt;
 
@@ -37,17 +37,19 @@ impl std::error::Error for ConfigError {}
 
 /// A fault that doesn't know yet which file it is in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ConfigFault {
+pub struct ConfigFault {
     message: String,
     hint: String,
 }
 
 impl ConfigFault {
-    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// A fault and what to do about it.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }
 
-    pub(crate) fn at(self, file: &str, layer: Layer, line: Option<usize>) -> ConfigError {
+    /// The error that this is in a file and layer.
+    pub fn at(self, file: &str, layer: Layer, line: Option<usize>) -> ConfigError {
         ConfigError { file: file.to_owned(), line, layer: Some(layer), message: self.message, hint: Some(self.hint) }
     }
 }

@@ -6,24 +6,24 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::value_check::ValueCheck;
+use crate::value_check::ValueCheck;
 
 /// How far a rule looks to the left of its keyword.
-pub(super) const BEFORE: usize = 128;
+pub(crate) const BEFORE: usize = 128;
 /// How far a rule looks past its keyword.
-pub(super) const AFTER: usize = 512;
+pub(crate) const AFTER: usize = 512;
 
 /// Every rule.
-pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
+pub(crate) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| parse(include_str!("rules.toml")));
 
 /// One shape of secret.
-pub(super) struct SecretRule {
+pub(crate) struct SecretRule {
     #[cfg(test)]
-    pub(super) id: String,
+    pub(crate) id: String,
     /// Where to look.
-    pub(super) keywords: Vec<String>,
+    pub(crate) keywords: Vec<String>,
     /// Whether the secret is a key's body, over many lines.
-    pub(super) block: bool,
+    pub(crate) block: bool,
     value: ValueCheck,
     regex: LazyRegex,
     /// What must stand before the keyword.
@@ -32,12 +32,12 @@ pub(super) struct SecretRule {
     at_word_start: bool,
     not_before: Option<LazyRegex>,
     #[cfg(test)]
-    pub(super) examples: (Vec<String>, Vec<String>),
+    pub(crate) examples: (Vec<String>, Vec<String>),
 }
 
 impl SecretRule {
     /// The part of `text` that is secret, as a range of it. `text` starts at the keyword; `before` is what precedes it.
-    pub(super) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
+    pub(crate) fn secret(&self, before: &[u8], text: &[u8]) -> Option<(usize, usize)> {
         if !self.fits_after(before) || self.not_before.as_ref().is_some_and(|pattern| pattern.get().is_match(before)) {
             return None;
         }

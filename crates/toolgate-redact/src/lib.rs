@@ -1,6 +1,7 @@
-//! Replaces secrets before they reach model, log, artifact or screen (C-29). What a secret looks like is written down
-//! in `redact/rules.toml`; the values of the runtime's own secrets are known besides. Works on text, on bytes of any
-//! kind, on JSON, and on a stream, with the same result however the text is cut into chunks.
+//! Takes secrets out of text, JSON and streams before they reach a model, a log, an artifact or a screen. Pure.
+//!
+//! `rules.toml` describes what secrets look like; the values of the program's own secrets are given to
+//! [`Redactor::new`]. A stream gives the same result however its text is cut into chunks.
 
 mod environment;
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::mem;
 
-use super::rules::BEFORE;
-use super::scan::{KeywordHit, SecretSpan, TextView};
-use super::{REDACTED, Redactor};
+use crate::rules::BEFORE;
+use crate::scan::{KeywordHit, SecretSpan, TextView};
+use crate::{REDACTED, Redactor};
 
 /// Large chunks are taken in pieces of this size, so that memory stays bounded.
 const PIECE: usize = 64 * 1024;
@@ -34,7 +34,7 @@ pub struct StreamRedactor {
 }
 
 impl StreamRedactor {
-    pub(super) fn new(redactor: Redactor) -> Self {
+    pub(crate) fn new(redactor: Redactor) -> Self {
         Self {
             redactor,
             held: Vec::new(),
@@ -131,7 +131,7 @@ impl StreamRedactor {
 #[cfg(test)]
 impl StreamRedactor {
     /// How many things are in memory.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held.len() + self.pending.len() + self.spans.len()
     }
 }

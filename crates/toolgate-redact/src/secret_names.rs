@@ -44,12 +44,12 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// A name in capitals and without separators, so that `apiKey`, `api_key` and `API-KEY` are one.
-pub(super) fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_uppercase()).collect()
 }
 
 /// Whether the value under this name is a secret.
-pub(super) fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = plain(name);
     let ends_with = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     ends_with(SECRET) && !ends_with(HARMLESS)

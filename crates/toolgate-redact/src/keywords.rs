@@ -12,7 +12,7 @@ use aho_corasick::{Anchored, MatchKind};
 const LANES: usize = 8;
 
 /// A set of keywords.
-pub(super) struct Keywords {
+pub(crate) struct Keywords {
     automaton: DFA,
     start: StateID,
     /// In lower case and sorted, to see whether a text ends inside one.
@@ -22,15 +22,15 @@ pub(super) struct Keywords {
 
 /// A keyword in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KeywordMatch {
+pub(crate) struct KeywordMatch {
     /// Which one, by its place in the list.
-    pub(super) keyword: usize,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) keyword: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 impl Keywords {
-    pub(super) fn new(keywords: &[&str]) -> Self {
+    pub(crate) fn new(keywords: &[&str]) -> Self {
         let automaton = DFA::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
@@ -45,7 +45,7 @@ impl Keywords {
     }
 
     /// Every keyword in `bytes`, also inside another, in the order of their ends.
-    pub(super) fn find(&self, bytes: &[u8]) -> Vec<KeywordMatch> {
+    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<KeywordMatch> {
         let mut found = Vec::new();
         let lane = bytes.len() / LANES;
         // A lane pays off when it is much longer than what it has to read in advance.
@@ -87,7 +87,7 @@ impl Keywords {
     }
 
     /// How many bytes at the end of `bytes` may be the beginning of a keyword.
-    pub(super) fn unfinished(&self, bytes: &[u8]) -> usize {
+    pub(crate) fn unfinished(&self, bytes: &[u8]) -> usize {
         let tail = bytes[bytes.len() - bytes.len().min(self.longest.saturating_sub(1))..].to_ascii_lowercase();
         let begins_keyword = |suffix: &[u8]| {
             let next = self.sorted.partition_point(|keyword| keyword.as_slice() <= suffix);

@@ -1,22 +1,25 @@
-//! One layer's configuration as plain data. Reading it only records what was written; [`crate::compile()`] turns the
-//! records of all layers into a policy.
+//! One layer's configuration as plain data. Reading only records what was written; [`merge`](crate::merge()) and
+//! `toolgate_policy::compile` make settings and a policy out of the records of all layers.
 
 mod commands;
+mod rule;
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate_contract::{Access, AllowedTools, Decision, Permission, Risk};
+use toolgate_contract::{AllowedTools, Durability, RootAccess};
 
 use crate::error::{ConfigError, from_toml, line_at};
 use crate::preset::Preset;
-use crate::settings::Durability;
 
-pub use self::commands::{CommandsConfig, OverlayMode, QuarantineMode, UnknownCommandAction, WeakestSandbox};
+pub use self::commands::{CommandsConfig, OverlayMode, UnknownCommandAction};
+pub use self::rule::RuleConfig;
 
 /// One layer's file, as written. The default is an empty file.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The baseline to use.
     pub preset: Option<Preset>,
@@ -28,7 +31,7 @@ pub struct Config {
     pub network: NetworkConfig,
     /// Commands to allow and to deny.
     pub commands: CommandsConfig,
-    /// Exceptions from the built-in sensitive places.
+    /// Exceptions from the built-in sensitive paths.
     pub sensitive: SensitiveConfig,
     /// Directories beside the workspace.
     pub roots: Vec<RootConfig>,
@@ -38,7 +41,7 @@ pub struct Config {
     pub processes: ProcessesConfig,
     /// How much `fetch` takes.
     pub fetch: FetchConfig,
-    /// How the record is kept.
+    /// How events are recorded.
     pub audit: AuditConfig,
     /// How much is kept for undo.
     pub undo: UndoConfig,
@@ -50,96 +53,6 @@ pub struct Config {
     pub approvals: ApprovalsConfig,
     /// Where rows and tasks are kept.
     pub store: StoreConfig,
-}
-
-/// One rule, as written. Exactly one of `tool`, `risk`, `permission`, `path`, `host` and `command` is set.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RuleConfig {
-    /// What it says.
-    pub decision: Decision,
-    /// A pattern over tool names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// A risk; to ask and deny it stands for every higher one too, to allow for every lower one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub risk: Option<Risk>,
-    /// A permission.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permission: Option<Permission>,
-    /// A pattern over paths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// A domain, `*.domain`, address or range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The words that a command begins with; each may be a pattern.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Vec<String>>,
-    /// For `command`: no further words may follow.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub exact: bool,
-    /// For `command`: the options that it may have; each may be a pattern.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flags: Option<Vec<String>>,
-    /// For `command`: a pattern over the directory it runs in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workdir: Option<String>,
-    /// For `command`: patterns over all that it may change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<Vec<String>>,
-    /// For `path`: the kinds of access; all if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access: Option<Vec<Access>>,
-    /// Why, in a sentence for the person and the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Examples that must match.
-    #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
-    pub matches: Vec<String>,
-    /// Examples that must not match.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub no_match: Vec<String>,
-    /// Where it stands in its file.
-    #[serde(skip)]
-    pub line: Option<usize>,
-}
-
-impl RuleConfig {
-    /// A rule about nothing yet.
-    pub fn new(decision: Decision) -> Self {
-        Self {
-            decision,
-            tool: None,
-            risk: None,
-            permission: None,
-            path: None,
-            host: None,
-            command: None,
-            exact: false,
-            flags: None,
-            workdir: None,
-            writes: None,
-            access: None,
-            reason: None,
-            matches: Vec::new(),
-            no_match: Vec::new(),
-            line: None,
-        }
-    }
-
-    /// The kinds that are set; a proper rule has one.
-    pub(crate) fn kinds(&self) -> Vec<&'static str> {
-        let set = [
-            ("tool", self.tool.is_some()),
-            ("risk", self.risk.is_some()),
-            ("permission", self.permission.is_some()),
-            ("path", self.path.is_some()),
-            ("host", self.host.is_some()),
-            ("command", self.command.is_some()),
-        ];
-        set.into_iter().filter(|(_, present)| *present).map(|(kind, _)| kind).collect()
-    }
 }
 
 /// `[tools]`: which tools there are.
@@ -160,7 +73,7 @@ pub struct NetworkConfig {
     pub allow: Vec<String>,
 }
 
-/// `[sensitive]`: exceptions from the built-in sensitive places.
+/// `[sensitive]`: exceptions from the built-in sensitive paths.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SensitiveConfig {
@@ -179,17 +92,6 @@ pub struct RootConfig {
     pub access: RootAccess,
 }
 
-/// What tools may do in an extra root.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RootAccess {
-    /// Look.
-    #[default]
-    Read,
-    /// Change things too.
-    Write,
-}
-
 /// `[limits]`: what is not given is left as it is.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -202,7 +104,7 @@ pub struct LimitsConfig {
     pub line_chars: Option<u64>,
     /// Seconds a call may take.
     pub timeout_seconds: Option<u64>,
-    /// The same for single tools.
+    /// Limits of single tools.
     pub tools: BTreeMap<String, ToolLimitsConfig>,
 }
 
@@ -237,11 +139,11 @@ impl LimitsConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessesConfig {
-    /// How many may run at a time, 8 if left out.
+    /// How many may run at a time.
     pub most: Option<u64>,
-    /// Seconds that one may go on without its call, 3600 if left out.
+    /// Seconds that one may go on after its call has returned.
     pub timeout_seconds: Option<u64>,
-    /// Bytes of output that are kept of one, 1 GiB if left out; what writes more is stopped.
+    /// Bytes of output that are kept of one; a process that writes more is stopped.
     pub output_bytes: Option<u64>,
 }
 
@@ -249,23 +151,23 @@ pub struct ProcessesConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FetchConfig {
-    /// Bytes of an answer, unpacked, 10 MiB if left out; the rest of a longer one is left where it is.
+    /// Bytes of a response, decompressed; the rest of a longer one is not read.
     pub body_bytes: Option<u64>,
 }
 
-/// `[audit]`: how the record is kept.
+/// `[audit]`: how events are recorded.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
-    /// When an event counts as written.
+    /// When an event counts as recorded.
     pub durability: Option<Durability>,
 }
 
-/// `[undo]`: how much is kept to take changes back.
+/// `[undo]`: how much is kept for undo.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UndoConfig {
-    /// Bytes of file contents, 1 GiB if left out; past that the oldest are evicted and can't be brought back any more.
+    /// Bytes of file contents; beyond that the oldest are removed and can't be restored.
     pub quota_bytes: Option<u64>,
 }
 
@@ -273,8 +175,8 @@ pub struct UndoConfig {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalsConfig {
-    /// Seconds that a call waits for `toolgate approvals` or HTTP where its front end has nobody to ask; none if left
-    /// out, and the call is refused at once.
+    /// Seconds that a call waits in the approval queue where its front end has nobody to ask; with 0 it is refused at
+    /// once.
     pub wait_seconds: Option<u64>,
 }
 
@@ -329,75 +231,31 @@ pub struct SkillsConfig {
     pub allowed_tools: Option<AllowedTools>,
 }
 
-/// The file as TOML has it: the same as [`Config`], with the places of the rules.
+/// Where the rules begin in a file, in bytes.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ConfigFile {
-    preset: Option<Preset>,
+struct RulePositions {
     #[serde(default)]
-    rules: Vec<Spanned<RuleConfig>>,
-    #[serde(default)]
-    tools: ToolsConfig,
-    #[serde(default)]
-    network: NetworkConfig,
-    #[serde(default)]
-    commands: CommandsConfig,
-    #[serde(default)]
-    sensitive: SensitiveConfig,
-    #[serde(default)]
-    roots: Vec<RootConfig>,
-    #[serde(default)]
-    limits: LimitsConfig,
-    #[serde(default)]
-    processes: ProcessesConfig,
-    #[serde(default)]
-    fetch: FetchConfig,
-    #[serde(default)]
-    audit: AuditConfig,
-    #[serde(default)]
-    undo: UndoConfig,
-    #[serde(default)]
-    redact: RedactConfig,
-    #[serde(default)]
-    skills: SkillsConfig,
-    #[serde(default)]
-    approvals: ApprovalsConfig,
-    #[serde(default)]
-    store: StoreConfig,
+    rules: Vec<Spanned<IgnoredAny>>,
 }
 
 impl Config {
     /// Reads a configuration file; `source` is how errors call it.
     pub fn parse(text: &str, source: &str) -> Result<Self, ConfigError> {
-        let file: ConfigFile = toml::from_str(text).map_err(|fault| from_toml(&fault, text, source))?;
-        let with_line = |rule: Spanned<RuleConfig>| {
-            let line = line_at(text, rule.span().start);
-            RuleConfig { line: Some(line), ..rule.into_inner() }
-        };
-        Ok(Self {
-            preset: file.preset,
-            rules: file.rules.into_iter().map(with_line).collect(),
-            tools: file.tools,
-            network: file.network,
-            commands: file.commands,
-            sensitive: file.sensitive,
-            roots: file.roots,
-            limits: file.limits,
-            processes: file.processes,
-            fetch: file.fetch,
-            audit: file.audit,
-            undo: file.undo,
-            redact: file.redact,
-            skills: file.skills,
-            approvals: file.approvals,
-            store: file.store,
-        })
+        let wrong = |fault| from_toml(&fault, text, source);
+        let mut config: Self = toml::from_str(text).map_err(wrong)?;
+        // Read a second time, so that `Config` needs no twin with positions in it; the files are small.
+        let positions: RulePositions = toml::from_str(text).map_err(wrong)?;
+        for (rule, position) in config.rules.iter_mut().zip(positions.rules) {
+            rule.line = Some(line_at(text, position.span().start));
+        }
+        Ok(config)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolgate_contract::Access;
 
     #[test]
     fn the_whole_file_is_read() {
@@ -462,6 +320,15 @@ mod tests {
         insta::assert_snapshot!(said("[[rules]]\npath = 'a'"), @"toolgate.toml:1: Missing field `decision`.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'refuse'\npath = 'a'"), @"toolgate.toml:2: Unknown value `refuse`. Known here: `allow`, `ask`, `deny`.");
         insta::assert_snapshot!(said("[[rules]]\ndecision = 'deny'\npermission = 'fs.writ'"), @"toolgate.toml:3: Unknown value `fs.writ`. Did you mean `fs.write`?");
+        for tier in ["open", "nothing"] {
+            let said = said(&format!("[commands]\nweakest_sandbox = '{tier}'"));
+            let expected = "Known here: `landlock`, `bubblewrap`, `namespaces`.";
+            assert_eq!(
+                said,
+                format!("toolgate.toml:2: Unknown value `{tier}`. {expected}"),
+                "nobody turns all sandboxes off"
+            );
+        }
         insta::assert_snapshot!(said("[limits]\nlines = -1"), @"toolgate.toml:2: Invalid value: integer `-1`, expected a whole number of 1 or more.");
         insta::assert_snapshot!(said("[limits.tools.grep]\nline = 1"), @"toolgate.toml:2: Unknown field `line`. Did you mean `lines`?");
         insta::assert_snapshot!(said("preset = "), @"toolgate.toml:1: String values must be quoted, expected literal string.");

@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::key_body::KeyBody;
-use super::keywords::{KeywordMatch, Keywords};
-use super::rules::{AFTER, BEFORE, RULES, SecretRule};
+use crate::key_body::KeyBody;
+use crate::keywords::{KeywordMatch, Keywords};
+use crate::rules::{AFTER, BEFORE, RULES, SecretRule};
 
 /// Known secrets longer than this are looked for in pieces, so that a stream holds back little.
 const LONGEST_PIECE: usize = 512;
 
 /// Finds secrets.
-pub(super) struct Scanner {
+pub(crate) struct Scanner {
     keywords: Keywords,
     /// What each keyword stands for.
     meanings: Vec<KeywordMeaning>,
@@ -28,37 +28,37 @@ enum KeywordMeaning {
 
 /// A keyword that was found, in positions of the whole text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KeywordHit {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct KeywordHit {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     keyword: usize,
 }
 
 /// Text as far as it is at hand.
 #[derive(Clone, Copy)]
-pub(super) struct TextView<'a> {
-    pub(super) bytes: &'a [u8],
+pub(crate) struct TextView<'a> {
+    pub(crate) bytes: &'a [u8],
     /// The position of the first byte in the whole text.
-    pub(super) base: usize,
+    pub(crate) base: usize,
     /// Whether the text ends here.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
 }
 
 impl<'a> TextView<'a> {
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.base + self.bytes.len()
     }
 
-    pub(super) fn slice(&self, range: Range<usize>) -> &'a [u8] {
+    pub(crate) fn slice(&self, range: Range<usize>) -> &'a [u8] {
         &self.bytes[range.start - self.base..range.end - self.base]
     }
 }
 
 /// A stretch of text to replace.
 #[derive(Clone)]
-pub(super) struct SecretSpan {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct SecretSpan {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// How it goes on past `end`, while that isn't settled.
     growth: Option<SpanGrowth>,
 }
@@ -73,12 +73,12 @@ enum SpanGrowth {
 
 impl SecretSpan {
     /// Whether its end is known.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.growth.is_none()
     }
 
     /// Moves the end as far as the text at hand allows. Returns whether the end is settled.
-    pub(super) fn grow(&mut self, view: TextView<'_>) -> bool {
+    pub(crate) fn grow(&mut self, view: TextView<'_>) -> bool {
         match &mut self.growth {
             None => return true,
             Some(SpanGrowth::Token) => {
@@ -109,7 +109,7 @@ fn continues_token(byte: u8) -> bool {
 
 impl Scanner {
     /// A scanner for every rule and for these known secrets.
-    pub(super) fn new<'a>(known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn new<'a>(known: impl IntoIterator<Item = &'a str>) -> Self {
         let mut patterns: BTreeMap<String, KeywordMeaning> = BTreeMap::new();
         for (index, rule) in RULES.iter().enumerate() {
             for keyword in &rule.keywords {
@@ -128,7 +128,7 @@ impl Scanner {
     }
 
     /// Every keyword in `bytes`, in the order of their ends; `base` is the position of the first byte.
-    pub(super) fn hits(&self, bytes: &[u8], base: usize) -> impl Iterator<Item = KeywordHit> + use<> {
+    pub(crate) fn hits(&self, bytes: &[u8], base: usize) -> impl Iterator<Item = KeywordHit> + use<> {
         let found = self.keywords.find(bytes).into_iter();
         found.map(move |KeywordMatch { keyword, start, end }| KeywordHit {
             start: base + start,
@@ -138,12 +138,12 @@ impl Scanner {
     }
 
     /// How many bytes at the end of `bytes` may be the beginning of a keyword.
-    pub(super) fn unfinished(&self, bytes: &[u8]) -> usize {
+    pub(crate) fn unfinished(&self, bytes: &[u8]) -> usize {
         self.keywords.unfinished(bytes)
     }
 
     /// Whether enough of the text is at hand to decide about `hit`.
-    pub(super) fn is_ready(&self, hit: &KeywordHit, view: TextView<'_>) -> bool {
+    pub(crate) fn is_ready(&self, hit: &KeywordHit, view: TextView<'_>) -> bool {
         view.complete
             || view.end() >= hit.end + AFTER
             || match &self.meanings[hit.keyword] {
@@ -155,7 +155,7 @@ impl Scanner {
     }
 
     /// The secrets that `hit` leads to.
-    pub(super) fn spans<'a>(&'a self, hit: KeywordHit, view: TextView<'a>) -> impl Iterator<Item = SecretSpan> + 'a {
+    pub(crate) fn spans<'a>(&'a self, hit: KeywordHit, view: TextView<'a>) -> impl Iterator<Item = SecretSpan> + 'a {
         let (known, rules) = match &self.meanings[hit.keyword] {
             KeywordMeaning::Known(secret) => (secret.as_slice() == view.slice(hit.start..hit.end), &[][..]),
             KeywordMeaning::Keyword(rules) => (false, rules.as_slice()),
@@ -216,7 +216,7 @@ fn pieces(secret: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::examples::expand;
+    use crate::examples::expand;
 
     /// Whether the rule finds something in `text`.
     fn finds(scanner: &Scanner, rule: usize, text: &str) -> bool {

@@ -7,7 +7,7 @@ const WIDEST_GAP: usize = 256;
 
 /// Reads a body, piece by piece.
 #[derive(Debug, Default, Clone)]
-pub(super) struct KeyBody {
+pub(crate) struct KeyBody {
     seen: usize,
     length: usize,
     /// The length of the first line; the following ones are as long, except the last.
@@ -27,17 +27,17 @@ enum ByteClass {
 
 impl KeyBody {
     /// How many bytes were looked at.
-    pub(super) fn seen(&self) -> usize {
+    pub(crate) fn seen(&self) -> usize {
         self.seen
     }
 
     /// How many of them are the body, its last separators left out.
-    pub(super) fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
     /// Reads on. Returns whether the body may go on after `bytes`.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> bool {
         bytes.iter().all(|&byte| self.step(byte))
     }
 

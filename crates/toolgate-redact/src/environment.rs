@@ -1,11 +1,11 @@
 //! Which values of the runtime's own environment are secrets. They are then known byte for byte, and replaced wherever
 //! they turn up; so a value that occurs in ordinary text must not be taken.
 
-use super::secret_names::{names_a_secret, plain};
-use super::value_check::{is_number, is_path, is_placeholder};
+use crate::secret_names::{names_a_secret, plain};
+use crate::value_check::{is_number, is_path, is_placeholder};
 
 /// Shorter values are told from other text too poorly.
-pub(super) const SHORTEST: usize = 6;
+pub(crate) const SHORTEST: usize = 6;
 
 /// Values that are set for secrets in development and occur everywhere else too.
 const COMMON: &str = "\

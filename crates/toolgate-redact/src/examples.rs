@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use crate::*;
 
 /// Fills in `{x36}` and its kin with characters that look random and are always the same.
-pub(super) fn expand(example: &str) -> String {
+pub(crate) fn expand(example: &str) -> String {
     const ALPHABETS: &[(char, &str)] = &[
         ('x', "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"),
         ('A', "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// What a rule expects of the value it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ValueCheck {
+pub(crate) enum ValueCheck {
     /// The shape alone is proof.
     #[default]
     Any,
@@ -29,7 +29,7 @@ pub(super) enum ValueCheck {
 
 impl ValueCheck {
     /// Whether `value` is what the rule expects.
-    pub(super) fn accepts(self, value: &[u8]) -> bool {
+    pub(crate) fn accepts(self, value: &[u8]) -> bool {
         match self {
             Self::Any => true,
             Self::Literal => !stands_for_another(value),
@@ -79,14 +79,14 @@ const PLACEHOLDERS: &str = "\
     example xxxx dummy replace_me replace-me replaceme insert_ insert- fixme";
 
 /// Whether the value only marks where one belongs.
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let one_character = lower.len() >= 2 && lower.iter().all(|byte| *byte == lower[0]);
     one_character || PLACEHOLDERS.split(' ').any(|part| contains(&lower, part))
 }
 
 /// Numbers with their usual trimmings: `4096`, `1_000`, `0x1F`, `30s`, `1.5e3`.
-pub(super) fn is_number(value: &[u8]) -> bool {
+pub(crate) fn is_number(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     let hexadecimal = digits.strip_prefix(b"0x").is_some_and(|rest| rest.iter().all(u8::is_ascii_hexdigit));
     let plain = digits.iter().position(|byte| !byte.is_ascii_digit() && !b"._".contains(byte)).unwrap_or(digits.len());
@@ -137,7 +137,7 @@ fn is_camel_case(value: &[u8]) -> bool {
 }
 
 /// Paths and addresses: they begin as one, and no part of them looks random.
-pub(super) fn is_path(value: &[u8]) -> bool {
+pub(crate) fn is_path(value: &[u8]) -> bool {
     let begins = [&b"/"[..], b"./", b"../", b"~/", b"~\\"].iter().any(|start| value.starts_with(start));
     let drive = value.len() > 2 && value[0].is_ascii_alphabetic() && value[1] == b':' && b"\\/".contains(&value[2]);
     let address = contains(value, "://");

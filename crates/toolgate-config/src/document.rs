@@ -1,0 +1,143 @@
+//! `docs/configuration.md`, generated from the table, so that the reference can't fall behind the code.
+#![allow(clippy::disallowed_methods, reason = "compares a file of the repository with what it should be")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::setting::{LayerRule, SettingRow};
+use crate::table::{POSITIVE, rows};
+
+const TEMPLATE: &str = include_str!("document/template.md");
+const EXAMPLE: &str = include_str!("document/example.toml");
+
+/// The name of a field, its type and what it does.
+type FieldRow = (&'static str, &'static str, &'static str);
+
+/// The fields of a rule.
+const RULE_FIELDS: [FieldRow; 15] = [
+    ("decision", "`\"allow\"`, `\"ask\"`, `\"deny\"`", "What the rule says. Required."),
+    ("tool", "string", "A pattern over tool names."),
+    (
+        "risk",
+        "`\"low\"`, `\"medium\"`, `\"high\"`",
+        "A risk. An ask or deny includes every higher risk, an allow every lower one.",
+    ),
+    ("permission", "string", "A permission, such as `fs.delete`, `net.connect` or `git.write`."),
+    ("path", "string", "A pattern over paths, relative to the workspace."),
+    ("host", "string", "A domain, `*.domain`, an address or a range."),
+    ("command", "list of strings", "The words that a command begins with. Each may be a pattern."),
+    ("exact", "boolean", "With `command`: no further words may follow."),
+    ("flags", "list of strings", "With `command`: the options that the command may have. Each may be a pattern."),
+    ("workdir", "string", "With `command`: a pattern over the directory that the command runs in."),
+    ("writes", "list of strings", "With `command`: patterns over everything that the command may change."),
+    ("access", "list of `\"read\"`, `\"write\"`, `\"delete\"`", "With `path`: the kinds of access. All if left out."),
+    ("reason", "string", "Why, in a sentence for the person and the model."),
+    ("match", "list of strings", "Examples that the rule must match. Checked when the file is loaded."),
+    ("no_match", "list of strings", "Examples that the rule must not match. Checked when the file is loaded."),
+];
+
+/// The fields of a root.
+const ROOT_FIELDS: [FieldRow; 2] = [
+    ("path", "string", "An absolute path without `.` and `..`, not a sensitive one. Required."),
+    ("access", "`\"read\"`, `\"write\"`", "What tools may do there. `\"read\"` if left out."),
+];
+
+/// The whole document.
+fn document() -> String {
+    let legend: String =
+        LayerRule::ALL.iter().map(|rule| format!("| {} | {} |\n", rule.name(), rule.description())).collect();
+    TEMPLATE
+        .replace("{example}", EXAMPLE.trim_end())
+        .replace("{settings}", settings().trim_end())
+        .replace("{layer_rules}", format!("| word | meaning |\n|---|---|\n{legend}").trim_end())
+        .replace("{rule_fields}", fields(&RULE_FIELDS).trim_end())
+        .replace("{root_fields}", fields(&ROOT_FIELDS).trim_end())
+}
+
+fn settings() -> String {
+    let mut text = String::from("| setting | type | default | layers | meaning |\n|---|---|---|---|---|\n");
+    for SettingRow { name, type_name, default, rule, description } in rows() {
+        let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+        let least = if POSITIVE.iter().any(|setting| setting.name == name) { ", 1 or more" } else { "" };
+        writeln!(text, "| `{name}` | {type_name}{least} | {default} | {} | {description} |", rule.name())
+            .expect("a string takes any text");
+    }
+    text
+}
+
+fn fields(fields: &[FieldRow]) -> String {
+    let rows = fields.iter().map(|(name, kind, meaning)| format!("| `{name}` | {kind} | {meaning} |\n"));
+    rows.fold("| field | type | meaning |\n|---|---|---|\n".into(), |text, row| text + &row)
+}
+
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Config;
+
+    /// Set to write the document instead of comparing it.
+    const BLESS: &str = "BLESS";
+
+    #[test]
+    fn the_reference_of_all_settings_is_up_to_date() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+        if std::env::var_os(BLESS).is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, document()).unwrap();
+        }
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            written == document(),
+            "docs/configuration.md differs from the table of settings. \
+             Look at the change and write it with: {BLESS}=1 cargo test -p toolgate-config document"
+        );
+    }
+
+    #[test]
+    fn the_example_can_be_used() {
+        Config::parse(EXAMPLE, "example.toml").unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
+    /// What the parser says to a file that has a name nobody knows: the names it does know, or none if this is no table.
+    fn known_names(text: &str) -> Option<BTreeSet<String>> {
+        let fault = toml::from_str::<Config>(text).unwrap_err();
+        let names = fault.message().strip_prefix("unknown field `nobody_knows`, ")?;
+        Some(names.split('`').skip(1).step_by(2).map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn every_setting_that_is_parsed_has_a_row_and_every_row_is_parsed() {
+        let mut parsed = BTreeSet::new();
+        for section in known_names("nobody_knows = 1").expect("the file itself is a table") {
+            match known_names(&format!("{section}.nobody_knows = 1")) {
+                Some(names) => parsed.extend(names.into_iter().map(|name| format!("{section}.{name}"))),
+                None => drop(parsed.insert(section)),
+            }
+        }
+        let documented: BTreeSet<String> = rows().iter().map(|row| row.name.to_owned()).collect();
+        assert_eq!(documented, parsed);
+        assert_eq!(rows().len(), documented.len(), "a name has two rows");
+    }
+
+    #[test]
+    fn every_field_of_a_table_that_is_parsed_is_documented() {
+        let names = |fields: &[FieldRow]| fields.iter().map(|(name, ..)| (*name).to_owned()).collect();
+        assert_eq!(known_names("[[rules]]\nnobody_knows = 1"), Some(names(&RULE_FIELDS)));
+        assert_eq!(known_names("[[roots]]\nnobody_knows = 1"), Some(names(&ROOT_FIELDS)));
+        let of_tools = known_names("[limits.tools.any]\nnobody_knows = 1").unwrap();
+        let general: BTreeSet<String> = known_names("[limits]\nnobody_knows = 1").unwrap();
+        assert_eq!(of_tools.into_iter().chain(["tools".to_owned()]).collect::<BTreeSet<_>>(), general);
+    }
+
+    #[test]
+    fn every_documented_default_and_choice_is_one_that_the_parser_takes() {
+        for row in rows() {
+            let choices = row.type_name.split('`').skip(1).step_by(2).filter(|choice| choice.starts_with('"'));
+            for value in choices.chain(Some(row.default.as_str()).filter(|default| !default.is_empty())) {
+                let text = format!("{} = {value}", row.name);
+                Config::parse(&text, "table").unwrap_or_else(|fault| panic!("{text}: {fault}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Reads the layers of configuration and merges them into one set of settings.
+//!
+//! A [`ConfigLayer`] is one file, or the flags of one run, as written. [`ConfigPaths`] finds and reads the files;
+//! [`merge()`] makes [`Settings`] out of all layers; the [`table`] says for every setting its name, its default and
+//! who may change it. What a rule means is not known here: `toolgate_policy::compile` turns the same layers into a policy.
+//!
+//! # How layers merge
+//!
+//! The most authoritative layer that names a preset chooses it; weaker layers only tighten, and so it goes for limits,
+//! roots and most other settings ([`LayerRule`] has all the ways there are). A workspace that isn't trusted only ever
+//! tightens: what would loosen is ignored, with a warning each.
+
+mod config;
+#[cfg(test)]
+mod document;
+mod error;
+mod files;
+mod layer;
+mod preset;
+mod setting;
+mod settings;
+pub mod table;
+#[cfg(test)]
+mod testing;
+pub mod trust;
+
+pub use config::{
+    ApprovalsConfig, AuditConfig, CommandsConfig, Config, FetchConfig, LimitsConfig, NetworkConfig, OverlayMode,
+    ProcessesConfig, RedactConfig, RootConfig, RuleConfig, SensitiveConfig, SkillsConfig, StoreConfig, StoreUrl,
+    ToolLimitsConfig, ToolsConfig, UndoConfig, UnknownCommandAction,
+};
+pub use error::{ConfigError, ConfigFault};
+pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, append_rules, read_optional};
+pub use layer::{ConfigLayer, UNTIL_TRUSTED};
+pub use preset::{Preset, choose_preset};
+pub use setting::{LayerRule, Setting, SettingRow, SettingValue};
+pub use settings::{CallLimits, ProcessLimits, Settings, merge};

@@ -1,0 +1,343 @@
+//! What a row of the [table](crate::table) is, and how each layer rule merges what the layers say.
+
+use std::collections::BTreeMap;
+
+use toolgate_contract::{AllowedTools, Durability, Layer, QuarantineMode, Tier};
+
+use crate::config::{Config, OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
+use crate::layer::ConfigLayer;
+use crate::preset::Preset;
+
+/// One setting: a row of the table.
+#[derive(Debug)]
+pub struct Setting<T> {
+    /// Its name in a file, such as `limits.bytes`.
+    pub name: &'static str,
+    /// What holds when no layer says otherwise.
+    pub default: T,
+    /// Who may change it.
+    pub rule: LayerRule,
+    /// What it does, in one line.
+    pub description: &'static str,
+    /// What a layer says; none if it leaves the setting out.
+    pub(crate) stated: fn(&Config) -> Option<T>,
+}
+
+/// How the layers of one setting become one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayerRule {
+    /// The strongest layer that states it decides; weaker layers, and an untrusted workspace, only tighten.
+    Tighten,
+    /// As [`LayerRule::Tighten`], but a workspace never loosens it, trusted or not.
+    TightenBeyondWorkspace,
+    /// The strictest value that any layer states; an untrusted workspace never loosens the default.
+    Strictest,
+    /// The strongest layer that states it decides; an untrusted workspace has no say.
+    Strongest,
+    /// The entries of all layers count.
+    AddUp,
+    /// The entries of all layers count, but those of an untrusted workspace that would loosen are ignored.
+    Approve,
+    /// As [`LayerRule::Approve`], but only files count: flags and the environment have no say.
+    ApproveInFiles,
+    /// An entry has to be in the list of every layer that has one.
+    Intersect,
+}
+
+impl LayerRule {
+    /// Every rule, in the order of the documentation.
+    pub const ALL: [Self; 8] = [
+        Self::Tighten,
+        Self::TightenBeyondWorkspace,
+        Self::Strictest,
+        Self::Strongest,
+        Self::AddUp,
+        Self::Approve,
+        Self::ApproveInFiles,
+        Self::Intersect,
+    ];
+
+    /// Its short name in the documentation.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tighten => "tighten",
+            Self::TightenBeyondWorkspace => "tighten, never the workspace",
+            Self::Strictest => "strictest",
+            Self::Strongest => "strongest",
+            Self::AddUp => "add up",
+            Self::Approve => "approve",
+            Self::ApproveInFiles => "approve, files only",
+            Self::Intersect => "intersect",
+        }
+    }
+
+    /// What it means, for a person.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Tighten => {
+                "The layer with the most authority that sets it decides. Layers with less authority can only make it \
+                 stricter; for a number that means lower. An untrusted workspace can only make it stricter."
+            }
+            Self::TightenBeyondWorkspace => {
+                "As *tighten*, but a workspace can never loosen it, trusted or not: what a machine needs is not for a \
+                 repository to know."
+            }
+            Self::Strictest => {
+                "The strictest value of all layers counts. An untrusted workspace can't go below the default."
+            }
+            Self::Strongest => {
+                "The layer with the most authority that sets it decides. An untrusted workspace is ignored."
+            }
+            Self::AddUp => "The entries of all layers count.",
+            Self::Approve => {
+                "The entries of all layers count, but what would loosen is ignored in an untrusted workspace."
+            }
+            Self::ApproveInFiles => "As *approve*, but only from files: flags and the environment are ignored.",
+            Self::Intersect => "Every layer that has such a list narrows it: an entry has to be in all of them.",
+        }
+    }
+
+    /// Whether a layer may loosen what it applies to.
+    pub fn lets_loosen(self, input: &ConfigLayer) -> bool {
+        match self {
+            Self::TightenBeyondWorkspace => input.layer != Layer::Workspace,
+            Self::ApproveInFiles => input.may_loosen() && input.layer > Layer::Flags,
+            Self::Tighten | Self::Strictest | Self::Strongest | Self::AddUp | Self::Approve | Self::Intersect => {
+                input.may_loosen()
+            }
+        }
+    }
+}
+
+/// What can be the value of a setting.
+pub trait SettingValue: Clone + PartialEq {
+    /// What the documentation calls its type.
+    fn type_name() -> String;
+
+    /// The value as a file has it.
+    fn as_toml(&self) -> String;
+
+    /// Whether it allows more than the other does. Values without an order never do.
+    fn is_looser_than(&self, _other: &Self) -> bool {
+        false
+    }
+
+    /// What a warning calls a looser value that is ignored.
+    fn looser_wording(&self, name: &str) -> String {
+        format!("a milder `{name}`")
+    }
+
+    /// Takes in the entries of another layer. What isn't a list stays as it is.
+    fn add(&mut self, _other: Self) {}
+}
+
+/// The last part of a setting's name: how its own section calls it.
+fn field(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+impl<T: SettingValue> Setting<T> {
+    /// What the layers come to, strongest first.
+    pub(crate) fn merge(&self, layers: &[ConfigLayer], warnings: &mut Vec<String>) -> T {
+        self.merge_as(layers, self.stated, warnings)
+    }
+
+    /// What the layers come to, where each says it in this way.
+    pub(crate) fn merge_as(
+        &self,
+        layers: &[ConfigLayer],
+        stated: impl Fn(&Config) -> Option<T>,
+        warnings: &mut Vec<String>,
+    ) -> T {
+        let stating = layers.iter().filter_map(|input| Some((input, stated(&input.config)?)));
+        match self.rule {
+            LayerRule::Tighten | LayerRule::TightenBeyondWorkspace => self.tighten(stating, warnings),
+            LayerRule::Strictest => self.strictest(stating, warnings),
+            LayerRule::Strongest => self.strongest(stating, warnings),
+            LayerRule::AddUp => self.add_up(stating),
+            LayerRule::Approve | LayerRule::ApproveInFiles | LayerRule::Intersect => {
+                self.add_up(stating.filter(|(input, _)| self.rule.lets_loosen(input)))
+            }
+        }
+    }
+
+    fn tighten<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
+        let mut merged: Option<T> = None;
+        for (input, wanted) in stating {
+            let bound = merged.as_ref().or((!self.rule.lets_loosen(input)).then_some(&self.default));
+            if bound.is_some_and(|bound| wanted.is_looser_than(bound)) {
+                warn_once(warnings, input.ignored(&wanted.looser_wording(self.name), merged.is_some()));
+                continue;
+            }
+            merged = Some(wanted);
+        }
+        merged.unwrap_or_else(|| self.default.clone())
+    }
+
+    fn strictest<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
+        let mut strictest: Option<T> = None;
+        for (input, wanted) in stating {
+            if !self.rule.lets_loosen(input) && wanted.is_looser_than(&self.default) {
+                warnings.push(input.ignored(&wanted.looser_wording(self.name), false));
+            } else if strictest.as_ref().is_none_or(|strictest| strictest.is_looser_than(&wanted)) {
+                strictest = Some(wanted);
+            }
+        }
+        strictest.unwrap_or_else(|| self.default.clone())
+    }
+
+    fn strongest<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>, warnings: &mut Vec<String>) -> T {
+        let mut chosen: Option<T> = None;
+        for (input, wanted) in stating {
+            match &chosen {
+                None if self.rule.lets_loosen(input) => chosen = Some(wanted),
+                Some(chosen) if *chosen == wanted => {}
+                _ if self.rule.lets_loosen(input) => warnings
+                    .push(format!("{}: `{}` is ignored: a layer with more authority set it.", input.source, self.name)),
+                _ => warnings.push(input.ignored(&format!("`{}`", self.name), false)),
+            }
+        }
+        chosen.unwrap_or_else(|| self.default.clone())
+    }
+
+    fn add_up<'a>(&self, stating: impl Iterator<Item = (&'a ConfigLayer, T)>) -> T {
+        let mut merged = self.default.clone();
+        stating.for_each(|(_, more)| merged.add(more));
+        merged
+    }
+
+    /// The row without its type, for whoever lists them all.
+    pub fn row(&self) -> SettingRow {
+        SettingRow {
+            name: self.name,
+            type_name: T::type_name(),
+            default: self.default.as_toml(),
+            rule: self.rule,
+            description: self.description,
+        }
+    }
+}
+
+/// A general limit is met again for every tool that has limits of its own; once is enough to say so.
+fn warn_once(warnings: &mut Vec<String>, warning: String) {
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
+}
+
+/// A row of the table in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingRow {
+    /// Its name in a file, such as `limits.bytes`.
+    pub name: &'static str,
+    /// What its value has to be.
+    pub type_name: String,
+    /// What holds when no layer says otherwise, as a file would say it; empty if nothing does.
+    pub default: String,
+    /// Who may change it.
+    pub rule: LayerRule,
+    /// What it does, in one line.
+    pub description: &'static str,
+}
+
+impl SettingValue for u64 {
+    fn type_name() -> String {
+        "whole number".into()
+    }
+
+    fn as_toml(&self) -> String {
+        self.to_string()
+    }
+
+    fn is_looser_than(&self, other: &Self) -> bool {
+        self > other
+    }
+
+    fn looser_wording(&self, name: &str) -> String {
+        format!("a higher limit (`{} = {self}`)", field(name))
+    }
+}
+
+/// A list of words of which one is chosen: which there are, mildest first, and how a file writes them.
+macro_rules! choices {
+    ($($type:ty: $choices:expr, $written:expr;)*) => {$(
+        impl SettingValue for $type {
+            fn type_name() -> String {
+                let written: Vec<String> = $choices.iter().map(|choice| format!("`{}`", choice.as_toml())).collect();
+                written.join(", ")
+            }
+
+            fn as_toml(&self) -> String {
+                let written: fn(&$type) -> String = $written;
+                written(self)
+            }
+
+            fn is_looser_than(&self, other: &Self) -> bool {
+                let rank = |wanted| $choices.iter().position(|choice| choice == wanted);
+                rank(self) < rank(other)
+            }
+        }
+    )*};
+}
+
+choices! {
+    Preset: Preset::ALL, |preset| format!("\"{preset}\"");
+    UnknownCommandAction: [Self::Confine, Self::Ask, Self::Deny], quoted;
+    OverlayMode: [Self::Off, Self::On], quoted;
+    QuarantineMode: [Self::Off, Self::Report, Self::On], quoted;
+    Durability: [Self::Os, Self::Sync], quoted;
+    AllowedTools: [Self::Approval, Self::Ceiling], quoted;
+    Tier: Self::CONFINING, |tier| format!("\"{}\"", tier.name());
+}
+
+/// A word as TOML and JSON both write it.
+fn quoted(word: &impl serde::Serialize) -> String {
+    serde_json::to_string(word).expect("a choice is a word")
+}
+
+/// Lists: what their entries are called. They start out empty.
+macro_rules! lists {
+    ($($type:ty: $entries:literal;)*) => {$(
+        impl SettingValue for $type {
+            fn type_name() -> String {
+                $entries.into()
+            }
+
+            fn as_toml(&self) -> String {
+                String::new()
+            }
+
+            fn add(&mut self, other: Self) {
+                self.extend(other);
+            }
+        }
+    )*};
+}
+
+lists! {
+    Vec<String>: "list of strings";
+    Vec<RuleConfig>: "`[[rules]]` tables";
+    Vec<RootConfig>: "`[[roots]]` tables";
+    BTreeMap<String, ToolLimitsConfig>: "`[limits.tools.NAME]` tables";
+}
+
+/// Settings that have no default: nothing holds until a layer states them.
+macro_rules! optional {
+    ($($type:ty: $name:literal;)*) => {$(
+        impl SettingValue for Option<$type> {
+            fn type_name() -> String {
+                $name.into()
+            }
+
+            fn as_toml(&self) -> String {
+                String::new()
+            }
+        }
+    )*};
+}
+
+optional! {
+    String: "string";
+    StoreUrl: "URL";
+    Vec<String>: "list of strings";
+}

@@ -1,0 +1,138 @@
+//! Every setting there is, one row each: its name, its type, its default, who may change it, and what it does.
+//!
+//! Merging takes defaults and layer rules from here, and `docs/configuration.md` is generated from it. A test holds the
+//! rows against what the parser accepts, so neither can have what the other lacks.
+
+use std::collections::BTreeMap;
+
+use toolgate_contract::{AllowedTools, Durability, QuarantineMode, Tier};
+
+use crate::config::{OverlayMode, RootConfig, RuleConfig, StoreUrl, ToolLimitsConfig, UnknownCommandAction};
+use crate::preset::Preset;
+use crate::setting::{LayerRule, Setting, SettingRow};
+
+/// Makes a constant out of each row, and the list of them all.
+macro_rules! settings {
+    ($($id:ident: $type:ty = $default:expr, $name:literal, $rule:ident, $stated:expr, $description:literal;)*) => {
+        $(
+            #[doc = $description]
+            pub static $id: Setting<$type> = Setting {
+                name: $name,
+                default: $default,
+                rule: LayerRule::$rule,
+                description: $description,
+                stated: $stated,
+            };
+        )*
+
+        /// Every row, in the order of the documentation.
+        pub fn rows() -> Vec<SettingRow> {
+            vec![$($id.row()),*]
+        }
+    };
+}
+
+const KIBIBYTE: u64 = 1 << 10;
+const MEBIBYTE: u64 = 1 << 20;
+const GIBIBYTE: u64 = 1 << 30;
+const HOUR: u64 = 60 * 60;
+
+settings! {
+    PRESET: Preset = Preset::Workspace, "preset", Tighten, |config| config.preset,
+        "The baseline that holds until a rule says otherwise.";
+    RULES: Vec<RuleConfig> = Vec::new(), "rules", Approve, |config| Some(config.rules.clone()),
+        "Rules that deny, ask or allow; see [Rules](#rules).";
+
+    TOOLS_ALLOW: Option<Vec<String>> = None, "tools.allow", Intersect, |config| config.tools.allow.clone().map(Some),
+        "If given, only these tools exist. Patterns are allowed.";
+    TOOLS_DENY: Vec<String> = Vec::new(), "tools.deny", AddUp, |config| Some(config.tools.deny.clone()),
+        "These tools don't exist. Patterns are allowed.";
+
+    NETWORK_ALLOW: Vec<String> = Vec::new(), "network.allow", Approve, |config| Some(config.network.allow.clone()),
+        "Hosts that need no asking: a domain, `*.domain`, an address or a range, without scheme and port.";
+
+    COMMANDS_ALLOW: Vec<String> = Vec::new(), "commands.allow", Approve, |config| Some(config.commands.allow.clone()),
+        "Commands that need no asking, by the words they begin with, such as `git status`.";
+    COMMANDS_DENY: Vec<String> = Vec::new(), "commands.deny", AddUp, |config| Some(config.commands.deny.clone()),
+        "Commands that are refused, by the words they begin with.";
+    COMMANDS_EXCEPT: Vec<String> = Vec::new(), "commands.except", ApproveInFiles,
+        |config| Some(config.commands.except.clone()),
+        "Commands that are allowed although the built-in list calls them dangerous.";
+    COMMANDS_UNKNOWN: UnknownCommandAction = UnknownCommandAction::Confine, "commands.unknown", Strictest,
+        |config| config.commands.unknown,
+        "What happens to a command that can't be parsed: it runs in a sandbox, a person decides, or it is refused.";
+    COMMANDS_OVERLAY: OverlayMode = OverlayMode::On, "commands.overlay", Tighten, |config| config.commands.overlay,
+        "Whether the changes of a command are staged, and written to the workspace as one change when it ends.";
+    COMMANDS_QUARANTINE: QuarantineMode = QuarantineMode::On, "commands.quarantine", Tighten,
+        |config| config.commands.quarantine,
+        "What happens to files that programs run or load automatically: written like any other, written and reported, or quarantined.";
+    COMMANDS_WEAKEST_SANDBOX: Tier = Tier::Bubblewrap, "commands.weakest_sandbox", TightenBeyondWorkspace,
+        |config| config.commands.weakest_sandbox,
+        "The weakest sandbox that commands may run in. Where the machine can't provide it, no command runs.";
+
+    SENSITIVE_EXCEPT: Vec<String> = Vec::new(), "sensitive.except", ApproveInFiles,
+        |config| Some(config.sensitive.except.clone()),
+        "Path patterns that are not sensitive after all, such as `certs/ca.pem`.";
+
+    ROOTS: Vec<RootConfig> = Vec::new(), "roots", Approve, |config| Some(config.roots.clone()),
+        "Directories beside the workspace that tools may use; see [Roots](#roots).";
+
+    LIMITS_LINES: u64 = 2000, "limits.lines", Tighten, |config| config.limits.lines,
+        "Lines of output that a call returns. The rest becomes an artifact.";
+    LIMITS_BYTES: u64 = 50 * KIBIBYTE, "limits.bytes", Tighten, |config| config.limits.bytes,
+        "Bytes of output that a call returns (50 KiB). The rest becomes an artifact.";
+    LIMITS_LINE_CHARS: u64 = 2000, "limits.line_chars", Tighten, |config| config.limits.line_chars,
+        "Characters of one line of output.";
+    LIMITS_TIMEOUT_SECONDS: u64 = 120, "limits.timeout_seconds", Tighten, |config| config.limits.timeout_seconds,
+        "Seconds that a call may take. Where no layer sets it, a tool may have a timeout of its own.";
+    LIMITS_TOOLS: BTreeMap<String, ToolLimitsConfig> = BTreeMap::new(), "limits.tools", Tighten,
+        |config| Some(config.limits.tools.clone()),
+        "The four limits above for single tools.";
+
+    PROCESSES_MOST: u64 = 8, "processes.most", Tighten, |config| config.processes.most,
+        "Processes that a session may have running at a time.";
+    PROCESSES_TIMEOUT_SECONDS: u64 = HOUR, "processes.timeout_seconds", Tighten,
+        |config| config.processes.timeout_seconds,
+        "Seconds that a process may go on after its call has returned.";
+    PROCESSES_OUTPUT_BYTES: u64 = GIBIBYTE, "processes.output_bytes", Tighten, |config| config.processes.output_bytes,
+        "Bytes of output that are kept of one process (1 GiB). A process that writes more is stopped.";
+
+    FETCH_BODY_BYTES: u64 = 10 * MEBIBYTE, "fetch.body_bytes", Tighten, |config| config.fetch.body_bytes,
+        "Bytes of a response, decompressed, that `fetch` reads (10 MiB).";
+
+    AUDIT_DURABILITY: Durability = Durability::Os, "audit.durability", Strictest, |config| config.audit.durability,
+        "When an event counts as recorded: once the operating system has it, or once the disk has it.";
+
+    UNDO_QUOTA_BYTES: u64 = GIBIBYTE, "undo.quota_bytes", Strongest, |config| config.undo.quota_bytes,
+        "Bytes of file contents that are kept for undo (1 GiB). Beyond that the oldest are removed and can't be restored.";
+
+    REDACT_NAMES: Vec<String> = Vec::new(), "redact.names", AddUp, |config| Some(config.redact.names.clone()),
+        "Names of environment variables whose values are secrets, beside the built-in ones.";
+
+    SKILLS_DENY: Vec<String> = Vec::new(), "skills.deny", AddUp, |config| Some(config.skills.deny.clone()),
+        "Skills that nobody may load.";
+    SKILLS_ALLOWED_TOOLS: AllowedTools = AllowedTools::Ceiling, "skills.allowed_tools", Strictest,
+        |config| config.skills.allowed_tools,
+        "What a skill's own list of tools means: they need no asking, or no others may be used.";
+
+    APPROVALS_WAIT_SECONDS: u64 = 0, "approvals.wait_seconds", Strongest, |config| config.approvals.wait_seconds,
+        "Seconds that a call waits in the approval queue where its front end has nobody to ask. With 0 it is refused at once.";
+
+    STORE_URL: Option<StoreUrl> = None, "store.url", Strongest, |config| config.store.url.clone().map(Some),
+        "A PostgreSQL database that many hosts share for rows and tasks. Without it they are files beside the record.";
+    STORE_QUEUE: Option<String> = None, "store.queue", Strongest, |config| config.store.queue.clone().map(Some),
+        "Which tasks of that database are this workspace's. Without it, those of the workspace's path.";
+}
+
+/// The numbers for which 0 makes no sense.
+pub(crate) static POSITIVE: [&Setting<u64>; 9] = [
+    &LIMITS_LINES,
+    &LIMITS_BYTES,
+    &LIMITS_LINE_CHARS,
+    &LIMITS_TIMEOUT_SECONDS,
+    &PROCESSES_MOST,
+    &PROCESSES_TIMEOUT_SECONDS,
+    &PROCESSES_OUTPUT_BYTES,
+    &FETCH_BODY_BYTES,
+    &UNDO_QUOTA_BYTES,
+];
