@@ -61,7 +61,7 @@ impl ChangeSettler {
         apply_mode: ApplyMode,
     ) -> Result<SettledChanges, ToolError> {
         let (settled, failed) = match (staged, in_place, apply_mode) {
-            (Some(staged), _, ApplyMode::WhenCommitted) => (self.keep(staged), NOT_IN_PLACE),
+            (Some(staged), _, ApplyMode::OnCommit) => (self.keep(staged), NOT_IN_PLACE),
             (Some(staged), ..) => (self.land(staged.as_ref()), NOT_IN_PLACE),
             (None, Some(in_place), _) if in_place.has_walls || in_place.is_open => {
                 (self.tell(&in_place), NOT_ON_RECORD)

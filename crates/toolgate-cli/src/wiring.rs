@@ -308,10 +308,9 @@ pub(crate) fn own_secrets(settings: &Settings) -> Vec<(String, String)> {
 }
 
 /// How commands run: in a sandbox, where they change nothing but what tools may change.
-fn confined(place: &WorkspaceLocation, settings: &Settings) -> SandboxedProcesses {
-    let (profile, directories) = (profile(place, &settings.roots), directories(place, &settings.roots));
-    SandboxedProcesses::new(profile, directories, SandboxOptions { warm: 0, ..SandboxOptions::default() })
-        .at_least(settings.weakest_sandbox)
+pub(crate) fn confined(place: &WorkspaceLocation, settings: &Settings) -> SandboxedProcesses {
+    let options = SandboxOptions { warm: 0, ..SandboxOptions::default() };
+    SandboxedProcesses::new(profile(place, &settings.roots), options).at_least(settings.weakest_sandbox)
 }
 
 /// The directories that places are in; the workspace comes first.
@@ -326,6 +325,7 @@ pub(crate) fn profile(place: &WorkspaceLocation, roots: &[RootConfig]) -> Profil
         let places = if root.access == RootAccess::Write { &mut profile.writable } else { &mut profile.shown };
         places.push(PathBuf::from(&root.path));
     }
+    profile.roots = directories(place, roots);
     profile.environment = environment();
     // A command that came to a door could type into another one. The directory has to exist to be hidden.
     let attach_sockets = place.sources.attach_sockets();

@@ -22,6 +22,7 @@ mod files;
 mod hands;
 mod hash;
 mod hidden_path_scanner;
+mod launch_spec;
 mod notes;
 mod person;
 mod process;
@@ -62,11 +63,10 @@ pub use files::{
 pub use hands::{Hands, Tally, ToolServices};
 pub use hash::{hex, sha256, sha256_of};
 pub use hidden_path_scanner::{HiddenPathScanner, RestrictedPaths};
+pub use launch_spec::{ApplyMode, LaunchSpec, NetworkAccess, StartDirectory, Streams, TerminalSize};
 pub use notes::{NoteKind, NoteUpdate, Notes};
 pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
-pub use process::{
-    ApplyMode, Controls, LaunchSpec, Output, Process, ProcessLauncher, Program, Signal, Stream, Streams, TerminalSize,
-};
+pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, told_denials};
 pub use process_table::{
     OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,
     StopReason, StreamText,

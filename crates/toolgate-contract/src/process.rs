@@ -1,124 +1,27 @@
-//! Running commands, as a cleared tool sees it. How they are confined is for whoever implements this to know.
+//! A command that runs, as whoever started it sees it. How it is confined is for whoever implements this to know.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxFuture, Denial, EgressPolicy, Enforced, SettledChanges, StagedChanges, ToolError, WorkspacePath};
-
-/// A command to start.
-#[derive(Debug, Clone)]
-pub struct LaunchSpec {
-    /// A line for the shell.
-    pub command: String,
-    /// What is started instead of a shell: then the line only says what that amounts to.
-    pub program: Option<Program>,
-    /// Where it starts.
-    pub workdir: WorkspacePath,
-    /// What policy hides: the command must not see these.
-    pub hidden: Vec<WorkspacePath>,
-    /// What policy lets nobody change: the command sees these as they are.
-    pub protected: Vec<WorkspacePath>,
-    /// What its standard streams are.
-    pub streams: Streams,
-    /// When its changes reach the workspace.
-    pub apply_mode: ApplyMode,
-    /// What it may change beside the workspace: absolute paths that exist.
-    pub writable: Vec<String>,
-    /// Whether it runs with no sandbox around it.
-    pub unsandboxed: bool,
-    /// What it may reach over the network; none means nothing.
-    pub egress: Option<Arc<dyn EgressPolicy>>,
-}
-
-/// A program that is started by its path, with arguments that no shell reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// Where it is, or its name if it is one of the machine's own.
-    pub path: PathBuf,
-    /// What it is given.
-    pub arguments: Vec<OsString>,
-    /// The directory that it belongs to: it may look into that, wherever it lies.
-    pub home: PathBuf,
-    /// Where it starts: a directory of its own, which nobody else looks into.
-    pub workdir: PathBuf,
-}
-
-/// When a command's changes reach the workspace.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ApplyMode {
-    /// As it makes them. Others see them, and it sees what others change.
-    AtOnce,
-    /// When it has ended, as one change that can be taken back.
-    #[default]
-    AtItsEnd,
-    /// When somebody commits them.
-    WhenCommitted,
-}
-
-/// What the three standard streams of a command are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Streams {
-    /// Nothing to read; output through two pipes.
-    #[default]
-    Output,
-    /// Three pipes: it can be written to.
-    Input,
-    /// One terminal for all three.
-    Terminal(TerminalSize),
-}
-
-/// The size of a terminal, in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TerminalSize {
-    /// Lines.
-    pub rows: u16,
-    /// Characters in a line.
-    pub columns: u16,
-}
-
-impl Default for TerminalSize {
-    fn default() -> Self {
-        Self { rows: 24, columns: 80 }
-    }
-}
+use crate::{BoxFuture, Denial, Enforced, LaunchSpec, StagedChanges, TerminalSize, ToolError, WorkspacePath};
 
 /// Starts commands, confined as configuration says.
 pub trait ProcessLauncher: Send + Sync {
     /// Starts one.
-    fn start(&self, order: LaunchSpec) -> BoxFuture<'_, Result<Box<dyn Process>, ToolError>>;
+    fn launch(&self, spec: LaunchSpec) -> BoxFuture<'_, Result<Arc<dyn ChildProcess>, ToolError>>;
     /// Whether confined commands are kept from what nobody may change. Where they aren't, it has to be put back after them.
     fn protects(&self) -> BoxFuture<'_, Result<bool, ToolError>>;
 }
 
-/// A command that runs. Dropping it kills everything that it has started.
-pub trait Process: Send {
+/// A command that runs, or has ended. Dropping the last hold on it kills everything that it has started. Once it has ended,
+/// nothing can be done to it any more; what can be told of it still can.
+pub trait ChildProcess: Send + Sync {
     /// The next piece of output; none when nobody holds either stream any more.
-    fn output(&mut self) -> BoxFuture<'_, Option<Output>>;
+    fn output(&self) -> BoxFuture<'_, Option<Output>>;
     /// Waits until it and all that it started are gone. Gives its code as a shell would.
-    fn wait(&mut self) -> BoxFuture<'_, Result<i32, ToolError>>;
-    /// Kills it and all that it started, at once.
-    fn kill(&self);
-    /// What can be done to it while somebody listens to it.
-    fn controls(&self) -> Arc<dyn Controls>;
-    /// Which guarantees hold.
-    fn enforced(&self) -> Enforced;
-    /// What it changed, where that was kept apart. Ask when it has ended; once.
-    fn staged(&mut self) -> Option<Box<dyn StagedChanges>> {
-        None
-    }
-    /// What became of its changes. Ask when it has ended; once.
-    fn settled(&mut self) -> Option<SettledChanges> {
-        None
-    }
-}
-
-/// What can be done to a command from outside while it runs. Outlives the command; then everything here fails but
-/// for what can be told of it.
-pub trait Controls: Send + Sync {
+    fn wait(&self) -> BoxFuture<'_, Result<i32, ToolError>>;
     /// Writes to its input, or types into its terminal. Waits while it doesn't read.
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>>;
     /// Ends its input.
@@ -129,14 +32,34 @@ pub trait Controls: Send + Sync {
     fn kill(&self);
     /// Changes the size of its terminal.
     fn resize(&self, size: TerminalSize) -> Result<(), ToolError>;
+    /// Which guarantees hold.
+    fn enforced(&self) -> Enforced;
     /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
-    fn denials(&self, _errors: &str) -> Vec<Denial> {
-        Vec::new()
-    }
+    fn denials(&self, errors: &str) -> Vec<Denial>;
     /// Hidden files that it opened so far, and saw a decoy of.
-    fn opened(&self) -> Vec<WorkspacePath> {
-        Vec::new()
+    fn opened(&self) -> Vec<WorkspacePath>;
+    /// What it changed, where that was staged. Ask when it has ended; once.
+    fn staged(&self) -> Option<Box<dyn StagedChanges>>;
+    /// Lets go of what only a running command needs, and of staged changes that nobody took. It has ended.
+    fn release(&self);
+}
+
+/// What to tell of a command that was kept from something: what was refused, and a denial for each hidden file that it
+/// opened, at most so many by name. What merely explains a failure is told of a command that failed.
+pub fn told_denials(
+    refused: Vec<Denial>,
+    opened: &[WorkspacePath],
+    most_named: usize,
+    has_failed: bool,
+    of_hidden: impl Fn(&WorkspacePath) -> Denial,
+) -> Vec<Denial> {
+    let mut denials = refused;
+    denials.extend(opened.iter().take(most_named).map(of_hidden));
+    if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(most_named)) {
+        last.reason.push_str(&format!(" So it was with {more} more."));
     }
+    denials.retain(|denial| has_failed || !denial.is_mere_reason());
+    denials
 }
 
 /// A signal that a process can be sent.

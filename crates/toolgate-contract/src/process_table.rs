@@ -7,13 +7,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{ArtifactRef, BoxFuture, Controls, Enforced, LaunchSpec, SettledChanges, Stream, ToolError};
+use crate::{
+    ArtifactRef, BoxFuture, Denial, Enforced, LaunchSpec, SettledChanges, Signal, Stream, ToolError, WorkspacePath,
+};
 
 /// The processes of a session.
 pub trait ProcessTable: Send + Sync {
     /// Starts a command that is killed after `longest`. It belongs to the session at once, so whoever starts it for one call
     /// has to end it with that call; [`ProcessGuard`] does.
-    fn start(&self, order: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>>;
+    fn start(&self, spec: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>>;
     /// The process with this handle, running or ended.
     fn find(&self, process: &str) -> Result<Arc<dyn ProcessHandle>, ToolError>;
     /// All of them, oldest first.
@@ -46,8 +48,16 @@ pub trait ProcessHandle: Send + Sync {
     fn fed_at(&self) -> [u64; 2];
     /// Remembers that it is written to now.
     fn note_fed(&self);
-    /// The ways to act on it.
-    fn controls(&self) -> Arc<dyn Controls>;
+    /// Writes to its input, or types into its terminal. Waits while it doesn't read.
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>>;
+    /// Ends its input.
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+    /// Sends a signal to it and its process group.
+    fn signal(&self, signal: Signal) -> Result<(), ToolError>;
+    /// What confinement kept from it so far. The errors that it wrote tell what it tried to do with files.
+    fn denials(&self, errors: &str) -> Vec<Denial>;
+    /// Hidden files that it opened so far, and saw a decoy of.
+    fn opened(&self) -> Vec<WorkspacePath>;
     /// Lets it go on without its call. False if it has ended already.
     fn detach(&self) -> bool;
     /// Kills it and everything that it started. Returns when all are gone.

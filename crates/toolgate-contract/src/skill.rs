@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Program, ToolError, quoted};
+use crate::{LaunchSpec, ToolError, quoted};
 
 /// Whose a skill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -66,8 +66,8 @@ pub enum AllowedTools {
 pub trait Skills: Send + Sync {
     /// All directories that may be skills; of two with one name the first counts.
     fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError>;
-    /// How a script is started, if it lies where it says.
-    fn program(&self, script: &SkillScript) -> Result<Program, ToolError>;
+    /// How a script is started, if it lies where it says: by what, in which directory of its own, and what it may look into.
+    fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError>;
     /// Holds the session to a skill's tools, or approves them, as configuration says.
     fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools;
 }

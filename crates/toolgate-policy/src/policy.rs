@@ -109,16 +109,6 @@ pub struct ExampleResult {
 /// The source of what comes with Toolgate.
 pub const BUILT_IN: &str = "built in";
 
-impl HiddenPaths for Policy {
-    fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
-        Self::hides(self, access, place)
-    }
-
-    fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
-        self.denial_of(place, shown)
-    }
-}
-
 impl Policy {
     pub(crate) fn new(parts: PolicyInput) -> Result<Self, ConfigFault> {
         let PolicyInput { preset, unattended, unknown, roots, rules, tool_sets, excepts, danger_excepts } = parts;
@@ -269,6 +259,16 @@ pub(crate) fn sensitive_match_name(hit: SensitiveMatch) -> RuleName {
 
 fn sensitive_path_name(guard: &SensitivePath) -> RuleName {
     RuleName { rule: format!("deny path {}{}", guard.paths.join(" "), guard.access), layer: Layer::Builtin }
+}
+
+impl HiddenPaths for Policy {
+    fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
+        self.hides(access, place)
+    }
+
+    fn denial(&self, place: &WorkspacePath, shown: &str) -> Denial {
+        self.denial_of(place, shown)
+    }
 }
 
 #[cfg(test)]

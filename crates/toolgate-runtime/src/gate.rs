@@ -3,13 +3,13 @@
 mod agent_notes;
 mod call_processes;
 mod call_record;
+mod command_settlement;
 mod egress;
 mod event_writer;
 mod hands;
 mod path;
 mod person_channel;
 mod refusals;
-mod settling_launcher;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use toolgate_redact::Redactor;
 
 pub use self::agent_notes::AgentNotes;
 use self::call_record::CallRecord;
+pub(crate) use self::command_settlement::CommandSettlement;
 pub use self::egress::CallEgress;
 pub(crate) use self::event_writer::EventWriter;
 pub use self::path::Cleared;

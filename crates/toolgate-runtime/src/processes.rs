@@ -1,13 +1,24 @@
-//! The processes of sessions. Every command is one, from its start to its end, whether its call waits for it or not:
+//! The processes of sessions. Every command is one, from its start to its end, whether its call waits for it or not.
 //!
-//! ```text
-//!  shell ── Hands::start ──▶ Runner ──▶ Process (confined)
-//!                              │            │ output
-//!                              ▼            ▼
-//!                Roster ◀── Entry ◀────── tend: redact ─▶ spool, screen ─▶ whoever waits, watches or is attached
-//! ```
+//! A command is one value on its way in, [`LaunchSpec`](toolgate_contract::LaunchSpec), and one on its way out,
+//! [`ChildProcess`](toolgate_contract::ChildProcess). The stops of a `shell` call:
 //!
-//! One task tends to each process. It alone listens to it and sees to its end, so that what has to be done when a command
+//! 1. `ShellTool::run` (`tools/src/shell.rs`) asks its hands for a command.
+//! 2. `Hands::start` (`contract/src/hands/processes.rs`) makes the `LaunchSpec`: what was granted, hidden and protected.
+//! 3. `CallProcesses::launch` (`runtime/src/gate/call_processes.rs`) takes a place among the session's processes.
+//! 4. `CommandSettlement::launch` (`runtime/src/gate/command_settlement.rs`) decides the `ApplyMode`, and takes a snapshot
+//!    where changes are made in place.
+//! 5. `SandboxedProcesses::launch` (`sandbox/src/process/sandboxed_processes.rs`) sees that the sandbox is good enough.
+//! 6. `Sandbox::launch` (`sandbox/src/process/launch.rs`) turns profile and spec into a `CommandPlan`, and finds a sandbox.
+//! 7. `SandboxInstance::launch` (`sandbox/src/process/instance.rs`) sends it to the first process, which confined itself
+//!    (`sandbox/src/process/setup/first_process.rs`).
+//! 8. `exec::start` (`sandbox/src/process/setup/exec.rs`) connects the streams and calls `execve`.
+//! 9. `Child` (`sandbox/src/process/child.rs`) comes back: streams, end, signals, denials, staged changes.
+//! 10. `ProcessSupervisor::supervise` (`supervisor.rs`) listens to it, redacts what it writes and fills the spool and the
+//!     screen of its [`SessionProcess`]; at the end, `settle` puts its changes in place.
+//! 11. `CommandResult::of` (`tools/src/support/command_result.rs`) makes the reply of what the process has become.
+//!
+//! One task supervises each process. It alone listens to it and sees to its end, so that what has to be done when a command
 //! has ended is done in one place. When the session's [`ProcessRegistry`] goes, everything on it is killed.
 
 mod follower;
@@ -27,7 +38,7 @@ pub use follower::ProcessFollower;
 pub(crate) use output_throttle::OutputThrottle;
 pub(crate) use session_process::NewProcess;
 pub use session_process::SessionProcess;
-pub(crate) use supervisor::{ProcessSupervisor, tend};
+pub(crate) use supervisor::{ProcessSupervisor, SupervisedChild};
 
 /// Processes that have ended and can still be read.
 const ENDED_KEPT: usize = 16;
@@ -113,7 +124,7 @@ impl Drop for ProcessSlot {
     }
 }
 
-/// The rosters of all sessions of a gate, for whoever is allowed to see them all: the person.
+/// The registries of all sessions of a gate, for whoever is allowed to see them all: the person.
 #[derive(Default)]
 pub struct ProcessRegistries(Mutex<Vec<Weak<ProcessRegistry>>>);
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use toolgate_config::Settings;
 use toolgate_contract::{
-    Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, Program, SkillCandidate,
+    Access, AllowedTools, DirectoryEntry, EntryKind, ErrorCode, Files, HiddenPaths, LaunchSpec, SkillCandidate,
     SkillOwner, SkillScript, Skills, ToolError, WorkspacePath,
 };
 use toolgate_policy::Ceiling;
@@ -88,7 +88,7 @@ impl Skills for SkillLoader {
         Ok(directories)
     }
 
-    fn program(&self, script: &SkillScript) -> Result<Program, ToolError> {
+    fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError> {
         self.starter(script)
     }
 

@@ -7,12 +7,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use toolgate_contract::{Access, Denial, EgressPolicy, HiddenPathScanner, HiddenPaths, StagedChanges, WorkspacePath};
-use toolgate_sandbox::process::{
-    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier, zygote_main_if_asked,
+use toolgate_contract::{
+    Access, ApplyMode, ChildProcess, Denial, EgressPolicy, HiddenPathScanner, HiddenPaths, LaunchSpec, NetworkAccess,
+    Output, StagedChanges, WorkspacePath,
 };
-use toolgate_sandbox::{OverlayChanges, Roots};
+use toolgate_sandbox::Roots;
+use toolgate_sandbox::process::{Child, Profile, Sandbox, SandboxOptions, Tier, zygote_main_if_asked};
 
 /// Runs of each kind. They take turns, so that a slow moment of the machine hits all alike.
 const ROUNDS: usize = 100;
@@ -35,21 +35,22 @@ async fn measure() {
         .await
         .unwrap();
     let with_bwrap = Path::new("/usr/bin/bwrap").exists();
-    let listeners = Profile { network: NetworkAccess::Listed(ListedHosts(Arc::new(Closed))), ..profile.clone() };
+    let plain_command = LaunchSpec::program("/bin/true");
+    let listeners = plain_command.clone().network(NetworkAccess::Listed(Arc::new(Closed)));
     let mut samples: [Vec<Duration>; 7] = Default::default();
     for _ in 0..ROUNDS {
-        warm.prepare(&listeners).await.unwrap();
+        warm.prepare(&profile, &listeners).await.unwrap();
         calm().await;
-        samples[5].push(confined(&warm, &listeners).await);
+        samples[5].push(confined(&warm, &profile, &listeners).await);
         calm().await;
-        samples[6].push(confined(&cold, &listeners).await);
+        samples[6].push(confined(&cold, &profile, &listeners).await);
         calm().await;
-        warm.prepare(&profile).await.unwrap();
+        warm.prepare(&profile, &plain_command).await.unwrap();
         calm().await;
         samples[0].push(plain("/bin/true", &[]));
-        samples[1].push(confined(&warm, &profile).await);
+        samples[1].push(confined(&warm, &profile, &plain_command).await);
         calm().await;
-        samples[2].push(confined(&cold, &profile).await);
+        samples[2].push(confined(&cold, &profile, &plain_command).await);
         calm().await;
         if with_bwrap {
             samples[3].push(plain("/usr/bin/bwrap", &bwrap_arguments(workspace.path())));
@@ -88,11 +89,14 @@ async fn in_a_large_tree() {
         }
         std::fs::write(directory.join(format!("{number}.txt")), number.to_string()).unwrap();
     }
-    let profile = Profile::for_workspace(&root, std::env::home_dir().as_deref());
+    let profile = Profile {
+        staging: Some(layers.path().to_owned()),
+        ..Profile::for_workspace(&root, std::env::home_dir().as_deref())
+    };
     let sandbox = Sandbox::new(SandboxOptions { tier: Some(Tier::Namespaces), warm: 0, ..SandboxOptions::default() })
         .await
         .unwrap();
-    let (files, roots) = (Roots::open(&root).unwrap(), [root.clone()]);
+    let files = Roots::open(&root).unwrap();
     let scanner = HiddenPathScanner::default();
     let (mut in_place, mut staged, mut walk, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..50 {
@@ -100,11 +104,10 @@ async fn in_a_large_tree() {
         confined_line(&sandbox, &profile).await;
         in_place.push(start.elapsed());
         let start = Instant::now();
-        let command = CommandSpec::shell(LINE);
-        let (mut running, kept) =
-            OverlayChanges::run(&sandbox, &profile, &command, layers.path(), &roots).await.unwrap();
-        read(&mut running).await;
-        running.wait().await.unwrap();
+        let child = sandbox.launch(&profile, &sh(LINE).apply_mode(ApplyMode::AtEnd)).await.unwrap();
+        read(&child).await;
+        child.wait().await.unwrap();
+        let kept = child.take_staged().unwrap();
         assert_eq!(kept.differences(&files).unwrap().all.len(), 1);
         drop(kept);
         staged.push(start.elapsed());
@@ -126,9 +129,13 @@ async fn in_a_large_tree() {
 const LINE: &str = "date +%N > 7/7/17869.txt";
 
 async fn confined_line(sandbox: &Sandbox, profile: &Profile) {
-    let mut running = sandbox.spawn(profile, &CommandSpec::shell(LINE)).await.unwrap();
-    read(&mut running).await;
-    running.wait().await.unwrap();
+    let child = sandbox.launch(profile, &sh(LINE)).await.unwrap();
+    read(&child).await;
+    child.wait().await.unwrap();
+}
+
+fn sh(line: &str) -> LaunchSpec {
+    LaunchSpec::program("/bin/sh").argument("-c").argument(line)
 }
 
 /// A border that nobody passes, as most commands have it.
@@ -182,35 +189,31 @@ fn plain(program: &str, arguments: &[String]) -> Duration {
     start.elapsed()
 }
 
-async fn confined(sandbox: &Sandbox, profile: &Profile) -> Duration {
+async fn confined(sandbox: &Sandbox, profile: &Profile, spec: &LaunchSpec) -> Duration {
     let start = Instant::now();
-    let mut running = sandbox.spawn(profile, &CommandSpec::new("/bin/true")).await.unwrap();
-    let output = read(&mut running).await;
-    assert_eq!((running.wait().await.unwrap().shell_code(), output.as_str()), (0, ""));
+    let child = sandbox.launch(profile, spec).await.unwrap();
+    let output = read(&child).await;
+    assert_eq!((child.wait().await.unwrap().shell_code(), output.as_str()), (0, ""));
     start.elapsed()
 }
 
 /// How long the output goes on after a kill, with a child that ignores every polite request and holds the output.
 async fn killed(sandbox: &Sandbox, profile: &Profile) -> Duration {
     let line = "setsid sh -c 'trap \"\" TERM HUP INT; sleep 1000' & echo started; sleep 1000";
-    let mut running = sandbox.spawn(profile, &CommandSpec::shell(line)).await.unwrap();
-    let mut first = [0; 8];
-    running.stdout.as_mut().unwrap().read_exact(&mut first).await.unwrap();
+    let child = sandbox.launch(profile, &sh(line)).await.unwrap();
+    assert_eq!(child.output().await, Some(Output::Out(b"started\n".to_vec())));
     let start = Instant::now();
-    running.kill();
-    read(&mut running).await;
+    child.kill();
+    read(&child).await;
     let elapsed = start.elapsed();
-    running.wait().await.unwrap();
+    child.wait().await.unwrap();
     elapsed
 }
 
-async fn read(running: &mut Child) -> String {
-    let (mut output, mut errors) = (String::new(), String::new());
-    let (stdout, stderr) = (running.stdout.as_mut().unwrap(), running.stderr.as_mut().unwrap());
-    let (first, second) = tokio::join!(stdout.read_to_string(&mut output), stderr.read_to_string(&mut errors));
-    first.and(second).unwrap();
-    assert_eq!(errors, "");
-    output
+async fn read(child: &Child) -> String {
+    let (output, errors) = child.read_to_end().await;
+    assert_eq!(errors, b"");
+    String::from_utf8(output).unwrap()
 }
 
 /// The same namespaces and about the same mounts; it has no Landlock, no filter and no limits.
@@ -231,10 +234,10 @@ async fn opens(sandbox: &Sandbox, profile: &Profile) -> (Duration, Duration) {
     for _ in 0..7 {
         let output = std::process::Command::new(&program).arg("open-and-close").output().unwrap();
         outside.push(nanoseconds(&String::from_utf8(output.stdout).unwrap()));
-        let command = CommandSpec::new(&program).argument("open-and-close");
-        let mut running = sandbox.spawn(profile, &command).await.unwrap();
-        inside.push(nanoseconds(&read(&mut running).await));
-        running.wait().await.unwrap();
+        let spec = LaunchSpec::program(&program).argument("open-and-close");
+        let child = sandbox.launch(profile, &spec).await.unwrap();
+        inside.push(nanoseconds(&read(&child).await));
+        child.wait().await.unwrap();
     }
     (median(outside), median(inside))
 }

@@ -11,8 +11,8 @@ pub mod process;
 
 pub use files::copy_workspace::{CopyTotals, copy_workspace};
 pub use files::openat2::OpenMethod;
-pub use files::overlay_changes::{LayerDirectory, OverlayChanges, StoredOverlays};
+pub use files::overlay_changes::{OverlayChanges, StoredOverlays};
 pub use files::root::{Roots, RootsError};
 pub use network::{Resolver, SystemResolver, test_host_list};
 pub use process::requirements;
-pub use process::sandboxed_processes::{SandboxedProcesses, scratch};
+pub use process::sandboxed_processes::SandboxedProcesses;

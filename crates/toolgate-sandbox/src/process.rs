@@ -1,10 +1,11 @@
-//! Runs commands that the kernel confines: files, network, processes and system calls, as a [`Profile`] says.
+//! Runs commands that the kernel confines: files, network, processes and system calls, as the workspace's [`Profile`] and
+//! the command's [`LaunchSpec`](toolgate_contract::LaunchSpec) say.
 //!
 //! ```text
 //!  host (many threads)            zygote (one thread)          first process              command
-//!  Sandbox::spawn ── plan ──────▶ clone3 ─────────────────────▶ confines itself
-//!                 ── order ──────────────────────────────────▶ starts ──────────────────▶ exec
-//!  Running ◀───────── Born, Ready, Started, Ended ──────────── waits, reaps
+//!  Sandbox::launch ── plan ─────▶ clone3 ─────────────────────▶ confines itself
+//!                  ── request ───────────────────────────────▶ starts ──────────────────▶ exec
+//!  Child ◀─────────── Born, Ready, Started, Ended ──────────── waits, reaps
 //! ```
 //!
 //! The zygote is this same program, executed anew before anything else happens ([`zygote_main_if_asked`]). It dies with the
@@ -12,8 +13,8 @@
 //! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command.
 //!
 //! ```no_run
-//! use tokio::io::AsyncReadExt;
-//! use toolgate_sandbox::process::{Command, Options, Profile, Sandbox, zygote_main_if_asked};
+//! use toolgate_contract::LaunchSpec;
+//! use toolgate_sandbox::process::{Profile, Sandbox, SandboxOptions, zygote_main_if_asked};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     zygote_main_if_asked();
@@ -21,26 +22,28 @@
 //! }
 //!
 //! async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//!     let sandbox = Sandbox::new(Options::default()).await?;
+//!     let sandbox = Sandbox::new(SandboxOptions::default()).await?;
 //!     let profile = Profile::for_workspace("/home/me/project".as_ref(), Some("/home/me".as_ref()));
-//!     let mut running = sandbox.spawn(&profile, &Command::shell("make test")).await?;
-//!     let mut output = String::new();
-//!     running.stdout.as_mut().unwrap().read_to_string(&mut output).await?;
-//!     println!("{output}ended with {:?}; {:?}", running.wait().await?, running.enforcement().enforced());
+//!     let child = sandbox.launch(&profile, &LaunchSpec::shell("make test")).await?;
+//!     let (output, _errors) = child.read_to_end().await;
+//!     println!("{} bytes; ended with {:?}; {:?}", output.len(), child.wait().await?, child.enforcement());
 //!     Ok(())
 //! }
 //! ```
 
 mod cgroup;
 mod child;
+mod command_paths;
+mod command_plan;
 mod decoy_watch;
-pub(crate) mod denied_files;
+mod denied_files;
 mod enforcement;
 mod error;
 mod git_autoloaded;
 mod instance;
 mod launch;
 mod limits;
+mod pipes;
 mod plan;
 mod planning;
 mod probe;
@@ -50,26 +53,22 @@ pub mod requirements;
 pub(crate) mod sandboxed_processes;
 mod setup;
 mod setup_step;
-mod spec;
 pub(crate) mod syscall;
 mod warm_pool;
 mod wire;
 mod zygote;
 
-pub use child::{Child, ChildExit, PtyMaster, Signaller};
-pub(crate) use decoy_watch::DecoyWatch;
+pub use child::{Child, ChildExit};
 pub use enforcement::{Enforcement, GuaranteeReport, Tier};
 pub use error::SandboxError;
 pub use git_autoloaded::{GitAutoloaded, autoloaded_by_git};
 pub use launch::{Sandbox, SandboxOptions};
 pub use limits::ResourceLimits;
-pub use profile::{HomeDirectory, ListedHosts, NetworkAccess, Profile, Readable, UnixSockets};
-pub use rehearsal::Rehearsal;
-pub(crate) use rehearsal::remove;
-pub use rustix::process::Signal;
+pub(crate) use plan::OverlayMount;
+pub use profile::{HomeDirectory, Profile, Readable, UnixSockets};
+pub(crate) use rehearsal::{Rehearsal, remove};
 pub use setup::zygote_main::zygote_main_if_asked;
 pub use setup_step::{SetupFault, SetupStep};
-pub use spec::{CommandSpec, PtySize, StandardStreams};
 pub use syscall::arenas::share_arenas;
 #[cfg(feature = "before-main")]
 pub use syscall::before_main::zygote_before_main;

@@ -114,9 +114,7 @@ impl TestWorkspace {
     fn confined_with(self, options: SandboxOptions, weakest: Tier) -> Self {
         zygote_before_main();
         let profile = Profile::for_workspace(self.directory.path(), None);
-        let confined = SandboxedProcesses::new(profile, vec![self.directory.path().to_owned()], options)
-            .with_layers(self.state.layers_dir())
-            .at_least(weakest);
+        let confined = SandboxedProcesses::new(profile, options).with_layers(self.state.layers_dir()).at_least(weakest);
         self.with_parts(|parts| parts.processes = Some(Arc::new(confined)))
     }
 

@@ -224,7 +224,7 @@ impl Tool for ProcessTool {
             }
             ProcessAction::Signal => {
                 let missing = || ToolError::invalid_args("`signal` is missing: name the signal to send.");
-                process.controls().signal(args.signal.ok_or_else(missing)?)?;
+                process.signal(args.signal.ok_or_else(missing)?)?;
                 Some(waiting.wait(Duration::from_millis(USUAL_ANSWER_MS)).await?)
             }
             ProcessAction::Stop => {
@@ -282,7 +282,7 @@ async fn write(args: &Args, process: &dyn ProcessHandle, hands: &Hands) -> Resul
         ToolError::new(ErrorCode::Timeout, "The process doesn't read what is written to it.")
             .with_hint("Read its output to see what it does; `stop` ends it.")
     })??;
-    if args.close { process.controls().close_input().await } else { Ok(()) }
+    if args.close { process.close_input().await } else { Ok(()) }
 }
 
 /// What it wrote from here on, and how it is.

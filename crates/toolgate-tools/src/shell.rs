@@ -203,9 +203,9 @@ fn streams(args: &Args) -> Streams {
 /// A command that works beside others, or with a person, has to see what they change, and they what it does.
 fn apply_mode(args: &Args) -> ApplyMode {
     match (args.rehearse, args.background || args.tty || args.stdin) {
-        (true, _) => ApplyMode::WhenCommitted,
-        (false, true) => ApplyMode::AtOnce,
-        (false, false) => ApplyMode::AtItsEnd,
+        (true, _) => ApplyMode::OnCommit,
+        (false, true) => ApplyMode::InPlace,
+        (false, false) => ApplyMode::AtEnd,
     }
 }
 

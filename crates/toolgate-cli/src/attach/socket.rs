@@ -133,7 +133,7 @@ async fn hold(
             frame = typed.recv() => match frame {
                 Some(Frame::Input(bytes)) => {
                     // A process that has no input, or doesn't read it, is no reason to stop watching it.
-                    let _ = entry.controls().write(&bytes).await;
+                    let _ = entry.write(&bytes).await;
                 }
                 Some(Frame::Size(json)) => {
                     let _ = serde_json::from_slice(&json).map(|size| entry.resize(size));

@@ -6,20 +6,20 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
-use toolgate_contract::{GuaranteeLevel, WorkspacePath};
+use toolgate_contract::{GuaranteeLevel, LaunchSpec, NetworkAccess, WorkspacePath};
 use toolgate_journal::RunFilter;
 use toolgate_policy::CompiledConfig;
 use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
-use toolgate_sandbox::process::{Enforcement, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier};
+use toolgate_sandbox::process::{Enforcement, Profile, Sandbox, SandboxOptions, Tier};
 use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
 
-use super::sandbox::hide;
+use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
 use crate::stores::shared;
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
-use crate::wiring::{own_secrets, profile};
+use crate::wiring::{own_secrets, profile, roots};
 
 /// Check what holds on this machine and in this workspace, and how to mend what doesn't.
 #[derive(Debug, Args)]
@@ -127,23 +127,24 @@ fn policy(setting: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorC
 
 /// How well commands are confined: found out by confining one.
 fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
-    let mut profile = profile(&setting.place, &compiled.settings.roots);
-    let hidden = hide(setting, &compiled.policy, &compiled.settings, &mut profile)?;
+    let profile = profile(&setting.place, &compiled.settings.roots);
+    let restricted = restricted_paths(&roots(&setting.place, &compiled.settings)?, &compiled.policy)?;
+    let mut spec = LaunchSpec::shell("").restricted(restricted);
     let weakest = compiled.settings.weakest_sandbox;
     let egress = CallEgress::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
         let sandbox = Sandbox::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;
         // As every command has it, where it can be had.
         if sandbox.tier() == Tier::Namespaces {
-            profile.network = NetworkAccess::Listed(ListedHosts(Arc::new(egress)));
+            spec.network = NetworkAccess::Listed(Arc::new(egress));
         }
-        sandbox.prepare(&profile).await
+        sandbox.prepare(&profile, &spec).await
     })?;
     let enforcement = match enforcement {
         Ok(enforcement) => enforcement,
         Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
     };
-    let mut checks = vec![confinement_check(&enforcement, weakest, &hidden)];
+    let mut checks = vec![confinement_check(&enforcement, weakest, &spec.hidden)];
     for report in enforcement.guarantees {
         let name = format!("  {}", guarantee(report.guarantee));
         checks.push(match report.holding {

@@ -5,25 +5,23 @@ mod report;
 mod streams;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use toolgate_config::Settings;
-use toolgate_contract::{HiddenPathScanner, WorkspacePath};
+use toolgate_contract::{
+    ApplyMode, ChildProcess, Files, HiddenPathScanner, HiddenPaths, LaunchSpec, NetworkAccess, RestrictedPaths,
+    ToolError, WorkspacePath, told_denials,
+};
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
 use toolgate_runtime::CallEgress;
-use toolgate_sandbox::process::requirements;
-use toolgate_sandbox::process::{
-    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox as Maker, SandboxOptions, Tier,
-};
-use toolgate_sandbox::{OverlayChanges, scratch};
+use toolgate_sandbox::SandboxedProcesses;
+use toolgate_sandbox::process::{Child, SandboxError};
 
 use self::report::SandboxReport;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
-use crate::wiring::{directories, profile, roots};
+use crate::wiring::{confined, roots};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -70,52 +68,53 @@ impl SandboxArgs {
             setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let policy = Arc::new(policy);
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?))).collect();
-        let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
-        let mut command =
-            arguments.iter().fold(CommandSpec::new(program), |command, argument| command.argument(argument));
-        streams::inherit_streams(&mut command);
-        let directories = directories(&setting.place, &settings.roots);
+        let egress = CallEgress::new(Arc::clone(&policy), cleared);
+        let files = roots(&setting.place, &settings)?;
+        let spec = self.launch_spec(egress)?.restricted(restricted_paths(&files, policy.as_ref())?);
+        let launcher = confined(&setting.place, &settings).with_layers(setting.place.state()?.layers_dir());
         let ended = block_on(async {
-            let (maker, profile) = self.confine(setting, &policy, &settings, cleared).await?;
-            let layers = setting.place.state()?.layers_dir();
-            let _scratch = scratch(maker.tier(), Some(&layers), &mut command)?;
-            let (mut running, staged) = match self.rehearse || self.commit {
-                true => OverlayChanges::run(&maker, &profile, &command, &layers, &directories)
-                    .await
-                    .map(|(running, staged)| (running, Some(staged)))?,
-                false => (maker.spawn(&profile, &command).await?, None),
-            };
-            streams::forward_streams(&mut running).await?;
-            let code = running.wait().await?.shell_code();
-            let denied = denied(&running, code, &policy, &directories);
-            anyhow::Ok(SandboxReport { code, enforcement: running.enforcement().clone(), denied, staged })
+            let streams = spec.streams;
+            let child = Arc::new(self.launch(&launcher, spec).await?);
+            streams::forward_streams(&child, streams).await?;
+            let code = child.wait().await?.shell_code();
+            let denied = denied(&child, code, &policy, &files);
+            let (enforcement, staged) = (child.enforcement().clone(), child.take_staged());
+            anyhow::Ok(SandboxReport { code, enforcement, denied, staged })
         })??;
         ended.tell(&self, setting)
     }
 
-    /// What makes the sandbox, if it is good enough, and what the command is confined to.
-    async fn confine(
-        &self,
-        setting: &Invocation,
-        policy: &Arc<Policy>,
-        settings: &Settings,
-        cleared: Vec<(String, u16)>,
-    ) -> Result<(Maker, Profile)> {
-        let mut profile = profile(&setting.place, &settings.roots);
-        let hidden = hide(setting, policy, settings, &mut profile)?;
-        let maker = Maker::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;
-        let egress = CallEgress::new(Arc::clone(policy), cleared);
-        profile.network = match self.network {
-            true => NetworkAccess::Shared,
-            // Without hosts it is told what the command tried to reach, where that can be known.
-            false if !self.connect.is_empty() || maker.tier() == Tier::Namespaces => {
-                NetworkAccess::Listed(ListedHosts(Arc::new(egress)))
-            }
-            false => NetworkAccess::Off,
-        };
-        requirements::check(&maker.prepare(&profile).await?, settings.weakest_sandbox)?;
-        requirements::can_hide(maker.tier(), &hidden)?;
-        Ok((maker, profile))
+    /// The command, with streams like our own.
+    fn launch_spec(&self, egress: CallEgress) -> Result<LaunchSpec> {
+        let Some((program, arguments)) = self.command.split_first() else { bail!("There is no command to run.") };
+        let spec = arguments.iter().fold(LaunchSpec::program(program), LaunchSpec::argument);
+        // Also without hosts: then it is told what the command tried to reach, where that can be known.
+        let network = if self.network { NetworkAccess::Shared } else { NetworkAccess::Listed(Arc::new(egress)) };
+        let apply_mode = if self.rehearse || self.commit { ApplyMode::OnCommit } else { ApplyMode::InPlace };
+        Ok(streams::inherit_streams(spec.network(network).apply_mode(apply_mode)))
+    }
+
+    async fn launch(&self, launcher: &SandboxedProcesses, mut spec: LaunchSpec) -> Result<Child> {
+        spec.apply_mode = spec.decide_apply_mode(true)?;
+        let sandbox = launcher.sandbox().await.map_err(refusal)?;
+        if !self.connect.is_empty() {
+            // Whoever names hosts is told at once where no list of them can be held.
+            sandbox.require_host_list(&spec.network)?;
+        }
+        let is_staged = spec.apply_mode != ApplyMode::InPlace;
+        launcher.launch(spec).await.map_err(|error| match is_staged {
+            // Told as of a call, with its kind and its exit code.
+            true => ToolError::from(error).into(),
+            false => refusal(error),
+        })
+    }
+}
+
+/// A refusal has words, a kind and an exit code of its own.
+fn refusal(error: SandboxError) -> anyhow::Error {
+    match error {
+        SandboxError::Refused(refused) => refused.into(),
+        other => other.into(),
     }
 }
 
@@ -132,33 +131,16 @@ fn with_port(text: &str) -> Result<(String, Option<u16>)> {
     }
 }
 
-/// Takes from the command what policy takes from every tool, and tells what it hides.
-pub(super) fn hide(
-    setting: &Invocation,
-    policy: &Policy,
-    settings: &Settings,
-    profile: &mut Profile,
-) -> Result<Vec<WorkspacePath>> {
-    let files = roots(&setting.place, settings)?;
-    let directories = directories(&setting.place, &settings.roots);
-    let path = |place: &WorkspacePath| directories[place.root].join(&place.path);
-    let found = HiddenPathScanner::default().restricted_paths(&files, policy)?;
-    profile.secret.extend(found.hidden.iter().map(path));
-    profile.protected.extend(found.protected.iter().map(path));
-    Ok(found.hidden)
+/// What policy takes from every command.
+pub(super) fn restricted_paths(files: &dyn Files, policy: &Policy) -> Result<RestrictedPaths> {
+    Ok(HiddenPathScanner::default().restricted_paths(files, policy)?)
 }
 
 /// What was kept from the command, a sentence each; if it failed, also what else may be why.
-fn denied(running: &Child, code: i32, policy: &Policy, directories: &[PathBuf]) -> Vec<String> {
-    let opened = running.opened();
-    let decoy = |path: &PathBuf| {
-        let beneath = |(root, directory): (usize, &PathBuf)| Some((root, path.strip_prefix(directory).ok()?));
-        let (root, inside) = directories.iter().enumerate().find_map(beneath)?;
-        let shown = if root == 0 { inside.display() } else { path.display() };
-        let place = WorkspacePath { root, path: inside.display().to_string() };
-        Some(policy.denial_of(&place, &shown.to_string()))
-    };
-    let unused = if code == 0 { Vec::new() } else { running.unused_names() };
-    let all = running.denials().into_iter().chain(unused).chain(opened.iter().filter_map(decoy));
-    all.map(|denial| denial.reason).collect()
+fn denied(child: &Child, code: i32, policy: &Policy, files: &dyn Files) -> Vec<String> {
+    // What the command wrote went to the person, so its errors tell nothing here.
+    let (refused, opened) = (child.denials(""), child.opened());
+    let of_hidden = |place: &WorkspacePath| policy.denial(place, &files.shown(place));
+    let told = told_denials(refused, &opened, usize::MAX, code != 0, of_hidden);
+    told.into_iter().map(|denial| denial.reason).collect()
 }

@@ -1,12 +1,13 @@
 //! Hands on processes: those that a call starts, and those that its session has.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, ApplyMode, Denial, Effect, LaunchSpec, ProcessGuard, ProcessHandle, RestrictedPaths, SettledChanges,
-    SkillScript, Stream, Streams, ToolError, WorkspacePath,
+    Access, ApplyMode, Denial, Effect, LaunchSpec, NetworkAccess, ProcessGuard, ProcessHandle, SettledChanges,
+    SkillScript, StartDirectory, Stream, Streams, ToolError, WorkspacePath, told_denials,
 };
 
 /// Hidden files that one reply tells of by name.
@@ -23,9 +24,10 @@ impl Hands {
         apply_mode: ApplyMode,
         longest: Duration,
     ) -> Result<ProcessGuard, ToolError> {
-        let workdir = self.declared(Access::Read, workdir)?;
-        let order = LaunchSpec { workdir, streams, apply_mode, ..self.order(command).await? };
-        self.begin(order, longest).await
+        self.need_run(command)?;
+        let directory = StartDirectory::Workspace(self.declared(Access::Read, workdir)?);
+        let spec = LaunchSpec { directory, streams, apply_mode, ..LaunchSpec::shell(command) };
+        self.begin(spec, longest).await
     }
 
     /// Starts a script of a declared skill, which was declared as the command that it amounts to. It starts in a directory of
@@ -33,34 +35,28 @@ impl Hands {
     pub async fn start_script(&self, script: SkillScript, longest: Duration) -> Result<ProcessGuard, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == script.skill);
         self.need(is_it, "use that skill")?;
-        let order = self.order(&script.line()).await?;
-        let program = self.blocking(move |hands| hands.means.skills.program(&script)).await?;
-        self.begin(LaunchSpec { program: Some(program), ..order }, longest).await
+        let command = script.line();
+        self.need_run(&command)?;
+        let spec = self.blocking(move |hands| hands.means.skills.launch_spec(&script)).await?;
+        self.begin(LaunchSpec { command, apply_mode: ApplyMode::AtEnd, ..spec }, longest).await
     }
 
-    /// A declared command, with all that was decided about it.
-    async fn order(&self, command: &str) -> Result<LaunchSpec, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")?;
-        let look = |hands: &Self| {
+    fn need_run(&self, command: &str) -> Result<(), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Run { command: declared, .. } if declared == command), "run that")
+    }
+
+    /// Starts a declared command with all that was decided about it.
+    async fn begin(&self, spec: LaunchSpec, longest: Duration) -> Result<ProcessGuard, ToolError> {
+        let scan = |hands: &Self| {
             hands.means.scanner.restricted_paths(hands.means.files.as_ref(), hands.means.hidden_paths.as_ref())
         };
-        let RestrictedPaths { hidden, protected } = self.blocking(look).await?;
-        Ok(LaunchSpec {
-            command: command.to_owned(),
-            program: None,
-            workdir: WorkspacePath::in_workspace(""),
-            hidden,
-            protected,
-            streams: Streams::default(),
-            apply_mode: ApplyMode::default(),
+        let spec = LaunchSpec {
             writable: self.writable(),
-            unsandboxed: self.is_unsandboxed(command),
-            egress: self.means.egress.clone(),
-        })
-    }
-
-    async fn begin(&self, order: LaunchSpec, longest: Duration) -> Result<ProcessGuard, ToolError> {
-        let process = ProcessGuard::new(self.means.processes.start(order, longest).await?);
+            unsandboxed: self.is_unsandboxed(&spec.command),
+            network: self.means.egress.clone().map_or(NetworkAccess::Off, NetworkAccess::Listed),
+            ..spec.restricted(self.blocking(scan).await?)
+        };
+        let process = ProcessGuard::new(self.means.processes.start(spec, longest).await?);
         self.note(|tally| {
             let facts = process.process().facts();
             tally.commands_run.push(facts.command.clone());
@@ -70,9 +66,9 @@ impl Hands {
     }
 
     /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.
-    fn writable(&self) -> Vec<String> {
+    fn writable(&self) -> Vec<PathBuf> {
         let beyond = self.granted.iter().filter(|located| located.real.is_none());
-        beyond.filter_map(|located| Some(located.effect.path()?.1.to_owned())).collect()
+        beyond.filter_map(|located| Some(PathBuf::from(located.effect.path()?.1))).collect()
     }
 
     fn is_unsandboxed(&self, command: &str) -> bool {
@@ -111,9 +107,8 @@ impl Hands {
         let declared =
             |effect: &Effect| matches!(effect, Effect::Feed { process, text: said } if process == id && said == text);
         self.need(declared, "write that into the process")?;
-        let controls = process.controls();
         for bytes in [text.as_bytes(), keys].into_iter().filter(|bytes| !bytes.is_empty()) {
-            controls.write(bytes).await?;
+            process.write(bytes).await?;
         }
         Ok(())
     }
@@ -131,19 +126,11 @@ impl Hands {
     /// What confinement kept from a process so far, which is noted as the call's. The errors that it wrote tell what it tried to
     /// do with files.
     pub fn denials(&self, process: &dyn ProcessHandle, errors: &str) -> Vec<Denial> {
-        let controls = process.controls();
-        let (mut denials, opened) = (controls.denials(errors), controls.opened());
-        denials.extend(
-            opened.iter().take(MOST_TOLD).map(|place| self.means.hidden_paths.denial(place, &self.shown(place))),
-        );
-        if let (Some(last), more @ 1..) = (denials.last_mut(), opened.len().saturating_sub(MOST_TOLD)) {
-            last.reason.push_str(&format!(" So it was with {more} more."));
-        }
-        self.note(|tally| {
-            let has_failed = tally.exit_code.is_some_and(|code| code != 0);
-            denials.retain(|denial| has_failed || !denial.is_mere_reason());
-            tally.denials.extend(denials.iter().cloned());
-        });
+        let (refused, opened) = (process.denials(errors), process.opened());
+        let of_hidden = |place: &WorkspacePath| self.means.hidden_paths.denial(place, &self.shown(place));
+        let has_failed = self.tally.lock().exit_code.is_some_and(|code| code != 0);
+        let denials = told_denials(refused, &opened, MOST_TOLD, has_failed, of_hidden);
+        self.note(|tally| tally.denials.extend(denials.iter().cloned()));
         denials
     }
 

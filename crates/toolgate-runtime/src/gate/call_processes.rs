@@ -3,23 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolgate_changes::ChangeSettler;
 use toolgate_config::ProcessLimits;
 use toolgate_contract::{
-    Artifacts, BoxFuture, Clock, ErrorCode, Files, LaunchSpec, Process, ProcessFacts, ProcessHandle, ProcessLauncher,
-    ProcessTable, Streams, ToolError,
+    Artifacts, BoxFuture, ChildProcess, Clock, Enforced, ErrorCode, Files, Guarantee, LaunchSpec, ProcessFacts,
+    ProcessHandle, ProcessLauncher, ProcessTable, StartDirectory, Streams, ToolError,
 };
 use toolgate_redact::Redactor;
 
+use super::command_settlement::CommandSettlement;
 use super::event_writer::EventWriter;
 use crate::processes::{
-    NewProcess, OutputThrottle, ProcessRegistries, ProcessRegistry, ProcessSlot, ProcessSupervisor, SessionProcess,
-    tend,
+    NewProcess, OutputThrottle, ProcessRegistries, ProcessRegistry, ProcessSupervisor, SessionProcess, SupervisedChild,
 };
 
 /// Starts commands for one call.
 pub(super) struct CallProcesses {
     /// None where there is nothing to run commands in.
-    pub(super) processes: Option<Arc<dyn ProcessLauncher>>,
+    pub(super) launcher: Option<Arc<dyn ProcessLauncher>>,
+    pub(super) settler: Arc<ChangeSettler>,
     pub(super) registry: Arc<ProcessRegistry>,
     pub(super) registries: Arc<ProcessRegistries>,
     pub(super) limits: ProcessLimits,
@@ -34,40 +36,52 @@ pub(super) struct CallProcesses {
 }
 
 impl CallProcesses {
-    async fn run(&self, order: LaunchSpec, longest: Duration) -> Result<Arc<dyn ProcessHandle>, ToolError> {
-        let processes = self.processes.as_ref().ok_or_else(|| {
+    async fn launch(&self, spec: LaunchSpec, longest: Duration) -> Result<Arc<dyn ProcessHandle>, ToolError> {
+        let launcher = self.launcher.as_deref().ok_or_else(|| {
             ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
         })?;
         let slot = self.registry.slot(self.limits.most)?;
-        let process = processes.start(order.clone()).await?;
-        let entry = Arc::new(self.entry(&order, process.as_ref()));
-        self.registry.add(Arc::clone(&entry));
+        let (child, settlement) = CommandSettlement::launch(&self.settler, launcher, spec.clone()).await?;
+        let mut enforced = child.enforced();
+        enforced.0.insert(Guarantee::Undo, settlement.undo());
+        let process = Arc::new(self.session_process(&spec, Arc::clone(&child), enforced));
+        self.registry.add(Arc::clone(&process));
         self.registries.know(&self.registry);
-        tokio::spawn(tend(self.tending(process, Arc::clone(&entry), longest, slot)));
-        Ok(entry)
+        let shown = OutputThrottle::new(self.event_writer.clone(), process.facts().id.clone());
+        let supervisor = ProcessSupervisor {
+            child: SupervisedChild(child),
+            process: Arc::clone(&process),
+            settlement,
+            shown,
+            longest,
+            most_bytes: self.limits.output_bytes,
+            slot,
+        };
+        tokio::spawn(supervisor.supervise());
+        Ok(process)
     }
 
-    fn entry(&self, order: &LaunchSpec, process: &dyn Process) -> SessionProcess {
-        let terminal = match order.streams {
+    fn session_process(&self, spec: &LaunchSpec, child: Arc<dyn ChildProcess>, enforced: Enforced) -> SessionProcess {
+        let terminal = match spec.streams {
             Streams::Terminal(size) => Some(size),
             Streams::Output | Streams::Input => None,
         };
         let facts = ProcessFacts {
             id: format!("proc_{}", self.clock.id().simple()),
-            command: self.redactor.text(&order.command).into_owned(),
-            workdir: match &order.program {
-                None => self.files.shown(&order.workdir),
-                Some(program) => program.workdir.display().to_string(),
+            command: self.redactor.text(&spec.command).into_owned(),
+            workdir: match &spec.directory {
+                StartDirectory::Workspace(place) => self.files.shown(place),
+                StartDirectory::Machine(path) => path.display().to_string(),
             },
             started: self.clock.now(),
             terminal: terminal.is_some(),
-            enforced: process.enforced(),
+            enforced,
         };
         let new = NewProcess {
             facts,
             session: self.session.clone(),
             terminal,
-            controls: process.controls(),
+            child,
             redactor: Arc::clone(&self.redactor),
             artifacts: Arc::clone(&self.artifacts),
             shown: self.shown,
@@ -75,22 +89,11 @@ impl CallProcesses {
         };
         SessionProcess::new(new, &self.registry)
     }
-
-    fn tending(
-        &self,
-        process: Box<dyn Process>,
-        entry: Arc<SessionProcess>,
-        longest: Duration,
-        slot: ProcessSlot,
-    ) -> ProcessSupervisor {
-        let shown = OutputThrottle::new(self.event_writer.clone(), entry.facts().id.clone());
-        ProcessSupervisor { process, shown, entry, longest, most_bytes: self.limits.output_bytes, slot }
-    }
 }
 
 impl ProcessTable for CallProcesses {
-    fn start(&self, order: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>> {
-        Box::pin(self.run(order, longest))
+    fn start(&self, spec: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>> {
+        Box::pin(self.launch(spec, longest))
     }
 
     fn find(&self, process: &str) -> Result<Arc<dyn ProcessHandle>, ToolError> {
@@ -98,7 +101,7 @@ impl ProcessTable for CallProcesses {
     }
 
     fn all(&self) -> Vec<Arc<dyn ProcessHandle>> {
-        self.registry.all().into_iter().map(|entry| entry as Arc<dyn ProcessHandle>).collect()
+        self.registry.all().into_iter().map(|process| process as Arc<dyn ProcessHandle>).collect()
     }
 
     fn longest(&self) -> Duration {

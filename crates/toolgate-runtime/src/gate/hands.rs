@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_changes::{ChangeApplier, ChangeSettler};
-use toolgate_contract::{Effect, EgressPolicy, Hands, LocatedEffect, ProcessLauncher, ToolServices};
+use toolgate_contract::{Effect, EgressPolicy, Hands, LocatedEffect, ToolServices};
 
 use super::agent_notes::RedactedNotes;
 use super::call_processes::CallProcesses;
@@ -11,7 +11,6 @@ use super::call_record::CallRecord;
 use super::egress::CallEgress;
 use super::event_writer::EventWriter;
 use super::person_channel::PersonChannel;
-use super::settling_launcher::SettlingLauncher;
 use crate::skills::SkillLoader;
 
 /// How much of each end of a long stream is at hand, however little of it may be shown.
@@ -58,12 +57,9 @@ impl CallRecord<'_> {
     fn processes(&self, changes: &Arc<ChangeApplier>) -> CallProcesses {
         let (parts, session) = (&self.gate.parts, self.session);
         let (limits, _) = self.limits();
-        let settler = Arc::new(ChangeSettler { changer: Arc::clone(changes) });
-        let settling = |processes: &Arc<dyn ProcessLauncher>| -> Arc<dyn ProcessLauncher> {
-            Arc::new(SettlingLauncher { processes: Arc::clone(processes), settler })
-        };
         CallProcesses {
-            processes: parts.processes.as_ref().map(settling),
+            launcher: parts.processes.clone(),
+            settler: Arc::new(ChangeSettler { changer: Arc::clone(changes) }),
             registry: Arc::clone(&session.processes),
             registries: Arc::clone(&self.gate.registries),
             limits: parts.settings.processes,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use toolgate_contract::{
-    Artifacts, BoxFuture, CancellationToken, Controls, EventPayload, ProcessExit, ProcessFacts, ProcessHandle,
-    ProcessProgress, Screen, Stream, StreamText, TerminalSize, ToolError,
+    Artifacts, BoxFuture, CancellationToken, ChildProcess, Denial, EventPayload, ProcessExit, ProcessFacts,
+    ProcessHandle, ProcessProgress, Screen, Signal, Stream, StreamText, TerminalSize, ToolError, WorkspacePath,
 };
 use toolgate_redact::{Redactor, StreamRedactor};
 
@@ -30,7 +30,7 @@ pub struct SessionProcess {
     redactor: Arc<Redactor>,
     progress: watch::Sender<ProcessProgress>,
     pieces: Mutex<Option<broadcast::Sender<Arc<[u8]>>>>,
-    controls: Arc<dyn Controls>,
+    child: Arc<dyn ChildProcess>,
     pub(super) stop: CancellationToken,
     pub(super) event_writer: EventWriter,
     is_redacted: AtomicBool,
@@ -55,12 +55,12 @@ struct ProcessState {
     fed_at: [u64; 2],
 }
 
-/// What an entry is made of.
+/// What a session's process is made of.
 pub(crate) struct NewProcess {
     pub(crate) facts: ProcessFacts,
     pub(crate) session: String,
     pub(crate) terminal: Option<TerminalSize>,
-    pub(crate) controls: Arc<dyn Controls>,
+    pub(crate) child: Arc<dyn ChildProcess>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) artifacts: Arc<dyn Artifacts>,
     /// How much of the beginning and of the end of a long stream is shown, each.
@@ -80,7 +80,7 @@ impl SessionProcess {
             redactor: new.redactor,
             progress: watch::Sender::new(ProcessProgress::default()),
             pieces: Mutex::new(Some(broadcast::Sender::new(FOLLOWED))),
-            controls: new.controls,
+            child: new.child,
             stop: CancellationToken::new(),
             event_writer: new.event_writer,
             is_redacted: AtomicBool::new(false),
@@ -166,7 +166,7 @@ impl SessionProcess {
     pub fn kill(&self) {
         self.stop.cancel();
         if !self.has_ended() {
-            self.controls.kill();
+            self.child.kill();
         }
     }
 
@@ -196,7 +196,7 @@ impl SessionProcess {
 
     /// Changes the size of its terminal.
     pub fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
-        self.controls.resize(size)?;
+        self.child.resize(size)?;
         if let Some(painted) = &self.painted {
             painted.lock().resize(size);
         }
@@ -270,8 +270,24 @@ impl ProcessHandle for SessionProcess {
         self.state().fed_at = [stdout, stderr];
     }
 
-    fn controls(&self) -> Arc<dyn Controls> {
-        Arc::clone(&self.controls)
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>> {
+        self.child.write(bytes)
+    }
+
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        self.child.close_input()
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ToolError> {
+        self.child.signal(signal)
+    }
+
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        self.child.denials(errors)
+    }
+
+    fn opened(&self) -> Vec<WorkspacePath> {
+        self.child.opened()
     }
 
     fn detach(&self) -> bool {

@@ -1,21 +1,26 @@
-//! Tends to one process from its start to its end: takes what it writes, stops it when its time is up or somebody wants it,
+//! Supervises one process from its start to its end: takes what it writes, stops it when its time is up or somebody wants it,
 //! and sees to what has to be done when it has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use toolgate_contract::{EventPayload, Output, Process, ProcessExit, ProcessHandle, StopReason, Stream, ToolError};
+use toolgate_contract::{
+    ChildProcess, EventPayload, Output, ProcessExit, ProcessHandle, SettledChanges, StopReason, Stream, ToolError,
+};
 
 use super::{OutputThrottle, ProcessSlot, SessionProcess};
+use crate::gate::CommandSettlement;
 
 /// The code that `timeout` gives, and so do we.
 const TIMED_OUT: i32 = 124;
 
-/// A process and everything that is needed to tend to it.
+/// A process and everything that is needed to supervise it.
 pub(crate) struct ProcessSupervisor {
-    pub(crate) process: Box<dyn Process>,
-    pub(crate) entry: Arc<SessionProcess>,
+    pub(crate) child: SupervisedChild,
+    pub(crate) process: Arc<SessionProcess>,
+    /// What becomes of its changes.
+    pub(crate) settlement: CommandSettlement,
     pub(crate) shown: OutputThrottle,
     /// It is killed after this.
     pub(crate) longest: Duration,
@@ -24,15 +29,35 @@ pub(crate) struct ProcessSupervisor {
     pub(crate) slot: ProcessSlot,
 }
 
-/// Tends to a process until it has ended.
-pub(crate) async fn tend(mut tending: ProcessSupervisor) {
-    let started = Instant::now();
-    let (stopped, fault) = tending.listen(started + tending.longest).await;
-    let code = tending.process.wait().await;
-    tending.end(started.elapsed(), stopped, code.and_then(|code| fault.map_or(Ok(code), Err)));
+/// The supervisor's hold on a process: it ends with its supervisor, though others keep what can be told of it.
+pub(crate) struct SupervisedChild(pub(crate) Arc<dyn ChildProcess>);
+
+impl Drop for SupervisedChild {
+    fn drop(&mut self) {
+        self.0.kill();
+        self.0.release();
+    }
 }
 
 impl ProcessSupervisor {
+    /// Supervises a process until it has ended.
+    pub(crate) async fn supervise(mut self) {
+        let started = Instant::now();
+        let (stopped, fault) = self.listen(started + self.longest).await;
+        let (code, changes) = match self.wait_and_settle().await {
+            Ok((code, changes)) => (fault.map_or(Ok(code), Err), changes),
+            Err(error) => (Err(error), None),
+        };
+        self.end(started.elapsed(), stopped, code, changes);
+    }
+
+    /// Waits for the end, and settles what the command changed before anybody hears of that.
+    async fn wait_and_settle(&self) -> Result<(i32, Option<SettledChanges>), ToolError> {
+        let code = self.child.0.wait().await?;
+        let changes = self.settlement.settle(self.child.0.staged()).await?;
+        Ok((code, changes))
+    }
+
     /// Takes what it writes until nobody holds its output any more.
     async fn listen(&mut self, deadline: Instant) -> (Option<StopReason>, Option<ToolError>) {
         let (mut stopped, mut fault) = (None, None);
@@ -40,7 +65,7 @@ impl ProcessSupervisor {
             let due = self.shown.due();
             let piece = tokio::select! {
                 biased;
-                () = self.entry.stop.cancelled(), if stopped.is_none() => {
+                () = self.process.stop.cancelled(), if stopped.is_none() => {
                     stopped = self.kill(StopReason::Request);
                     continue;
                 }
@@ -52,7 +77,7 @@ impl ProcessSupervisor {
                     self.shown.flush();
                     continue;
                 }
-                piece = self.process.output() => piece,
+                piece = self.child.0.output() => piece,
             };
             let Some(piece) = piece else { return (stopped, fault) };
             match self.take(piece) {
@@ -68,7 +93,7 @@ impl ProcessSupervisor {
     }
 
     fn kill(&self, why: StopReason) -> Option<StopReason> {
-        self.process.kill();
+        self.child.0.kill();
         Some(why)
     }
 
@@ -77,21 +102,27 @@ impl ProcessSupervisor {
             Output::Out(bytes) => (Stream::Stdout, bytes),
             Output::Err(bytes) => (Stream::Stderr, bytes),
         };
-        let (clean, all) = self.entry.take(stream, bytes)?;
+        let (clean, all) = self.process.take(stream, bytes)?;
         self.shown.push(stream, &clean);
         Ok(all)
     }
 
     /// The command has ended, within its call or long after it: both come here, and nothing of it runs any more. Whatever
-    /// has to happen with what it leaves behind happens here, before anybody is told.
-    fn end(mut self, duration: Duration, stopped: Option<StopReason>, code: Result<i32, ToolError>) {
+    /// has to happen with what it wrote happens here, before anybody is told.
+    fn end(
+        mut self,
+        duration: Duration,
+        stopped: Option<StopReason>,
+        code: Result<i32, ToolError>,
+        changes: Option<SettledChanges>,
+    ) {
         let released = [Stream::Stdout, Stream::Stderr].map(|stream| {
-            let (clean, _) = self.entry.release(stream)?;
+            let (clean, _) = self.process.release(stream)?;
             self.shown.push(stream, &clean);
             Ok::<_, ToolError>(())
         });
         self.shown.flush();
-        let stored = self.entry.store();
+        let stored = self.process.store();
         let fault = released.into_iter().find_map(Result::err);
         let code = match (fault, &stored) {
             (Some(fault), _) => Err(fault),
@@ -99,14 +130,13 @@ impl ProcessSupervisor {
             (None, Ok(_)) => code,
         };
         let code = code.map(|code| if stopped == Some(StopReason::Time) { TIMED_OUT } else { code });
-        let changes = self.process.settled();
         let refs = stored.unwrap_or_default();
         let end = ProcessExit { code: code.map_err(|fault| fault.message), stopped, duration, refs, changes };
-        drop((self.process, self.slot));
-        if self.entry.close() {
-            self.entry.event_writer.record(ended(&self.entry.facts().id, &end));
+        drop((self.child, self.slot));
+        if self.process.close() {
+            self.process.event_writer.record(ended(&self.process.facts().id, &end));
         }
-        self.entry.announce(end);
+        self.process.announce(end);
     }
 }
 

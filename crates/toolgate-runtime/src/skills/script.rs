@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use toolgate_contract::{DirectoryEntry, ErrorCode, Program, SkillScript, ToolError, WorkspacePath};
+use toolgate_contract::{DirectoryEntry, ErrorCode, LaunchSpec, SkillScript, StartDirectory, ToolError, WorkspacePath};
 
 use super::{SkillDirectory, SkillLoader, beneath};
 
@@ -29,8 +29,8 @@ const INTERPRETERS: &[(&str, &str)] = &[
 ];
 
 impl SkillLoader {
-    /// The program that runs a script, in a directory of its own.
-    pub(super) fn starter(&self, script: &SkillScript) -> Result<Program, ToolError> {
+    /// What runs a script: in a directory of its own, with the skill's directory to look into, and no shell before it.
+    pub(super) fn starter(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError> {
         let (shelf, skill) = self.find(&script.skill)?;
         let place = beneath(&skill, inside_scripts(&script.path)?);
         if self.hides(shelf, &place) {
@@ -44,11 +44,15 @@ impl SkillLoader {
         let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| unstartable(script))?;
         let arguments = script.arguments.iter().map(Into::into);
         let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);
-        Ok(Program {
-            path: words.next().unwrap_or_default().into(),
+        let program = words.next().unwrap_or_default();
+        let own = self.changes.script_directory(&self.run, &script.skill)?;
+        Ok(LaunchSpec {
+            command: script.line(),
             arguments: words.collect(),
-            home,
-            workdir: self.changes.script_directory(&self.run, &script.skill)?,
+            directory: StartDirectory::Machine(own.clone()),
+            read_only: vec![home],
+            own: vec![own],
+            ..LaunchSpec::program(program)
         })
     }
 

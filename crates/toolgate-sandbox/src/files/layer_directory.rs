@@ -25,7 +25,7 @@ const NOTE: &str = "layers";
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A directory for layers, held by its lock. It is removed when this is dropped, unless it is kept.
-pub struct LayerDirectory {
+pub(crate) struct LayerDirectory {
     path: PathBuf,
     name: String,
     parent: OwnedFd,

@@ -3,7 +3,7 @@
 //! directory; what is found there without one was left behind by somebody who was killed.
 
 pub(crate) use crate::files::copy_across::copy;
-pub use crate::files::layer_directory::LayerDirectory;
+pub(crate) use crate::files::layer_directory::LayerDirectory;
 pub(crate) use crate::files::layer_directory::sweep;
 
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use toolgate_contract::{
     WorkspacePath,
 };
 
-use crate::process::{Child, CommandSpec, Profile, Rehearsal, Sandbox};
+use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
 /// What a command changed, on layers of its own.
 pub struct OverlayChanges {
@@ -43,17 +43,16 @@ impl OverlayChanges {
         Ok(Self { layers, started, touched: Mutex::default(), owner: None, rehearsal, directory })
     }
 
-    /// Runs a command on layers of its own, in a new directory of `parent`.
-    pub async fn run(
-        sandbox: &Sandbox,
-        profile: &Profile,
-        command: &CommandSpec,
-        parent: &Path,
-        roots: &[PathBuf],
-    ) -> Result<(Child, Self), ToolError> {
+    /// Makes layers over what a command can change, in a new directory of `parent`.
+    pub(crate) fn prepare(parent: &Path, writable: &[PathBuf], roots: &[PathBuf]) -> Result<Self, SandboxError> {
         let directory = LayerDirectory::make(parent)?;
-        let (running, rehearsal) = sandbox.rehearse(profile, command, directory.path()).await?;
-        Ok((running, Self::new(rehearsal, directory, roots)?))
+        let rehearsal = Rehearsal::prepare(writable, directory.path())?;
+        Ok(Self::new(rehearsal, directory, roots)?)
+    }
+
+    /// How the layers are mounted.
+    pub(crate) fn overlays(&self) -> Vec<OverlayMount> {
+        self.rehearsal.overlays()
     }
 
     /// Opens layers that were kept, by their name in `parent`. They stay kept until they are let go.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use toolgate_contract::{BoxFuture, Denial, EgressPolicy};
+use toolgate_contract::{BoxFuture, Denial, EgressPolicy, LaunchSpec, NetworkAccess};
 
 use super::resolver::Resolver;
-use crate::process::{CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions};
+use crate::process::{Profile, Sandbox, SandboxOptions};
 
 const LISTED: &str = "listed.invalid";
 const UNLISTED: &str = "unlisted.invalid";
@@ -38,18 +38,13 @@ pub async fn test_host_list(profile: &Profile) -> Result<(), String> {
 }
 
 async fn attempt(profile: &Profile, server: SocketAddr) -> Result<(String, Vec<Denial>), String> {
-    let network = NetworkAccess::Listed(ListedHosts(Arc::new(SingleHostPolicy)));
-    let profile = Profile { network, ..profile.clone() };
     let options = SandboxOptions { warm: 0, resolver: Arc::new(FixedResolver(server)), ..SandboxOptions::default() };
     let sandbox = Sandbox::new(options).await.map_err(|error| error.to_string())?;
-    let command = CommandSpec::new("/bin/bash").argument("-c").argument(ATTEMPT);
-    let mut running = sandbox.spawn(&profile, &command).await.map_err(|error| error.to_string())?;
-    let mut output = String::new();
-    if let Some(stdout) = &mut running.stdout {
-        stdout.read_to_string(&mut output).await.map_err(|error| error.to_string())?;
-    }
-    running.wait().await.map_err(|error| error.to_string())?;
-    Ok((output, running.denials()))
+    let spec = LaunchSpec::shell(ATTEMPT).network(NetworkAccess::Listed(Arc::new(SingleHostPolicy)));
+    let child = sandbox.launch(profile, &spec).await.map_err(|error| error.to_string())?;
+    let (output, _) = child.read_to_end().await;
+    child.wait().await.map_err(|error| error.to_string())?;
+    Ok((String::from_utf8_lossy(&output).into_owned(), child.network_denials()))
 }
 
 async fn serve(server: TcpListener) {

@@ -1,42 +1,97 @@
-//! A command that runs confined: its streams, its end, and the ways to end it.
+//! A command that runs confined, as one value: what it writes and reads, its end and the ways to end it, what confines it
+//! and what that kept from it, and what it changed. Everything goes through a shared reference, so that one task can listen
+//! while others write, signal or ask.
 
+mod pty_master;
+
+use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
-use rustix::termios::{Winsize, tcsetwinsize};
-use tokio::io::unix::AsyncFd;
+use parking_lot::Mutex as BlockingMutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use toolgate_contract::Denial;
+use tokio::sync::Mutex;
+use toolgate_contract::{
+    BoxFuture, ChildProcess, Denial, Enforced, ErrorCode, Output, Signal, StagedChanges, TerminalSize, ToolError,
+    WorkspacePath,
+};
 
+pub(super) use self::pty_master::PtyMaster;
+use super::command_paths::CommandPaths;
 use super::decoy_watch::DecoyWatch;
+use super::denied_files::denied_files;
 use super::enforcement::Enforcement;
-use super::error::{HostContext, SandboxError};
+use super::error::SandboxError;
 use super::instance::SandboxInstance;
-use super::spec::PtySize;
-use super::syscall::async_fd::watch;
+use super::pipes::HostPipes;
 use super::syscall::signals;
+use crate::files::overlay_changes::{LayerDirectory, OverlayChanges};
 use crate::network::{DenialLog, EgressProxy};
 
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What ends the input of whoever reads a terminal line by line.
+const END_OF_INPUT: &[u8] = &[4];
+
 /// A confined command. Dropping it kills everything that it has started.
-#[derive(Debug)]
 pub struct Child {
-    /// What it reads, if it was started to be written to. Dropping it is the end of its input.
-    pub stdin: Option<pipe::Sender>,
-    /// What it writes, unless it has a terminal. It ends when no process inside holds it any more.
-    pub stdout: Option<pipe::Receiver>,
-    /// What it complains about, unless it has a terminal.
-    pub stderr: Option<pipe::Receiver>,
-    /// Its terminal, if it was started with one.
-    pub terminal: Option<PtyMaster>,
-    pub(super) enforcement: Enforcement,
+    output: Mutex<OutputPipes>,
+    input: Mutex<Option<pipe::Sender>>,
+    terminal: Option<PtyMaster>,
+    enforcement: Enforcement,
+    instance: SandboxInstance,
+    process: OwnedFd,
+    exit: Mutex<Option<ChildExit>>,
+    denial_log: DenialLog,
+    decoys: DecoyWatch,
+    confinement: Option<CommandConfinement>,
+    // After the instance: nobody is left inside who could use these when they go.
+    resources: BlockingMutex<ChildResources>,
+}
+
+/// What a child is made of: the sandbox that it runs in, and what comes from there.
+pub(super) struct NewChild {
     pub(super) instance: SandboxInstance,
     pub(super) process: OwnedFd,
-    /// Its way out, which ends with it.
-    pub(super) relay: Option<EgressProxy>,
-    pub(super) decoys: Arc<DecoyWatch>,
-    pub(super) ended: Option<ChildExit>,
+    pub(super) pipes: HostPipes,
+    pub(super) terminal: Option<PtyMaster>,
+    pub(super) enforcement: Enforcement,
+    pub(super) decoys: DecoyWatch,
+    /// What the command is held to; none where nothing confines it.
+    pub(super) confinement: Option<CommandConfinement>,
+    pub(super) resources: ChildResources,
+}
+
+/// What a running command needs on the host's side, and what it leaves there.
+#[derive(Default)]
+pub(super) struct ChildResources {
+    /// Its way out.
+    pub(super) proxy: Option<EgressProxy>,
+    /// What it changes, where that is staged.
+    pub(super) staged: Option<OverlayChanges>,
+    /// Its temporary files, where they have a directory that somebody has to remove.
+    #[expect(dead_code, reason = "the directory is removed when this is dropped")]
+    pub(super) scratch: Option<LayerDirectory>,
+}
+
+/// What a command is held to.
+pub(super) struct CommandConfinement {
+    pub(super) paths: CommandPaths,
+    /// Where it was started.
+    pub(super) directory: PathBuf,
+    /// What policy hides from it, and where that is.
+    pub(super) hidden: Vec<(WorkspacePath, PathBuf)>,
+    pub(super) is_staged: bool,
+}
+
+/// What a command writes, unless it has a terminal.
+struct OutputPipes {
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+    out: Box<[u8]>,
+    err: Box<[u8]>,
 }
 
 /// How a command ended.
@@ -67,62 +122,82 @@ impl ChildExit {
 }
 
 impl Child {
+    pub(super) fn new(new: NewChild) -> Self {
+        let HostPipes { stdin, stdout, stderr } = new.pipes;
+        let piece = || vec![0; PIECE].into_boxed_slice();
+        let denial_log = new.resources.proxy.as_ref().map(|proxy| proxy.notes().clone()).unwrap_or_default();
+        Self {
+            output: Mutex::new(OutputPipes { stdout, stderr, out: piece(), err: piece() }),
+            input: Mutex::new(stdin),
+            terminal: new.terminal,
+            enforcement: new.enforcement,
+            instance: new.instance,
+            process: new.process,
+            exit: Mutex::new(None),
+            denial_log,
+            decoys: new.decoys,
+            confinement: new.confinement,
+            resources: BlockingMutex::new(new.resources),
+        }
+    }
+
     /// What really confines it.
     pub fn enforcement(&self) -> &Enforcement {
         &self.enforcement
     }
 
-    /// What was refused of what it wanted to reach, so far.
-    pub fn denials(&self) -> Vec<Denial> {
-        self.notes().all()
+    /// What was refused of what it wanted to reach over the network, so far.
+    pub fn network_denials(&self) -> Vec<Denial> {
+        self.denial_log.all()
     }
 
     /// Names that it looked up and to which it has made no connection that could be seen: perhaps that is why it failed.
     pub fn unused_names(&self) -> Vec<Denial> {
-        self.notes().unused()
+        self.denial_log.unused()
     }
 
-    /// The list of that, which goes on when this is gone.
-    pub(crate) fn notes(&self) -> DenialLog {
-        self.relay.as_ref().map(|relay| relay.notes().clone()).unwrap_or_default()
-    }
-
-    /// Hidden files that it opened so far, and saw a decoy of.
-    pub fn opened(&self) -> Vec<PathBuf> {
+    /// Hidden files of which it opened a decoy so far, by their paths.
+    pub fn opened_decoys(&self) -> Vec<PathBuf> {
         self.decoys.opened()
     }
 
-    /// The same, for whoever asks when this is gone.
-    pub(crate) fn decoys(&self) -> Arc<DecoyWatch> {
-        Arc::clone(&self.decoys)
+    /// What it changed, where that was staged, once.
+    pub fn take_staged(&self) -> Option<OverlayChanges> {
+        self.resources.lock().staged.take()
+    }
+
+    /// The next piece of output; none when nobody holds either stream, or the terminal, any more.
+    pub async fn output(&self) -> Option<Output> {
+        let mut pipes = self.output.lock().await;
+        let Some(terminal) = &self.terminal else { return pipes.next().await };
+        match terminal.read(&mut pipes.out).await.unwrap_or(0) {
+            0 => None,
+            count => Some(Output::Out(pipes.out[..count].to_vec())),
+        }
+    }
+
+    /// Everything that it writes from now on, to its standard output and to its standard error.
+    pub async fn read_to_end(&self) -> (Vec<u8>, Vec<u8>) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        while let Some(piece) = self.output().await {
+            match piece {
+                Output::Out(bytes) => out.extend(bytes),
+                Output::Err(bytes) => err.extend(bytes),
+            }
+        }
+        (out, err)
     }
 
     /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.
-    pub async fn wait(&mut self) -> Result<ChildExit, SandboxError> {
-        if let Some(ended) = self.ended {
-            return Ok(ended);
+    pub async fn wait(&self) -> Result<ChildExit, SandboxError> {
+        let mut exit = self.exit.lock().await;
+        if let Some(exit) = *exit {
+            return Ok(exit);
         }
         let ended = ChildExit::from_status(self.instance.ended().await?);
-        self.ended = Some(ended);
+        *exit = Some(ended);
         self.decoys.close();
         Ok(ended)
-    }
-
-    /// Kills everything inside at once. [`wait`](Self::wait) tells when all are gone.
-    pub fn kill(&self) {
-        self.instance.kill();
-    }
-
-    /// Sends a signal to the command and its process group, for instance `Signal::INT`.
-    pub fn signal(&self, signal: Signal) -> Result<(), SandboxError> {
-        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
-    }
-
-    /// Sends signals to the command also where it itself is busy being listened to.
-    pub fn signaller(&self) -> Result<Signaller, SandboxError> {
-        let held = |descriptor: BorrowedFd<'_>| descriptor.try_clone_to_owned().doing("Holding on to a process");
-        let first_process = self.instance.first_process().map(held).transpose()?;
-        Ok(Signaller { process: held(self.process.as_fd())?, first_process })
     }
 
     /// A descriptor of the command's own process.
@@ -134,60 +209,160 @@ impl Child {
     pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.instance.first_process()
     }
-}
 
-/// Sends signals to a command. Once that has ended, they reach nobody.
-#[derive(Debug)]
-pub struct Signaller {
-    process: OwnedFd,
-    first_process: Option<OwnedFd>,
-}
-
-impl Signaller {
-    /// Sends a signal to the command and its process group.
-    pub fn send(&self, signal: Signal) -> Result<(), SandboxError> {
-        signals::send_to_group(self.process.as_fd(), signal.as_raw()).doing("Sending a signal")
-    }
-
-    /// Kills the process that everything inside ends with, at once.
-    pub fn kill(&self) {
-        let process = self.first_process.as_ref().unwrap_or(&self.process);
-        let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
-    }
-}
-
-/// The host's side of a command's terminal.
-#[derive(Debug)]
-pub struct PtyMaster {
-    descriptor: AsyncFd<OwnedFd>,
-}
-
-impl PtyMaster {
-    pub(super) fn new(descriptor: OwnedFd) -> Result<Self, SandboxError> {
-        rustix::io::ioctl_fionbio(&descriptor, true).doing("Opening a terminal")?;
-        Ok(Self { descriptor: watch(descriptor).doing("Opening a terminal")? })
-    }
-
-    /// Reads what was written to it; nothing means that everybody has left it.
-    pub async fn read(&self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = |descriptor: &OwnedFd| match rustix::io::read(descriptor, &mut *buffer) {
-            // How a terminal says that nobody is on the other side.
-            Err(rustix::io::Errno::IO) => Ok(0),
-            other => other.map_err(Into::into),
+    async fn write_all(&self, mut bytes: &[u8]) -> Result<(), ToolError> {
+        let Some(terminal) = &self.terminal else {
+            let mut input = self.input.lock().await;
+            let input = input.as_mut().ok_or_else(no_input)?;
+            return input.write_all(bytes).await.map_err(|error| unheard(&error));
         };
-        let mut read = read;
-        self.descriptor.async_io(tokio::io::Interest::READABLE, |descriptor| read(descriptor)).await
+        while !bytes.is_empty() {
+            let written = terminal.write(bytes).await.map_err(|error| unheard(&error))?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
     }
 
-    /// Types into it; may take less than everything.
-    pub async fn write(&self, bytes: &[u8]) -> std::io::Result<usize> {
-        let write = |descriptor: &OwnedFd| rustix::io::write(descriptor, bytes).map_err(Into::into);
-        self.descriptor.async_io(tokio::io::Interest::WRITABLE, write).await
+    async fn end_input(&self) -> Result<(), ToolError> {
+        match &self.terminal {
+            Some(_) => self.write_all(END_OF_INPUT).await,
+            None => self.input.lock().await.take().map(drop).ok_or_else(no_input),
+        }
+    }
+}
+
+impl OutputPipes {
+    async fn next(&mut self) -> Option<Output> {
+        let Self { stdout, stderr, out, err } = self;
+        loop {
+            let (from_out, read) = match (stdout.as_mut(), stderr.as_mut()) {
+                (Some(stdout), Some(stderr)) => tokio::select! {
+                    read = stdout.read(out) => (true, read),
+                    read = stderr.read(err) => (false, read),
+                },
+                (Some(stdout), None) => (true, stdout.read(out).await),
+                (None, Some(stderr)) => (false, stderr.read(err).await),
+                (None, None) => return None,
+            };
+            // A stream that has ended is let go; when both have, it is over.
+            match (read.unwrap_or(0), from_out) {
+                (0, true) => *stdout = None,
+                (0, false) => *stderr = None,
+                (count, true) => return Some(Output::Out(out[..count].to_vec())),
+                (count, false) => return Some(Output::Err(err[..count].to_vec())),
+            }
+        }
+    }
+}
+
+impl ChildProcess for Child {
+    fn output(&self) -> BoxFuture<'_, Option<Output>> {
+        Box::pin(self.output())
     }
 
-    /// Changes its size.
-    pub fn resize(&self, size: PtySize) -> std::io::Result<()> {
-        let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
-        Ok(tcsetwinsize(self.descriptor.get_ref(), size)?)
+    fn wait(&self) -> BoxFuture<'_, Result<i32, ToolError>> {
+        Box::pin(async { Ok(self.wait().await?.shell_code()) })
+    }
+
+    fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.write_all(bytes))
+    }
+
+    fn close_input(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.end_input())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ToolError> {
+        signals::send_to_group(self.process.as_fd(), number(signal).as_raw()).map_err(|_| {
+            ToolError::new(ErrorCode::NotFound, "The process has ended, so there is nobody to signal.")
+                .with_hint("Read its output; `list` shows which processes still run.")
+        })
+    }
+
+    fn kill(&self) {
+        self.instance.kill();
+    }
+
+    fn resize(&self, size: TerminalSize) -> Result<(), ToolError> {
+        let terminal = self.terminal.as_ref().ok_or_else(|| ToolError::invalid_args("The process has no terminal."))?;
+        terminal.resize(size).map_err(|error| ToolError::io("The terminal's size can't be changed", &error))
+    }
+
+    fn enforced(&self) -> Enforced {
+        self.enforcement.enforced()
+    }
+
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        let mut denials = self.network_denials();
+        denials.extend(self.unused_names());
+        denials.extend(self.confinement.iter().flat_map(|confinement| confinement.denials(errors)));
+        denials
+    }
+
+    fn opened(&self) -> Vec<WorkspacePath> {
+        let opened = self.opened_decoys();
+        opened.iter().filter_map(|path| self.confinement.as_ref()?.place(path)).collect()
+    }
+
+    fn staged(&self) -> Option<Box<dyn StagedChanges>> {
+        self.take_staged().map(|staged| Box::new(staged) as _)
+    }
+
+    fn release(&self) {
+        drop(std::mem::take(&mut *self.resources.lock()));
+    }
+}
+
+impl CommandConfinement {
+    /// The hidden place that is really there; by its own name if it has one, since a link may lead there too.
+    fn place(&self, path: &Path) -> Option<WorkspacePath> {
+        let leads_there = |known: &PathBuf| known.canonicalize().is_ok_and(|real| real == path);
+        let by_name = self.hidden.iter().find(|(_, known)| known == path);
+        let found = by_name.or_else(|| self.hidden.iter().find(|(_, known)| leads_there(known)));
+        found.map(|(place, _)| place.clone())
+    }
+
+    /// What it was kept from doing with files, by the errors that it wrote.
+    fn denials(&self, errors: &str) -> Vec<Denial> {
+        let mut denials = denied_files(errors, &self.paths, &self.directory);
+        denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
+        denials
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Child").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+/// An overlay can't rename a directory that was there before; programs that don't copy instead give up.
+fn directory_rename_denied(errors: &str) -> Option<Denial> {
+    let is_that = errors.contains("cross-device link") || errors.contains("EXDEV");
+    let reason = "A directory that was there before wasn't renamed, as the command's changes are kept apart until it ends. `mv` \
+                  copies it instead; with `stdin: true` the command works straight on the workspace, and can rename it.";
+    is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
+}
+
+fn no_input() -> ToolError {
+    ToolError::invalid_args("The process has no input, or its input was closed.")
+        .with_hint("Start the command with `stdin: true` or `tty: true` to write to it.")
+}
+
+fn unheard(error: &std::io::Error) -> ToolError {
+    ToolError::io("The process doesn't read any more", error).with_hint("Read its output; it may have ended.")
+}
+
+fn number(signal: Signal) -> rustix::process::Signal {
+    match signal {
+        Signal::Int => rustix::process::Signal::INT,
+        Signal::Term => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
+        Signal::Hup => rustix::process::Signal::HUP,
+        Signal::Quit => rustix::process::Signal::QUIT,
+        Signal::Usr1 => rustix::process::Signal::USR1,
+        Signal::Usr2 => rustix::process::Signal::USR2,
+        Signal::Stop => rustix::process::Signal::STOP,
+        Signal::Cont => rustix::process::Signal::CONT,
     }
 }

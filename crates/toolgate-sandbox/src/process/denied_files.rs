@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::Access;
 use toolgate_contract::{Denial, Effect, ErrorCode};
 
-use crate::process::Profile;
+use crate::process::command_paths::CommandPaths;
 
 /// How programs say that the kernel refused them.
 const COMPLAINTS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
@@ -15,13 +15,13 @@ const COMPLAINTS: &[&str] = &["Read-only file system", "Permission denied", "ERO
 const LINES: usize = 200;
 const MOST: usize = 8;
 
-/// What a command with this profile, started in this directory, was kept from changing.
-pub(crate) fn denied_files(errors: &str, profile: &Profile, workdir: &Path) -> Vec<Denial> {
+/// What a command that may go here, started in this directory, was kept from changing.
+pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
     let mut denials: Vec<Denial> = Vec::new();
     let complaints =
         errors.lines().rev().take(LINES).filter(|line| COMPLAINTS.iter().any(|words| line.contains(words)));
     for line in complaints {
-        for denial in paths_in(without_program_name(line)).filter_map(|path| denial(&path, profile, workdir)) {
+        for denial in paths_in(without_program_name(line)).filter_map(|path| denial(&path, paths, workdir)) {
             if !denials.contains(&denial) && denials.len() < MOST {
                 denials.push(denial);
             }
@@ -47,16 +47,16 @@ fn paths_in(line: &str) -> impl Iterator<Item = String> + '_ {
     quoted.chain(bare).filter(|word| word.contains('/')).map(str::to_owned)
 }
 
-fn denial(written: &str, profile: &Profile, workdir: &Path) -> Option<Denial> {
+fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial> {
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
-    if lies_in(&profile.protected) {
+    if lies_in(&paths.protected) {
         let reason = format!("`{written}` stays as it is: commands don't change it.");
         return Some(of(&path, reason));
     }
     // The kernel's, or the command's own and gone with it.
     let is_nobodys = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
-    if is_nobodys || lies_in(&profile.writable) || lies_in(&profile.own) || lies_in(&profile.masked) {
+    if is_nobodys || lies_in(&paths.writable) || lies_in(&paths.own) || lies_in(&paths.masked) {
         return None;
     }
     // The place itself, or the directory in which it was to be made; links are told as what they lead to.
@@ -94,7 +94,10 @@ fn plain(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_contract::{ApplyMode, LaunchSpec};
+
     use super::*;
+    use crate::process::Profile;
 
     #[test]
     fn only_what_confinement_kept_is_told() {
@@ -107,11 +110,12 @@ mod tests {
         std::fs::write(outside.join("file"), "").unwrap();
         std::os::unix::fs::symlink(&outside, directory.join("link")).unwrap();
         let profile = Profile::for_workspace(&workspace, None);
+        let paths = CommandPaths::of(&profile, &LaunchSpec::shell(""), ApplyMode::InPlace).unwrap();
         let missing = |errors: &str| -> Vec<String> {
             let errors = errors
                 .replace("OUT", outside.to_str().unwrap())
                 .replace("LINK", directory.join("link").to_str().unwrap());
-            let denials = denied_files(&errors, &profile, &workspace);
+            let denials = denied_files(&errors, &paths, &workspace);
             denials.iter().map(|denial| denial.missing_in_words().replace(directory.to_str().unwrap(), "")).collect()
         };
         for (errors, expected) in [
@@ -139,7 +143,7 @@ mod tests {
             assert_eq!(missing(errors), expected, "{errors}");
         }
         let errors = format!("touch: cannot touch '{}/new': Read-only file system", outside.display());
-        let reason = &denied_files(&errors, &profile, &workspace)[0].reason;
+        let reason = &denied_files(&errors, &paths, &workspace)[0].reason;
         let words = format!("`{0}/new` wasn't made: to make it the command has to write in `{0}`", outside.display());
         assert!(reason.starts_with(&words), "both are named: {reason}");
     }

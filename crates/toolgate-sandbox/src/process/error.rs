@@ -44,6 +44,9 @@ pub enum SandboxError {
         /// In what.
         text: String,
     },
+    /// What the command was to have can't be had.
+    #[error(transparent)]
+    Refused(#[from] ToolError),
     /// A step failed. Nothing was run.
     #[error("The command wasn't run: {0}.")]
     Step(SetupFault),
@@ -85,6 +88,10 @@ impl<T> HostContext<T> for std::io::Result<T> {
 
 impl From<SandboxError> for ToolError {
     fn from(error: SandboxError) -> Self {
+        let error = match error {
+            SandboxError::Refused(refused) => return refused,
+            other => other,
+        };
         let code = match &error {
             SandboxError::Unavailable { .. } | SandboxError::Zygote { .. } => ErrorCode::SandboxUnavailable,
             SandboxError::NulByte { .. } => ErrorCode::InvalidArgs,

@@ -1,6 +1,7 @@
 //! One sandbox, seen from the host: its socket, its first process, and what that has said so far.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -26,8 +27,10 @@ pub(super) struct SandboxInstance {
     listeners: Vec<OwnedFd>,
     /// Tells which of its decoys are opened.
     watch: Option<OwnedFd>,
+    /// How a command ended that was faster than the word of its birth.
     status: Option<i32>,
-    gone: bool,
+    /// Whether everything inside has ended.
+    gone: AtomicBool,
 }
 
 /// A command's process, and its terminal if it has one.
@@ -47,7 +50,8 @@ impl SandboxInstance {
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
         let (first_process, findings, listeners, watch, status) = (None, None, Vec::new(), None, None);
-        Ok(Self { tier, memory_limited, socket, first_process, findings, listeners, watch, status, gone: false })
+        let gone = AtomicBool::new(false);
+        Ok(Self { tier, memory_limited, socket, first_process, findings, listeners, watch, status, gone })
     }
 
     /// Waits until it is confined and could take an order.
@@ -83,42 +87,57 @@ impl SandboxInstance {
         }
     }
 
-    /// Reads one word. Descriptors come back with `Started`, and with nothing else.
+    /// Reads one word until the command has started. Descriptors come back with `Started`, and with nothing else.
     async fn note_next(&mut self) -> Result<Option<Vec<OwnedFd>>, SandboxError> {
-        let received = receive(&self.socket).await.doing("Listening to a sandbox")?;
-        let Some(received) = received else { return Err(SandboxError::Vanished) };
-        match wire::understand(&received.bytes).doing("Understanding a sandbox")? {
-            SandboxMessage::Born => self.first_process = received.descriptors.into_iter().next(),
+        let (message, descriptors) = self.next_message().await?;
+        match message {
+            SandboxMessage::Born => self.first_process = descriptors.into_iter().next(),
             SandboxMessage::Ready(findings) => {
-                self.listeners = received.descriptors;
+                self.listeners = descriptors;
                 self.watch = if findings.watched { self.listeners.pop() } else { None };
                 self.findings = Some(SetupFindings { memory_limited_together: self.memory_limited, ..findings });
             }
             SandboxMessage::Refused(fault) => return Err(SandboxError::Step(fault)),
-            SandboxMessage::Started => return Ok(Some(received.descriptors)),
+            SandboxMessage::Started => return Ok(Some(descriptors)),
             SandboxMessage::Ended(status) => self.status = Some(status),
         }
         Ok(None)
     }
 
+    async fn next_message(&self) -> Result<(SandboxMessage, Vec<OwnedFd>), SandboxError> {
+        let received = receive(&self.socket).await.doing("Listening to a sandbox")?;
+        let received = received.ok_or(SandboxError::Vanished)?;
+        Ok((wire::understand(&received.bytes).doing("Understanding a sandbox")?, received.descriptors))
+    }
+
     /// Waits for the end of the command and of everything else inside. `None` means that it was killed from outside.
-    pub(super) async fn ended(&mut self) -> Result<Option<i32>, SandboxError> {
-        while self.status.is_none() {
-            match self.note_next().await {
-                Ok(_) => {}
-                // Whoever is killed says nothing more.
-                Err(SandboxError::Vanished) => break,
-                Err(error) => return Err(error),
-            }
-        }
+    pub(super) async fn ended(&self) -> Result<Option<i32>, SandboxError> {
+        let status = self.status().await?;
         // Once it has told the command's end, nobody is left but the first process itself.
-        if let (Some(first_process), None) = (&self.first_process, self.status) {
+        if let (Some(first_process), None) = (&self.first_process, status) {
             let watched = first_process.try_clone().and_then(watch).doing("Watching the end of a sandbox")?;
             // The descriptor of a process can be read once it is gone, and the first one goes last.
             drop(watched.readable().await.doing("Watching the end of a sandbox")?);
         }
-        self.gone = true;
-        Ok(self.status)
+        self.gone.store(true, Ordering::Release);
+        Ok(status)
+    }
+
+    /// How the command ended, when the sandbox tells that.
+    async fn status(&self) -> Result<Option<i32>, SandboxError> {
+        if self.status.is_some() {
+            return Ok(self.status);
+        }
+        loop {
+            match self.next_message().await {
+                Ok((SandboxMessage::Ended(status), _)) => return Ok(Some(status)),
+                Ok((SandboxMessage::Refused(fault), _)) => return Err(SandboxError::Step(fault)),
+                Ok(_) => {}
+                // Whoever is killed says nothing more.
+                Err(SandboxError::Vanished) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The sockets of its network that are answered here, once.
@@ -157,7 +176,7 @@ impl SandboxInstance {
 
 impl Drop for SandboxInstance {
     fn drop(&mut self) {
-        if !self.gone {
+        if !self.gone.load(Ordering::Acquire) {
             self.kill();
         }
     }

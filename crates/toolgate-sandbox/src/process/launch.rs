@@ -5,23 +5,22 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::pipe::PipeFlags;
-use tokio::net::unix::pipe;
+use toolgate_contract::{LaunchSpec, NetworkAccess};
 
-use super::child::{Child, PtyMaster};
+use super::child::{Child, ChildResources, NewChild, PtyMaster};
+use super::command_paths::link_workspace;
+use super::command_plan::{CommandPlan, require_host_list, standing_plan};
 use super::decoy_watch::DecoyWatch;
 use super::enforcement::{Enforcement, SetupFindings, Tier};
 use super::error::{HostContext, SandboxError};
-use super::instance::{PAUSE_BEFORE_THE_NEXT, SandboxInstance, is_gone};
+use super::instance::{LaunchedCommand, PAUSE_BEFORE_THE_NEXT, SandboxInstance, is_gone};
 use super::limits::default_memory_limit;
-use super::plan::{OverlayMount, SandboxPlan};
-use super::profile::{NetworkAccess, Profile};
-use super::rehearsal::Rehearsal;
-use super::spec::{CommandSpec, StandardStreams};
+use super::pipes::connect;
+use super::plan::{ExecRequest, NetworkPlan, SandboxPlan};
+use super::probe;
+use super::profile::Profile;
 use super::warm_pool::WarmPool;
 use super::zygote::Zygote;
-use super::{planning, probe};
 use crate::network::{EgressProxy, Resolver, SystemResolver};
 
 /// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
@@ -85,69 +84,59 @@ impl Sandbox {
         self.inner.tier
     }
 
-    /// Runs a command confined to a profile.
-    pub async fn spawn(&self, profile: &Profile, command: &CommandSpec) -> Result<Child, SandboxError> {
+    /// Whether what is asked of the network can be had: only namespaces of our own making hold a list of hosts.
+    pub fn require_host_list(&self, network: &NetworkAccess) -> Result<(), SandboxError> {
+        require_host_list(network, self.inner.tier)
+    }
+
+    /// Starts a command: confined to the workspace's profile and what its spec adds, its changes in place or staged; or, where
+    /// that was granted, with no walls around it. Everything that it starts ends with it.
+    pub async fn launch(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
+        link_workspace(profile, spec)?;
         let mut attempts = 1..=MOST_ATTEMPTS;
         loop {
-            match self.spawn_once(profile, command).await {
+            match self.launch_once(profile, spec).await {
                 Err(SandboxError::Step(fault)) if fault.is_stale_path() && attempts.next().is_some() => {}
                 other => return other,
             }
         }
     }
 
-    async fn spawn_once(&self, profile: &Profile, command: &CommandSpec) -> Result<Child, SandboxError> {
-        let plan = self.plan(profile, Vec::new())?;
-        let order = planning::order(profile, command)?;
-        let packed = self.packed(&plan)?;
-        let warm = self.warm(|warm| warm.take(&packed));
-        if let Some(instance) = warm {
-            match self.launch(instance, profile, &plan, &order, command.streams).await {
-                // It died while it waited, and nothing was run. Another one is built.
-                Err(error) if is_gone(&error) => {}
-                other => return self.refill_pool(packed, other),
-            }
+    async fn launch_once(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
+        let CommandPlan { plan, request, confinement, staged, scratch } =
+            CommandPlan::new(profile, spec, self.inner.tier)?;
+        let packed = packed(&plan)?;
+        // What is staged has directories of its own, so no sandbox could have been built ahead for it.
+        let is_pooled = staged.is_none() && !spec.unsandboxed;
+        let (pipes, inside) = connect(spec.streams)?;
+        let waiting = if is_pooled { self.warm(|warm| warm.take(&packed)) } else { None };
+        let (mut instance, started) = self.start(waiting, plan.tier, &packed, &request, &inside).await?;
+        drop(inside);
+        if is_pooled {
+            self.refill_pool(packed);
         }
-        let instance = self.instance(&packed).await?;
-        let running = self.launch(instance, profile, &plan, &order, command.streams).await;
-        self.refill_pool(packed, running)
+        let proxy = self.proxy(&plan, &spec.network, &mut instance)?;
+        Ok(Child::new(NewChild {
+            terminal: started.terminal.map(PtyMaster::new).transpose()?,
+            enforcement: Enforcement::of(&plan, &instance.findings()),
+            decoys: DecoyWatch::new(instance.take_watch(), &plan.secret),
+            process: started.process,
+            instance,
+            pipes,
+            confinement,
+            resources: ChildResources { proxy, staged, scratch },
+        }))
     }
 
-    /// Runs a command with no walls around it, in the profile's environment. Everything that it starts still ends with it.
-    pub async fn spawn_unconfined(&self, profile: &Profile, command: &CommandSpec) -> Result<Child, SandboxError> {
-        let plan = planning::plan_unconfined(profile);
-        let order = planning::order(profile, command)?;
-        let instance = self.request_instance(Tier::Open, &self.packed(&plan)?).await?;
-        let open = Profile { network: NetworkAccess::Shared, ..profile.clone() };
-        self.launch(instance, &open, &plan, &order, command.streams).await
-    }
-
-    /// Runs a command whose changes to what is writable are kept apart: it sees them, the directories don't get them. They are
-    /// gathered in `directory`, which has to exist outside of everything writable, and are gone when the rehearsal is dropped.
-    pub async fn rehearse(
-        &self,
-        profile: &Profile,
-        command: &CommandSpec,
-        directory: &std::path::Path,
-    ) -> Result<(Child, Rehearsal), SandboxError> {
-        self.require_namespaces("keep changes apart")?;
-        let rehearsal = Rehearsal::prepare(profile, directory)?;
-        let plan = self.plan(profile, rehearsal.overlays())?;
-        let order = planning::order(profile, command)?;
-        // Every rehearsal has directories of its own, so no sandbox could have been built ahead for it.
-        let instance = self.instance(&self.packed(&plan)?).await?;
-        Ok((self.launch(instance, profile, &plan, &order, command.streams).await?, rehearsal))
-    }
-
-    /// Builds a sandbox for this profile ahead, and tells what would confine a command in it.
-    pub async fn prepare(&self, profile: &Profile) -> Result<Enforcement, SandboxError> {
-        let plan = self.plan(profile, Vec::new())?;
-        let packed = self.packed(&plan)?;
+    /// Builds a sandbox for commands like this one ahead, and tells what would confine it.
+    pub async fn prepare(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Enforcement, SandboxError> {
+        let plan = standing_plan(profile, spec, self.inner.tier)?;
+        let packed = packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {
             Some(findings) => findings?,
             // Enough of them wait already. Another one is asked all the same, as what holds is seen only by building it.
-            None => self.instance(&packed).await?.ready().await?,
+            None => self.instance(plan.tier, &packed).await?.ready().await?,
         };
         Ok(Enforcement::of(&plan, &findings))
     }
@@ -159,7 +148,7 @@ impl Sandbox {
         }
         let mut reservation = PoolReservation { sandbox: self, packed, instance: None };
         let built = async {
-            let mut instance = self.instance(packed).await?;
+            let mut instance = self.instance(self.inner.tier, packed).await?;
             let findings = instance.ready().await?;
             reservation.instance = Some(instance);
             Ok(findings)
@@ -167,60 +156,45 @@ impl Sandbox {
         Some(built.await)
     }
 
-    fn plan(&self, profile: &Profile, overlays: Vec<OverlayMount>) -> Result<SandboxPlan, SandboxError> {
-        if matches!(profile.network, NetworkAccess::Listed(_)) {
-            self.require_namespaces("hold a list of hosts")?;
-        }
-        planning::plan(profile, self.inner.tier, overlays)
-    }
-
-    fn require_namespaces(&self, what: &str) -> Result<(), SandboxError> {
-        if self.inner.tier == Tier::Namespaces {
-            return Ok(());
-        }
-        let reason = format!("only namespaces of our own making can {what}");
-        Err(SandboxError::Unavailable { tried: vec![(self.inner.tier, reason)] })
-    }
-
-    fn packed(&self, plan: &SandboxPlan) -> Result<Vec<u8>, SandboxError> {
-        postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Writing down the sandbox's plan")
-    }
-
-    async fn launch(
+    /// Runs the command in a sandbox that waited for one, or in a new one.
+    async fn start(
         &self,
-        mut instance: SandboxInstance,
-        profile: &Profile,
-        plan: &SandboxPlan,
-        order: &super::plan::ExecRequest,
-        streams: StandardStreams,
-    ) -> Result<Child, SandboxError> {
-        let (host, inside) = connect(streams)?;
-        let launched = instance.launch(order, &inside).await?;
-        drop(inside);
-        let terminal = launched.terminal.map(PtyMaster::new).transpose()?;
-        let enforcement = Enforcement::of(plan, &instance.findings());
-        let relay = self.relay(profile, &mut instance)?;
-        let decoys = Arc::new(DecoyWatch::new(instance.take_watch(), &plan.secret));
-        let HostStreams { stdin, stdout, stderr } = host;
-        let process = launched.process;
-        Ok(Child { stdin, stdout, stderr, terminal, enforcement, instance, process, relay, decoys, ended: None })
+        waiting: Option<SandboxInstance>,
+        tier: Tier,
+        packed: &[u8],
+        request: &ExecRequest,
+        streams: &[OwnedFd],
+    ) -> Result<(SandboxInstance, LaunchedCommand), SandboxError> {
+        if let Some(mut instance) = waiting {
+            match instance.launch(request, streams).await {
+                // It died while it waited, and nothing was run. Another one is built.
+                Err(error) if is_gone(&error) => {}
+                started => return Ok((instance, started?)),
+            }
+        }
+        let mut instance = self.instance(tier, packed).await?;
+        let started = instance.launch(request, streams).await?;
+        Ok((instance, started))
     }
 
-    /// Answers at the sandbox's doors. Whoever knocks before this is done waits for it.
-    fn relay(&self, profile: &Profile, instance: &mut SandboxInstance) -> Result<Option<EgressProxy>, SandboxError> {
-        let NetworkAccess::Listed(listed) = &profile.network else { return Ok(None) };
-        let (egress, resolver) = (Arc::clone(&listed.0), Arc::clone(&self.inner.options.resolver));
+    /// Answers at the sandbox's listeners. Whoever connects before this is done waits for it.
+    fn proxy(
+        &self,
+        plan: &SandboxPlan,
+        network: &NetworkAccess,
+        instance: &mut SandboxInstance,
+    ) -> Result<Option<EgressProxy>, SandboxError> {
+        let (NetworkPlan::Listed { .. }, NetworkAccess::Listed(egress)) = (&plan.network, network) else {
+            return Ok(None);
+        };
+        let (egress, resolver) = (Arc::clone(egress), Arc::clone(&self.inner.options.resolver));
         EgressProxy::start(instance.take_listeners(), egress, resolver)
-            .doing("Answering at the sandbox's doors")
+            .doing("Answering at the sandbox's listeners")
             .map(Some)
     }
 
     /// Asks for a new sandbox. A zygote that somebody killed is replaced.
-    async fn instance(&self, packed: &[u8]) -> Result<SandboxInstance, SandboxError> {
-        self.request_instance(self.inner.tier, packed).await
-    }
-
-    async fn request_instance(&self, tier: Tier, packed: &[u8]) -> Result<SandboxInstance, SandboxError> {
+    async fn instance(&self, tier: Tier, packed: &[u8]) -> Result<SandboxInstance, SandboxError> {
         let zygote = Arc::clone(&*self.inner.zygote.lock().await);
         match SandboxInstance::request(&zygote, tier, packed).await {
             Err(error) if is_gone(&error) => {
@@ -237,19 +211,18 @@ impl Sandbox {
     }
 
     /// Builds the next sandbox for the same plan while the command runs.
-    fn refill_pool(&self, packed: Vec<u8>, running: Result<Child, SandboxError>) -> Result<Child, SandboxError> {
-        let running = running?;
-        if self.inner.options.warm > 0 {
-            let weak = Arc::downgrade(&self.inner);
-            tokio::spawn(async move {
-                tokio::time::sleep(PAUSE_BEFORE_THE_NEXT).await;
-                let Some(inner) = weak.upgrade() else { return };
-                let sandbox = Self { inner };
-                // One that can't be built is no loss here; the next command finds out why.
-                while let Some(Ok(_)) = sandbox.prepare_one(&packed).await {}
-            });
+    fn refill_pool(&self, packed: Vec<u8>) {
+        if self.inner.options.warm == 0 {
+            return;
         }
-        Ok(running)
+        let weak = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(PAUSE_BEFORE_THE_NEXT).await;
+            let Some(inner) = weak.upgrade() else { return };
+            let sandbox = Self { inner };
+            // One that can't be built is no loss here; the next command finds out why.
+            while let Some(Ok(_)) = sandbox.prepare_one(&packed).await {}
+        });
     }
 
     fn warm<T>(&self, act: impl FnOnce(&mut WarmPool) -> T) -> T {
@@ -257,7 +230,7 @@ impl Sandbox {
     }
 }
 
-/// A place on the shelf for a sandbox that is being built. It is given back also if whoever builds it gives up.
+/// A place in the pool for a sandbox that is being built. It is given back also if whoever builds it gives up.
 struct PoolReservation<'a> {
     sandbox: &'a Sandbox,
     packed: &'a [u8],
@@ -270,36 +243,6 @@ impl Drop for PoolReservation<'_> {
     }
 }
 
-/// The host's ends of a command's streams.
-struct HostStreams {
-    stdin: Option<pipe::Sender>,
-    stdout: Option<pipe::Receiver>,
-    stderr: Option<pipe::Receiver>,
-}
-
-/// Makes the streams: the host's ends, and the three that go inside. A terminal is made inside and comes from there.
-fn connect(streams: StandardStreams) -> Result<(HostStreams, Vec<OwnedFd>), SandboxError> {
-    const WHAT: &str = "Making pipes for the command";
-    let pipe_pair = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).doing(WHAT);
-    let receiver = |end: OwnedFd| {
-        rustix::io::ioctl_fionbio(&end, true).doing(WHAT)?;
-        pipe::Receiver::from_owned_fd(end).doing(WHAT).map(Some)
-    };
-    let mut host = HostStreams { stdin: None, stdout: None, stderr: None };
-    let input = match streams {
-        StandardStreams::Terminal(_) => return Ok((host, Vec::new())),
-        StandardStreams::Output => {
-            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).doing(WHAT)?
-        }
-        StandardStreams::Interactive => {
-            let (read, write) = pipe_pair()?;
-            rustix::io::ioctl_fionbio(&write, true).doing(WHAT)?;
-            host.stdin = Some(pipe::Sender::from_owned_fd(write).doing(WHAT)?);
-            read
-        }
-    };
-    let ((read_output, output), (read_errors, errors)) = (pipe_pair()?, pipe_pair()?);
-    host.stdout = receiver(read_output)?;
-    host.stderr = receiver(read_errors)?;
-    Ok((host, vec![input, output, errors]))
+fn packed(plan: &SandboxPlan) -> Result<Vec<u8>, SandboxError> {
+    postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Writing down the sandbox's plan")
 }

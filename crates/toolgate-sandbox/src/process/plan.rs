@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 
 use serde::{Deserialize, Serialize};
+use toolgate_contract::TerminalSize;
 
 use super::enforcement::Tier;
 use super::limits::ResourceLimits;
@@ -102,7 +103,7 @@ pub(super) struct TmpfsMount {
 
 /// A writable root whose changes are kept apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct OverlayMount {
+pub(crate) struct OverlayMount {
     /// The root.
     pub(super) path: CString,
     /// Where the changes go.
@@ -123,5 +124,5 @@ pub(super) struct ExecRequest {
     /// Where it starts.
     pub(super) working_directory: CString,
     /// The size of its terminal, if it has one.
-    pub(super) terminal: Option<super::spec::PtySize>,
+    pub(super) terminal: Option<TerminalSize>,
 }

@@ -1,4 +1,4 @@
-//! From a profile to a plan: looks at the machine once, on the host's side, and leaves nothing to be interpreted inside.
+//! From a profile and a launch spec to a plan: looks at the machine once, on the host's side, and leaves nothing to be interpreted inside.
 
 mod landlock_paths;
 mod protected_paths;
@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use toolgate_contract::{LaunchSpec, NetworkAccess, Streams};
 
+use super::command_paths::{CommandPaths, start_directory};
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPlan, TmpfsMount, is_inside};
-use super::profile::{NetworkAccess, Profile, Readable, UnixSockets};
-use super::spec::{CommandSpec, StandardStreams};
+use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
 /// Directories that every sandbox has for itself.
@@ -27,17 +28,23 @@ const NAMESERVERS: &str = "/etc/resolv.conf";
 /// Where programs are looked for when the environment has no `PATH`.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What the profile means on this machine right now.
-pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<OverlayMount>) -> Result<SandboxPlan, SandboxError> {
-    let writable = required(profile.writable.iter().chain(&profile.own))?;
-    let shown = shown(profile);
+/// What the profile, and what one command may do beside it, mean on this machine right now.
+pub(super) fn plan(
+    profile: &Profile,
+    paths: &CommandPaths,
+    network: &NetworkAccess,
+    tier: Tier,
+    overlays: Vec<OverlayMount>,
+) -> Result<SandboxPlan, SandboxError> {
+    let writable = required(paths.writable.iter().chain(&paths.own))?;
+    let shown = shown(profile, paths, network);
     let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
-        profile.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
-    let hidden = profile.masked.iter().filter_map(|path| find(path)).chain(directories);
+        paths.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
+    let hidden = paths.masked.iter().filter_map(|path| find(path)).chain(directories);
     let (mut covered, mut masked) = hidden_places(profile, hidden, &writable, &shown);
     let lies_in_a_root = |cover: &mut TmpfsMount| !cover.writable && writable.iter().any(|root| is_within(cover, root));
     let hollow: Vec<TmpfsMount> = covered.extract_if(.., lies_in_a_root).collect();
-    let (mut pinned, protected) = protected_paths::places(&profile.protected, &writable)?;
+    let (mut pinned, protected) = protected_paths::places(&paths.protected, &writable)?;
     // What is hidden by its whole path must not be moved to where nobody hides it.
     let hidden = secret
         .iter()
@@ -61,7 +68,7 @@ pub(super) fn plan(profile: &Profile, tier: Tier, overlays: Vec<OverlayMount>) -
         masked: in_order(masked),
         secret: in_order(secret),
         overlays,
-        network: wiring(&profile.network),
+        network: wiring(network),
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     };
@@ -95,17 +102,17 @@ fn wiring(network: &NetworkAccess) -> NetworkPlan {
         NetworkAccess::Off => NetworkPlan::Off,
         NetworkAccess::Shared => NetworkPlan::Shared,
         NetworkAccess::Listed(listed) => NetworkPlan::Listed {
-            listeners: listener_addresses(listed.0.as_ref()),
+            listeners: listener_addresses(listed.as_ref()),
             nameservers: find(Path::new(NAMESERVERS)),
         },
     }
 }
 
 /// What of the covered directories can be seen all the same.
-fn shown(profile: &Profile) -> Vec<PinnedPath> {
+fn shown(profile: &Profile, paths: &CommandPaths, network: &NetworkAccess) -> Vec<PinnedPath> {
     let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
-    let resolver = (profile.network == NetworkAccess::Shared).then(|| RESOLVER.into());
-    home.chain(resolver).chain(profile.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
+    let resolver = matches!(network, NetworkAccess::Shared).then(|| RESOLVER.into());
+    home.chain(resolver).chain(paths.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
 }
 
 /// The directories to cover and the places to mask. A masked directory that holds something granted is covered instead, so that
@@ -151,14 +158,23 @@ fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
     Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
 }
 
-/// A command in the terms of the inside.
-pub(super) fn order(profile: &Profile, command: &CommandSpec) -> Result<ExecRequest, SandboxError> {
+/// A command in the terms of the inside. What it is told of the machine comes last, so that nothing overrides it.
+pub(super) fn exec_request(
+    profile: &Profile,
+    spec: &LaunchSpec,
+    temporary: Option<PathBuf>,
+) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
-    variables.extend(command.environment.clone());
+    if let Streams::Terminal(_) = spec.streams {
+        // Without one, programs are told that there is nobody to show colours to.
+        variables.insert("TERM".into(), "xterm-256color".into());
+    }
+    variables.extend(spec.environment.clone());
+    variables.extend(temporary.map(|directory| ("TMPDIR".into(), directory.into())));
     let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(USUAL_PATH.into(), Clone::clone);
-    let programs = match command.program.as_bytes().contains(&b'/') {
-        true => vec![PathBuf::from(&command.program)],
-        false => std::env::split_paths(&path).map(|directory| directory.join(&command.program)).collect(),
+    let programs = match spec.program.as_bytes().contains(&b'/') {
+        true => vec![PathBuf::from(&spec.program)],
+        false => std::env::split_paths(&path).map(|directory| directory.join(&spec.program)).collect(),
     };
     let environment = variables.into_iter().map(|(name, value)| {
         let mut pair = name.into_vec();
@@ -166,8 +182,7 @@ pub(super) fn order(profile: &Profile, command: &CommandSpec) -> Result<ExecRequ
         pair.extend(value.into_vec());
         c_string(pair)
     });
-    let arguments = std::iter::once(&command.program).chain(&command.arguments);
-    let start = command.working_directory.as_ref().unwrap_or(&profile.working_directory);
+    let arguments = std::iter::once(&spec.program).chain(&spec.arguments);
     Ok(ExecRequest {
         programs: programs
             .into_iter()
@@ -175,10 +190,10 @@ pub(super) fn order(profile: &Profile, command: &CommandSpec) -> Result<ExecRequ
             .collect::<Result<_, _>>()?,
         arguments: arguments.map(|argument| c_string(argument.clone().into_vec())).collect::<Result<_, _>>()?,
         environment: environment.collect::<Result<_, _>>()?,
-        working_directory: c_string(start.as_os_str().as_bytes())?,
-        terminal: match command.streams {
-            StandardStreams::Terminal(size) => Some(size),
-            StandardStreams::Output | StandardStreams::Interactive => None,
+        working_directory: c_string(start_directory(profile, spec).into_os_string().into_vec())?,
+        terminal: match spec.streams {
+            Streams::Terminal(size) => Some(size),
+            Streams::Output | Streams::Input => None,
         },
     })
 }

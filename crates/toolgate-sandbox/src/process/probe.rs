@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use toolgate_contract::NetworkAccess;
+
+use super::command_paths::CommandPaths;
 use super::enforcement::Tier;
 use super::error::SandboxError;
 use super::instance::SandboxInstance;
 use super::limits::ResourceLimits;
 use super::planning;
-use super::profile::{NetworkAccess, Profile, Readable, UnixSockets};
+use super::profile::{Profile, Readable, UnixSockets};
 use super::setup::bubblewrap;
 use super::zygote::Zygote;
 
@@ -44,7 +47,9 @@ async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
     if tier == Tier::Bubblewrap && !path.exists() {
         return Err(SandboxError::Root { path: path.to_owned(), error: rustix::io::Errno::NOENT });
     }
-    let plan = planning::plan(&plain_profile(), tier, Vec::new())?;
+    let profile = plain_profile();
+    let paths = CommandPaths { masked: profile.masked.clone(), ..CommandPaths::default() };
+    let plan = planning::plan(&profile, &paths, &NetworkAccess::Off, tier, Vec::new())?;
     let packed = postcard::to_allocvec(&plan).unwrap_or_default();
     let mut instance = SandboxInstance::request(zygote, tier, &packed).await?;
     instance.ready().await.map(drop)
@@ -55,16 +60,16 @@ fn plain_profile() -> Profile {
     Profile {
         readable: Readable::Everything,
         writable: Vec::new(),
-        own: Vec::new(),
         shown: Vec::new(),
         home: None,
         masked: vec![PathBuf::from("/etc/shadow"), PathBuf::from("/etc/ssl/private")],
         secret: Vec::new(),
         protected: Vec::new(),
-        network: NetworkAccess::Off,
         unix_sockets: UnixSockets::None,
         limits: ResourceLimits::default(),
         environment: std::collections::BTreeMap::new(),
         working_directory: PathBuf::from("/"),
+        roots: Vec::new(),
+        staging: None,
     }
 }

@@ -1,24 +1,21 @@
-//! What a command is to be confined to, as plain data. A profile comes from trusted configuration and the cleared
-//! effects of a call, never from a model: nothing here is parsed from a call's arguments.
+//! What every command of a workspace is confined to, as plain data. A profile comes from trusted configuration, never from a
+//! model: nothing here is parsed from a call's arguments. What was granted to one command is in its launch spec.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use toolgate_contract::{EgressPolicy, STATE_DIRECTORY};
+use toolgate_contract::{STATE_DIRECTORY, WorkspacePath};
 
 use super::limits::ResourceLimits;
 
-/// What a child process should be confined to.
+/// What every command of a workspace is confined to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// What can be read, and only read.
     pub readable: Readable,
     /// Directories and files that can be changed.
     pub writable: Vec<PathBuf>,
-    /// Directories that can be changed and are the command's alone: what it does there is never kept apart.
-    pub own: Vec<PathBuf>,
     /// What can be read though it lies in something hidden. Those that don't exist are passed over.
     pub shown: Vec<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
@@ -31,8 +28,6 @@ pub struct Profile {
     /// Places inside what is writable that stay as they are, such as `.git/hooks`. Those that don't exist are passed
     /// over: a placeholder would be a change of its own.
     pub protected: Vec<PathBuf>,
-    /// What the command can reach over the network.
-    pub network: NetworkAccess,
     /// Whether the command may use Unix sockets.
     pub unix_sockets: UnixSockets,
     /// How much it may use.
@@ -41,6 +36,10 @@ pub struct Profile {
     pub environment: BTreeMap<OsString, OsString>,
     /// Where commands start, unless they say otherwise.
     pub working_directory: PathBuf,
+    /// The directories that workspace paths are in; the workspace comes first.
+    pub roots: Vec<PathBuf>,
+    /// Where commands' changes are staged, outside of everything writable; none where none can be.
+    pub staging: Option<PathBuf>,
 }
 
 /// What can be read.
@@ -60,29 +59,6 @@ pub struct HomeDirectory {
     /// What of it can be read, relative to it. Those that don't exist are passed over.
     pub shown: Vec<PathBuf>,
 }
-
-/// What a command can reach over the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NetworkAccess {
-    /// Itself alone: a loopback of its own.
-    Off,
-    /// Itself, and the hosts that a border lets pass, by name. Only namespaces of our own making can hold this.
-    Listed(ListedHosts),
-    /// Whatever this machine can.
-    Shared,
-}
-
-/// The hosts that a border lets pass.
-#[derive(Debug, Clone)]
-pub struct ListedHosts(pub Arc<dyn EgressPolicy>);
-
-impl PartialEq for ListedHosts {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for ListedHosts {}
 
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -135,18 +111,23 @@ impl Profile {
         Self {
             readable: Readable::Everything,
             writable: vec![workspace.to_owned()],
-            own: Vec::new(),
             shown: Vec::new(),
             home: home.map(|path| HomeDirectory { path: path.to_owned(), shown }),
             masked: masked.collect(),
             secret: Vec::new(),
             protected: vec![git.join("hooks"), git.join("config")],
-            network: NetworkAccess::Off,
             unix_sockets: UnixSockets::Private,
             limits: ResourceLimits::default(),
             environment: BTreeMap::new(),
             working_directory: workspace.to_owned(),
+            roots: vec![workspace.to_owned()],
+            staging: None,
         }
+    }
+
+    /// The path of a place beneath one of the roots.
+    pub(super) fn locate(&self, place: &WorkspacePath) -> Option<PathBuf> {
+        self.roots.get(place.root).map(|root| root.join(&place.path))
     }
 
     /// Sets one variable of the environment.

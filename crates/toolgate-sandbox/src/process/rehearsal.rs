@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::{HostContext, SandboxError};
 use super::plan::OverlayMount;
-use super::profile::Profile;
 
 /// The kept-apart changes of one command. Dropping it drops them, unless they were asked to stay.
 #[derive(Debug)]
-pub struct Rehearsal {
+pub(crate) struct Rehearsal {
     layers: Vec<OverlayLayer>,
     stays: bool,
 }
@@ -35,11 +34,11 @@ impl OverlayLayer {
 
 impl Rehearsal {
     /// Makes the directories for the changes of every writable directory.
-    pub(super) fn prepare(profile: &Profile, directory: &Path) -> Result<Self, SandboxError> {
+    pub(crate) fn prepare(writable: &[PathBuf], directory: &Path) -> Result<Self, SandboxError> {
         const WHAT: &str = "Making directories for a command's changes";
         let directory = directory.canonicalize().doing(WHAT)?;
         let mut made = Self { layers: Vec::new(), stays: false };
-        for (number, root) in profile.writable.iter().enumerate() {
+        for (number, root) in writable.iter().enumerate() {
             let layer = OverlayLayer::new(root.canonicalize().doing(WHAT)?, &directory, number);
             fs::create_dir(&layer.upper).and_then(|()| fs::create_dir(&layer.work)).doing(WHAT)?;
             // The overlay's topmost directory is this one, so it looks like the one that it stands for.
@@ -56,7 +55,7 @@ impl Rehearsal {
         Self { layers: roots.into_iter().enumerate().map(layer).collect(), stays: false }
     }
 
-    pub(super) fn overlays(&self) -> Vec<OverlayMount> {
+    pub(crate) fn overlays(&self) -> Vec<OverlayMount> {
         let text = |path: &Path| CString::new(path.as_os_str().to_owned().into_vec()).unwrap_or_default();
         let overlay = |layer: &OverlayLayer| OverlayMount {
             path: text(&layer.root),
@@ -67,7 +66,7 @@ impl Rehearsal {
     }
 
     /// Every root, and where its changes are.
-    pub fn layers(&self) -> impl Iterator<Item = (&Path, &Path)> {
+    pub(crate) fn layers(&self) -> impl Iterator<Item = (&Path, &Path)> {
         self.layers.iter().map(|layer| (layer.root.as_path(), layer.upper.as_path()))
     }
 

@@ -2,10 +2,12 @@
 //! and its output goes where ours does.
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use toolgate_sandbox::process::{Child, CommandSpec, PtyMaster, PtySize, StandardStreams};
+use anyhow::{Context, Result};
+use tokio::io::AsyncReadExt;
+use toolgate_contract::{ChildProcess, LaunchSpec, Output, Streams, ToolError};
+use toolgate_sandbox::process::Child;
 
 use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
@@ -13,93 +15,76 @@ use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 const PIECE: usize = 64 * 1024;
 
 /// Gives the command streams like our own.
-pub(super) fn inherit_streams(command: &mut CommandSpec) {
-    command.streams = match stdin().is_terminal() {
+pub(super) fn inherit_streams(mut spec: LaunchSpec) -> LaunchSpec {
+    spec.streams = match stdin().is_terminal() {
         true if stdout().is_terminal() && stderr().is_terminal() => {
-            let term = std::env::var_os("TERM").unwrap_or_else(|| "xterm-256color".into());
-            command.environment.insert("TERM".into(), term);
-            StandardStreams::Terminal(stdout_size().map_or(PtySize { rows: 24, columns: 80 }, size))
+            spec.environment.extend(std::env::var_os("TERM").map(|term| ("TERM".into(), term)));
+            Streams::Terminal(stdout_size().unwrap_or_default())
         }
         // Whoever reads what it writes, such as a pager, has the keyboard for itself.
-        true => StandardStreams::Output,
-        false => StandardStreams::Interactive,
+        true => Streams::Output,
+        false => Streams::Input,
     };
-}
-
-fn size(own: toolgate_contract::TerminalSize) -> PtySize {
-    PtySize { rows: own.rows, columns: own.columns }
+    spec
 }
 
 /// Hands on what comes in and what the command writes, until it writes no more.
-pub(super) async fn forward_streams(running: &mut Child) -> Result<()> {
-    if let Some(terminal) = running.terminal.take() {
-        return forward_terminal(&terminal).await;
+pub(super) async fn forward_streams(child: &Arc<Child>, streams: Streams) -> Result<()> {
+    match streams {
+        Streams::Terminal(_) => forward_terminal(child).await,
+        Streams::Output => show(child).await.context(NOT_PASSED_ON),
+        Streams::Input => {
+            // Not waited for: a command may end before its input does.
+            let feeding = tokio::spawn(feed(Arc::clone(child)));
+            let shown = show(child).await;
+            feeding.abort();
+            shown.context(NOT_PASSED_ON)
+        }
     }
-    let (Some(out), Some(err)) = (running.stdout.take(), running.stderr.take()) else {
-        bail!("The command has no output.")
-    };
-    // Not waited for: a command may end before its input does.
-    let feeding = running.stdin.take().map(|to| tokio::spawn(feed(to)));
-    let passed = tokio::try_join!(copy(out, stdout()), copy(err, stderr()));
-    feeding.inspect(|feeding| feeding.abort());
-    passed.context("the command's output can't be passed on")?;
+}
+
+const NOT_PASSED_ON: &str = "the command's output can't be passed on";
+
+/// Passes on what was piped in. Its end, or that nobody reads it any more, is the end of this.
+async fn feed(child: Arc<Child>) -> Result<(), ToolError> {
+    let (mut from, mut piece) = (tokio::io::stdin(), vec![0; PIECE]);
+    loop {
+        match from.read(&mut piece).await.unwrap_or(0) {
+            0 => return child.close_input().await,
+            count => child.write(&piece[..count]).await?,
+        }
+    }
+}
+
+/// Shows what the command writes, on the stream that it writes it to.
+async fn show(child: &Child) -> std::io::Result<()> {
+    while let Some(piece) = child.output().await {
+        match piece {
+            Output::Out(bytes) => stdout().write_all(&bytes).and_then(|()| stdout().flush())?,
+            Output::Err(bytes) => stderr().write_all(&bytes).and_then(|()| stderr().flush())?,
+        }
+    }
     Ok(())
 }
 
-/// Passes on what was piped in. Its end, or that nobody reads it any more, is the end of this.
-async fn feed(mut to: impl tokio::io::AsyncWrite + Unpin) -> std::io::Result<()> {
-    let (mut from, mut piece) = (tokio::io::stdin(), vec![0; PIECE]);
-    loop {
-        match from.read(&mut piece).await? {
-            0 => return Ok(()),
-            count => to.write_all(&piece[..count]).await?,
-        }
-    }
-}
-
-async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl Write) -> std::io::Result<()> {
-    let mut piece = vec![0; PIECE];
-    loop {
-        match from.read(&mut piece).await? {
-            0 => return Ok(()),
-            count => to.write_all(&piece[..count]).and_then(|()| to.flush())?,
-        }
-    }
-}
-
 /// Makes the person's terminal the command's, until everybody has left that.
-async fn forward_terminal(terminal: &PtyMaster) -> Result<()> {
+async fn forward_terminal(child: &Child) -> Result<()> {
     let _raw = RawMode::begin()?;
     let keyboard = Keyboard::new()?;
     // Side by side, since a command that is busy writing may not read meanwhile.
     tokio::select! {
-        typed = forward_input(terminal, keyboard) => typed,
-        shown = show(terminal) => shown,
+        typed = forward_input(child, keyboard) => typed.map_err(anyhow::Error::from),
+        shown = show(child) => shown.map_err(anyhow::Error::from),
     }
     .context("the command's terminal can't be passed on")
 }
 
-async fn show(terminal: &PtyMaster) -> std::io::Result<()> {
-    let (mut to, mut piece) = (stdout(), vec![0; PIECE]);
-    loop {
-        match terminal.read(&mut piece).await? {
-            0 => return Ok(()),
-            count => to.write_all(&piece[..count]).and_then(|()| to.flush())?,
-        }
-    }
-}
-
 /// Passes on keys and sizes. It is never what ends first: who has nothing more to type still wants to see.
-async fn forward_input(terminal: &PtyMaster, mut keyboard: Keyboard) -> std::io::Result<()> {
+async fn forward_input(child: &Child, mut keyboard: Keyboard) -> Result<(), ToolError> {
     while let Some(typed) = keyboard.next().await {
         match typed {
-            TerminalInput::Size(own) => terminal.resize(size(own))?,
-            TerminalInput::Keys(keys) => {
-                let mut left = &keys[..];
-                while !left.is_empty() {
-                    left = &left[terminal.write(left).await?..];
-                }
-            }
+            TerminalInput::Size(size) => child.resize(size)?,
+            TerminalInput::Keys(keys) => child.write(&keys).await?,
         }
     }
     std::future::pending().await

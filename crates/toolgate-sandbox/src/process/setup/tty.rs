@@ -4,9 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use toolgate_contract::TerminalSize;
 
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
-use super::super::spec::PtySize;
 use super::super::syscall::descriptors;
 
 /// The two ends of a terminal.
@@ -19,7 +19,7 @@ pub(super) struct PtyPair {
 }
 
 /// Opens a terminal of the given size.
-pub(super) fn open(size: PtySize) -> Result<PtyPair, SetupFault> {
+pub(super) fn open(size: TerminalSize) -> Result<PtyPair, SetupFault> {
     let step = SetupStep::OpenTerminal;
     let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).during(step)?;
     unlockpt(&ours).during(step)?;

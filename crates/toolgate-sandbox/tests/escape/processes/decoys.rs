@@ -3,26 +3,21 @@
 use std::fs;
 use std::path::PathBuf;
 
-use toolgate_contract::{Guarantee, GuaranteeLevel};
-use toolgate_sandbox::process::{CommandSpec, Sandbox, SandboxOptions, Tier};
+use toolgate_contract::{ApplyMode, Guarantee, GuaranteeLevel};
+use toolgate_sandbox::process::{Profile, Sandbox, SandboxOptions, Tier};
 
-use super::scene::{Outcome, SECRET, Scene, attack, finish, is_alone};
+use super::scene::{Outcome, SECRET, Scene, attack, finish, is_alone, sh};
 
 /// Runs a line, and tells which secrets it opened; on a layer of its own, if so.
 fn opened(scene: &Scene, line: &str, staged: bool) -> (Outcome, Vec<String>) {
     let layers = tempfile::tempdir_in(scene.path("outside")).unwrap();
+    let profile = Profile { staging: Some(layers.path().to_owned()), ..scene.profile() };
+    let apply_mode = if staged { ApplyMode::AtEnd } else { ApplyMode::InPlace };
     scene.runtime.block_on(async {
-        let (profile, command) = (scene.profile(), CommandSpec::shell(line));
-        let (mut running, _kept) = match staged {
-            true => {
-                scene.sandbox.rehearse(&profile, &command, layers.path()).await.map(|(run, kept)| (run, Some(kept)))
-            }
-            false => scene.sandbox.spawn(&profile, &command).await.map(|running| (running, None)),
-        }
-        .unwrap();
-        let outcome = finish(&mut running).await;
+        let child = scene.sandbox.launch(&profile, &sh(line).apply_mode(apply_mode)).await.unwrap();
+        let outcome = finish(&child).await;
         let name = |path: PathBuf| path.strip_prefix(scene.workspace()).unwrap().display().to_string();
-        (outcome, running.opened().into_iter().map(name).collect())
+        (outcome, child.opened_decoys().into_iter().map(name).collect())
     })
 }
 
@@ -105,10 +100,10 @@ attack! {
             profile.secret.push(scene.workspace().join(name));
         }
         let open = |line: &str| scene.runtime.block_on(async {
-            let mut running = scene.sandbox.spawn(&profile, &CommandSpec::shell(line)).await.unwrap();
-            let outcome = finish(&mut running).await;
+            let child = scene.sandbox.launch(&profile, &sh(line)).await.unwrap();
+            let outcome = finish(&child).await;
             assert!(outcome.worked() && !outcome.output.contains(SECRET), "{outcome:?}");
-            running.opened()
+            child.opened_decoys()
         });
         let all: Vec<_> = names.iter().map(|name| scene.workspace().join(name)).collect();
         assert_eq!(open("cat keys/*; cat keys/*"), all);
@@ -131,12 +126,12 @@ attack! {
         let options = SandboxOptions { warm: 0, ..scene.options.clone() };
         scene.runtime.block_on(async {
             let sandbox = Sandbox::new(options).await.unwrap();
-            let mut running = sandbox.spawn(&scene.profile(), &CommandSpec::shell("cat .env")).await.unwrap();
+            let child = sandbox.launch(&scene.profile(), &sh("cat .env")).await.unwrap();
             let watched = usize::from(scene.tier == Tier::Namespaces);
             assert_eq!(watches().len(), watched);
-            finish(&mut running).await;
+            finish(&child).await;
             assert_eq!(watches(), [] as [PathBuf; 0]);
-            assert_eq!(running.opened().len(), watched, "what was heard until then is still known");
+            assert_eq!(child.opened_decoys().len(), watched, "what was heard until then is still known");
         });
     }
 }

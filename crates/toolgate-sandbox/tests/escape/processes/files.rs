@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use toolgate_contract::{Guarantee, GuaranteeLevel};
+use toolgate_contract::{Guarantee, GuaranteeLevel, LaunchSpec};
 use toolgate_sandbox::process::Readable;
 
-use super::scene::{SECRET, attack};
+use super::scene::{SECRET, attack, sh};
 
 attack! {
     fn secrets_of_the_home_cannot_be_read(scene) {
@@ -46,17 +46,18 @@ attack! {
             fs::write(path, content).unwrap();
         }
         let mut profile = scene.profile();
-        profile.own.push(scene.workspace().join(".toolgate/own"));
+        let own = vec![scene.workspace().join(".toolgate/own")];
         profile.shown.push(scene.workspace().join(".toolgate/tools"));
         let line = "cat .toolgate/secret .toolgate/tools-too/x; echo x > .toolgate/new; echo x > .toolgate/tools/new";
         assert!(scene.outside(line).output.contains(SECRET), "it works without a sandbox");
         for name in ["new", "tools/new"] {
             fs::remove_file(scene.workspace().join(".toolgate").join(name)).unwrap();
         }
-        let granted = scene.inside_with(&profile, "cat .toolgate/own/kept && sh .toolgate/tools/run && echo more > .toolgate/own/kept");
+        let inside = |line: &str| scene.run(&profile, &LaunchSpec { own: own.clone(), ..sh(line) }).unwrap();
+        let granted = inside("cat .toolgate/own/kept && sh .toolgate/tools/run && echo more > .toolgate/own/kept");
         assert_eq!(granted.output, "keptran\n", "{granted:?}");
         assert_eq!(fs::read_to_string(scene.workspace().join(".toolgate/own/kept")).unwrap(), "more\n");
-        let inside = scene.inside_with(&profile, line);
+        let inside = inside(line);
         // Landlock alone can't hide something inside what is granted; the report says so.
         assert_eq!(inside.output.contains(SECRET), !scene.has_namespaces(), "{inside:?}");
         if scene.has_namespaces() {

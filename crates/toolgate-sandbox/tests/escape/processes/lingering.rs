@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use toolgate_sandbox::process::{ChildExit, CommandSpec, Sandbox, SandboxOptions, Signal, Tier};
+use toolgate_contract::{ChildProcess, Output, Signal};
+use toolgate_sandbox::process::{ChildExit, Sandbox, SandboxOptions, Tier};
 
-use super::scene::{DIRECTORY, Scene, attack, finish};
+use super::scene::{DIRECTORY, Scene, attack, finish, sh};
 
 /// A length of sleep that nobody else sleeps, to be found by.
 fn marker() -> String {
@@ -46,7 +46,8 @@ fn all_gone(marker: &str) -> bool {
 
 fn kill_by_marker(marker: &str) {
     for pid in marked(marker) {
-        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL)
+            .unwrap();
     }
 }
 
@@ -77,15 +78,14 @@ attack! {
     fn what_ignores_requests_is_killed_with_all_its_children(scene) {
         let marker = marker();
         let line = format!("trap '' TERM INT HUP; setsid sh -c \"trap '' TERM; sleep {marker}; sleep {marker}\" & echo up; sleep {marker}");
-        let mut running = scene.start(&line);
+        let child = scene.start(&line);
         scene.runtime.block_on(async {
-            let mut up = [0; 3];
-            running.stdout.as_mut().unwrap().read_exact(&mut up).await.unwrap();
-            running.signal(Signal::TERM).unwrap();
-            let early = tokio::time::timeout(Duration::from_millis(200), running.wait()).await;
+            assert_eq!(child.output().await, Some(Output::Out(b"up\n".to_vec())));
+            child.signal(Signal::Term).unwrap();
+            let early = tokio::time::timeout(Duration::from_millis(200), child.wait()).await;
             assert!(early.is_err(), "it ignores the request: {early:?}");
-            running.kill();
-            let outcome = finish(&mut running).await;
+            child.kill();
+            let outcome = finish(&child).await;
             assert_eq!(outcome.ended, ChildExit::Signal(9));
         });
         assert_eq!(alive(&marker), 0);
@@ -101,9 +101,9 @@ attack! {
             let sandbox = Sandbox::new(options).await.unwrap();
             // Given up in every phase of its start.
             for half_milliseconds in 0..30 {
-                let (profile, command) = (scene.profile(), CommandSpec::shell(format!("sleep {marker}; true")));
+                let (profile, spec) = (scene.profile(), sh(format!("sleep {marker}; true")));
                 let patience = Duration::from_micros(500 * half_milliseconds);
-                drop(tokio::time::timeout(patience, sandbox.spawn(&profile, &command)).await);
+                drop(tokio::time::timeout(patience, sandbox.launch(&profile, &spec)).await);
             }
             assert!(all_gone(&marker), "{} given up and yet running", alive(&marker));
         });
@@ -116,9 +116,9 @@ attack! {
 attack! {
     fn dropping_it_kills_it(scene) {
         let marker = marker();
-        let running = scene.start(&format!("setsid sleep {marker} & sleep {marker}"));
+        let child = scene.start(&format!("setsid sleep {marker} & sleep {marker}"));
         let _guard = scene.runtime.enter();
-        drop(running);
+        drop(child);
         assert!(all_gone(&marker));
     }
 }
@@ -180,6 +180,6 @@ fn a_host_to_be_killed() {
     };
     let tiers = [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock];
     let scene = Scene::new(tiers.into_iter().find(|one| one.name() == tier).unwrap());
-    let mut running = scene.start(&format!("setsid sleep {marker} & trap '' TERM; sleep {marker}; sleep {marker}"));
-    scene.runtime.block_on(running.wait()).unwrap();
+    let child = scene.start(&format!("setsid sleep {marker} & trap '' TERM; sleep {marker}; sleep {marker}"));
+    scene.runtime.block_on(child.wait()).unwrap();
 }

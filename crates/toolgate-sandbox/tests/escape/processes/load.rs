@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use toolgate_sandbox::process::{ChildExit, CommandSpec};
+use toolgate_contract::ChildProcess;
+use toolgate_sandbox::process::ChildExit;
 
-use super::scene::{Scene, attack, finish};
+use super::scene::{Scene, attack, finish, sh};
 
 const COMMANDS: usize = 500;
 const AT_A_TIME: usize = 32;
@@ -35,11 +36,11 @@ fn round(scene: &Scene, commands: usize) {
             tasks.spawn(async move {
                 let killed = number % 2 == 0;
                 let line = if killed { "echo started; sleep 1000 & sleep 1000" } else { "echo started" };
-                let mut running = sandbox.spawn(&profile, &CommandSpec::shell(line)).await.unwrap();
+                let child = sandbox.launch(&profile, &sh(line)).await.unwrap();
                 if killed {
-                    running.kill();
+                    child.kill();
                 }
-                let outcome = finish(&mut running).await;
+                let outcome = finish(&child).await;
                 let expected = if killed { ChildExit::Signal(9) } else { ChildExit::Code(0) };
                 assert_eq!(outcome.ended, expected);
                 assert!(killed || outcome.output == "started\n", "{outcome:?}");

@@ -7,13 +7,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 
-use toolgate_contract::{BoxFuture, Denial, Effect, EgressPolicy, Guarantee, GuaranteeLevel};
-use toolgate_sandbox::Resolver;
-use toolgate_sandbox::process::{
-    Child, CommandSpec, ListedHosts, NetworkAccess, Profile, Sandbox, SandboxOptions, Tier,
+use toolgate_contract::{
+    BoxFuture, Denial, Effect, EgressPolicy, Guarantee, GuaranteeLevel, LaunchSpec, NetworkAccess,
 };
+use toolgate_sandbox::Resolver;
+use toolgate_sandbox::process::{Child, Sandbox, SandboxOptions, Tier};
 
-use super::scene::{Outcome, Scene, attack, finish};
+use super::scene::{Outcome, Scene, attack, finish, sh};
 
 /// A plain list: names, addresses that may be arrived at, and what was cleared for other ports.
 #[derive(Debug, Clone, Default)]
@@ -89,32 +89,30 @@ impl<'a> Way<'a> {
         let sandbox = scene.runtime.block_on(Sandbox::new(options)).unwrap();
         let way = Self { scene, sandbox, resolver, server, attacker: scene.attacker() };
         if scene.tier != Tier::Namespaces {
-            let refused =
-                scene.runtime.block_on(way.sandbox.spawn(&way.profile(&ok()), &CommandSpec::new("/bin/true")));
+            let refused = scene.runtime.block_on(way.sandbox.launch(&scene.profile(), &way.spec(&ok(), "")));
             assert!(refused.is_err(), "{refused:?}");
             return None;
         }
         Some(way)
     }
 
-    fn profile(&self, list: &List) -> Profile {
-        let mut profile = self.scene.profile();
-        profile.network = NetworkAccess::Listed(ListedHosts(Arc::new(list.clone())));
-        profile
+    /// An attempt with this list.
+    fn spec(&self, list: &List, words: &str) -> LaunchSpec {
+        let line = format!("{} {words}", self.attacker);
+        sh(line).network(NetworkAccess::Listed(Arc::new(list.clone())))
     }
 
     /// Makes an attempt with this list: how it ended, and what was refused.
     fn attempt(&self, list: &List, words: &str) -> (Outcome, Vec<Denial>) {
-        let (outcome, running) = self.run(list, words);
-        (outcome, running.denials())
+        let (outcome, child) = self.run(list, words);
+        (outcome, child.network_denials())
     }
 
     fn run(&self, list: &List, words: &str) -> (Outcome, Child) {
         self.scene.runtime.block_on(async {
-            let command = CommandSpec::shell(format!("{} {words}", self.attacker));
-            let mut running = self.sandbox.spawn(&self.profile(list), &command).await.unwrap();
-            assert_eq!(running.enforcement().holding(Guarantee::Network), Some(GuaranteeLevel::Held));
-            (finish(&mut running).await, running)
+            let child = self.sandbox.launch(&self.scene.profile(), &self.spec(list, words)).await.unwrap();
+            assert_eq!(child.enforcement().holding(Guarantee::Network), Some(GuaranteeLevel::Held));
+            (finish(&child).await, child)
         })
     }
 
@@ -269,17 +267,17 @@ attack! {
         let list = List { names: vec!["ok.test".into(), NOWHERE.into()], ..ok() };
         let Some(way) = Way::new(scene) else { return };
         let unused = |words: &str| -> Vec<String> {
-            let (outcome, running) = way.run(&list, words);
-            assert!(!outcome.worked() && running.denials().is_empty(), "{words}: {outcome:?} {:?}", running.denials());
-            running.unused_names().into_iter().map(|denial| denial.reason).collect()
+            let (outcome, child) = way.run(&list, words);
+            assert!(!outcome.worked() && child.network_denials().is_empty(), "{words}: {outcome:?} {:?}", child.network_denials());
+            child.unused_names().into_iter().map(|denial| denial.reason).collect()
         };
         for words in ["speak ok.test 22 x".to_owned(), format!("speak ok.test {} x", way.server.port())] {
             let told = unused(&words);
             assert!(matches!(&told[..], [told] if told.contains("net.connect=ok.test:PORT")), "{words}: {told:?}");
         }
         assert_eq!(unused("connect-tcp 192.0.2.2:22"), [""; 0], "no name, nothing known");
-        let (outcome, running) = way.run(&list, &format!("speak ok.test 80 {REQUEST}"));
-        assert!(outcome.worked() && running.unused_names().is_empty(), "{:?}", running.unused_names());
+        let (outcome, child) = way.run(&list, &format!("speak ok.test 80 {REQUEST}"));
+        assert!(outcome.worked() && child.unused_names().is_empty(), "{:?}", child.unused_names());
         way.fails(&list, &format!("speak {NOWHERE} 80 {}", REQUEST.replace("ok.test", NOWHERE)), "nowhere.test can't be looked up: nobody knows it.");
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let way = Way::leading_to(scene, gone, gone).unwrap();
@@ -363,7 +361,7 @@ attack! {
         let Some(way) = Way::new(scene) else { return };
         for warm in [false, true] {
             if warm {
-                scene.runtime.block_on(way.sandbox.prepare(&way.profile(&ok()))).unwrap();
+                scene.runtime.block_on(way.sandbox.prepare(&scene.profile(), &way.spec(&ok(), ""))).unwrap();
             }
             way.works(&ok(), "serve-and-connect");
             way.works(&ok(), &format!("speak ok.test 80 {REQUEST}"));

@@ -31,11 +31,12 @@ attack! {
 
 attack! {
     fn a_program_that_is_not_there_is_told_apart(scene) {
-        use toolgate_sandbox::process::{CommandSpec, SandboxError, SetupStep};
-        let missing = scene.run(&scene.profile(), &CommandSpec::new("no-such-program"));
+        use toolgate_contract::{LaunchSpec, StartDirectory};
+        use toolgate_sandbox::process::{SandboxError, SetupStep};
+        let missing = scene.run(&scene.profile(), &LaunchSpec::program("no-such-program"));
         assert!(matches!(&missing, Err(SandboxError::Step(fault)) if fault.step == SetupStep::Execute), "{missing:?}");
-        let mut nowhere = CommandSpec::new("true");
-        nowhere.working_directory = Some("/no/such/directory".into());
+        let directory = StartDirectory::Machine("/no/such/directory".into());
+        let nowhere = LaunchSpec { directory, ..LaunchSpec::program("true") };
         let nowhere = scene.run(&scene.profile(), &nowhere);
         assert!(matches!(&nowhere, Err(SandboxError::Step(fault)) if fault.step == SetupStep::EnterWorkingDirectory), "{nowhere:?}");
     }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use toolgate_contract::{Difference, StagedChanges};
-use toolgate_sandbox::process::{CommandSpec, Tier};
-use toolgate_sandbox::{OverlayChanges, Roots};
+use toolgate_contract::{ApplyMode, Difference, StagedChanges};
+use toolgate_sandbox::Roots;
+use toolgate_sandbox::process::{Profile, Tier};
 
-use super::scene::{Scene, attack, finish};
+use super::scene::{Scene, attack, finish, sh};
 
 fn prepare(scene: &Scene) {
     let workspace = scene.workspace();
@@ -49,11 +49,11 @@ attack! {
         }
         prepare(scene);
         let before = scene.outside("find . -type f | sort | xargs cat; find . | sort");
-        let (directory, roots) = (scene.path("layers"), [scene.workspace()]);
+        let directory = scene.path("layers");
+        let profile = Profile { staging: Some(directory.clone()), ..scene.profile() };
         let rehearsed = async {
-            let command = CommandSpec::shell(LINE);
-            let (mut running, layers) = OverlayChanges::run(&scene.sandbox, &scene.profile(), &command, &directory, &roots).await.unwrap();
-            (finish(&mut running).await, layers)
+            let child = scene.sandbox.launch(&profile, &sh(LINE).apply_mode(ApplyMode::AtEnd)).await.unwrap();
+            (finish(&child).await, child.take_staged().unwrap())
         };
         let (outcome, layers) = scene.runtime.block_on(rehearsed);
         assert_eq!((outcome.output.as_str(), outcome.errors.as_str()), ("after\n", ""), "it sees its own changes");

@@ -1,9 +1,10 @@
 //! Using up the machine: processes, memory, disk.
 
+use toolgate_contract::ChildProcess;
 use toolgate_contract::{Guarantee, GuaranteeLevel};
-use toolgate_sandbox::process::{ChildExit, CommandSpec, ResourceLimits, Sandbox, SandboxOptions, Tier};
+use toolgate_sandbox::process::{ChildExit, ResourceLimits, Sandbox, SandboxOptions, Tier};
 
-use super::scene::{Scene, attack, user};
+use super::scene::{Scene, attack, sh, user};
 
 /// Root is exempt from the limit by user, and without a user namespace that limit counts all that the user runs. Only a
 /// namespace of our own making limits for everybody.
@@ -32,11 +33,11 @@ attack! {
         if !limits_processes(scene) {
             return;
         }
-        let mut running = scene.start("bomb() { bomb | bomb & }; bomb; sleep 1; echo alive");
+        let child = scene.start("bomb() { bomb | bomb & }; bomb; sleep 1; echo alive");
         scene.runtime.block_on(async {
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-            running.kill();
-            running.wait().await.unwrap();
+            child.kill();
+            child.wait().await.unwrap();
         });
         let after = scene.inside("echo well");
         assert_eq!(after.output, "well\n", "{after:?}");
@@ -65,11 +66,11 @@ attack! {
         let mut profile = scene.profile();
         profile.limits.memory = None;
         let small = scene.runtime.block_on(Sandbox::new(options)).unwrap();
-        let holding = scene.runtime.block_on(small.prepare(&profile)).unwrap().holding(Guarantee::Resources);
+        let holding = scene.runtime.block_on(small.prepare(&profile, &sh(""))).unwrap().holding(Guarantee::Resources);
         let line = format!("{} allocate {}", scene.attacker(), 600 << 20);
-        let mut running = scene.runtime.block_on(small.spawn(&profile, &CommandSpec::shell(line.clone()))).unwrap();
-        let ended = scene.runtime.block_on(running.wait()).unwrap();
-        let enforcement = running.enforcement().clone();
+        let child = scene.runtime.block_on(small.launch(&profile, &sh(line.clone()))).unwrap();
+        let ended = scene.runtime.block_on(child.wait()).unwrap();
+        let enforcement = child.enforcement().clone();
         let limited = enforcement.guarantees.iter().any(|report| report.reason.contains("together"));
         assert_eq!(ended == ChildExit::Code(0), !limited, "{ended:?} under {enforcement:?}");
         if limits_processes(scene) {

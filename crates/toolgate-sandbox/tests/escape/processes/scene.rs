@@ -2,17 +2,17 @@
 //! them. Every attack is made with each means of confinement, as whoever runs the tests and, if that is root, as an
 //! ordinary user as well.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
+use toolgate_contract::LaunchSpec;
 use toolgate_sandbox::process::{
-    Child, ChildExit, CommandSpec, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions,
-    StandardStreams, Tier,
+    Child, ChildExit, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions, Tier,
 };
 
 /// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
@@ -149,19 +149,18 @@ impl Scene {
     }
 
     pub(crate) fn inside_with(&self, profile: &Profile, line: &str) -> Outcome {
-        self.run(profile, &CommandSpec::shell(line)).unwrap()
+        self.run(profile, &sh(line)).unwrap()
     }
 
-    pub(crate) fn run(&self, profile: &Profile, command: &CommandSpec) -> Result<Outcome, SandboxError> {
+    pub(crate) fn run(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Outcome, SandboxError> {
         self.runtime.block_on(async {
-            let mut running = self.sandbox.spawn(profile, command).await?;
-            Ok(finish(&mut running).await)
+            let child = self.sandbox.launch(profile, spec).await?;
+            Ok(finish(&child).await)
         })
     }
 
     pub(crate) fn start(&self, line: &str) -> Child {
-        let command = CommandSpec::shell(line).streams(StandardStreams::Output);
-        self.runtime.block_on(self.sandbox.spawn(&self.profile(), &command)).unwrap()
+        self.runtime.block_on(self.sandbox.launch(&self.profile(), &sh(line))).unwrap()
     }
 
     /// Runs the same line without any walls, to show that it works where nothing stops it.
@@ -193,13 +192,15 @@ fn zygote(directory: &Path) -> PathBuf {
     path
 }
 
+/// A line for the plainest shell, which most machines have.
+pub(crate) fn sh(line: impl Into<OsString>) -> LaunchSpec {
+    LaunchSpec::program("/bin/sh").argument("-c").argument(line)
+}
+
 /// Reads everything that a command writes, and waits for its end.
-pub(crate) async fn finish(running: &mut Child) -> Outcome {
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
-    let (mut stdout, mut stderr) = (running.stdout.take().unwrap(), running.stderr.take().unwrap());
-    let (first, second) = tokio::join!(stdout.read_to_end(&mut output), stderr.read_to_end(&mut errors));
-    first.and(second).unwrap();
-    let ended = running.wait().await.unwrap();
+pub(crate) async fn finish(child: &Child) -> Outcome {
+    let (output, errors) = child.read_to_end().await;
+    let ended = child.wait().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Outcome { output: text(output), errors: text(errors), ended }
 }

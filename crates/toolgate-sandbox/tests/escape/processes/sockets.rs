@@ -4,7 +4,9 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::scene::attack;
+use toolgate_contract::NetworkAccess;
+
+use super::scene::{attack, sh};
 
 attack! {
     fn sockets_of_the_host_cannot_be_reached(scene) {
@@ -30,9 +32,7 @@ attack! {
         assert!(scene.outside(&line).worked(), "it works without a sandbox");
         let inside = scene.inside(&line);
         assert!(!inside.worked(), "{inside:?}");
-        let mut shared = scene.profile();
-        shared.network = toolgate_sandbox::process::NetworkAccess::Shared;
-        let inside = scene.inside_with(&shared, &line);
+        let inside = scene.run(&scene.profile(), &sh(&line).network(NetworkAccess::Shared)).unwrap();
         assert!(!inside.worked(), "not even with the network shared: {inside:?}");
         drop(listener);
     }
@@ -45,9 +45,7 @@ attack! {
         assert!(scene.outside(&line).worked(), "it works without a sandbox");
         let inside = scene.inside(&line);
         assert!(!inside.worked(), "{inside:?}");
-        let mut shared = scene.profile();
-        shared.network = toolgate_sandbox::process::NetworkAccess::Shared;
-        let inside = scene.inside_with(&shared, &line);
+        let inside = scene.run(&scene.profile(), &sh(&line).network(NetworkAccess::Shared)).unwrap();
         assert!(inside.worked(), "shared means shared: {inside:?}");
     }
 }

@@ -1,0 +1,95 @@
+//! How a command's changes are settled: decided when it is launched, done when it has ended. One whose changes can't wait for
+//! that begins with a snapshot.
+
+use std::sync::Arc;
+
+use toolgate_changes::{ChangeSettler, InPlaceCommand};
+use toolgate_contract::{
+    ApplyMode, ChildProcess, ErrorCode, GuaranteeLevel, LaunchSpec, ProcessLauncher, SettledChanges, StagedChanges,
+    ToolError,
+};
+
+/// How the changes of one command are settled.
+pub(crate) struct CommandSettlement {
+    settler: Arc<ChangeSettler>,
+    apply_mode: ApplyMode,
+    /// The snapshot of what was there before; none where changes are staged, or nothing is kept.
+    in_place: Option<Arc<InPlaceCommand>>,
+}
+
+impl CommandSettlement {
+    /// Launches a command whose changes are settled like this.
+    pub(super) async fn launch(
+        settler: &Arc<ChangeSettler>,
+        launcher: &dyn ProcessLauncher,
+        mut spec: LaunchSpec,
+    ) -> Result<(Arc<dyn ChildProcess>, Self), ToolError> {
+        spec.apply_mode = spec.decide_apply_mode(settler.stages_changes())?;
+        if spec.apply_mode == ApplyMode::InPlace {
+            return Self::launch_in_place(settler, launcher, spec).await;
+        }
+        match launcher.launch(spec.clone()).await {
+            // Nothing here stages changes: then they are compared with what was there before.
+            Err(error) if error.code == ErrorCode::SandboxUnavailable && spec.apply_mode == ApplyMode::AtEnd => {
+                spec.apply_mode = spec.decide_apply_mode(false)?;
+                Self::launch_in_place(settler, launcher, spec).await
+            }
+            launched => {
+                let (settler, apply_mode) = (Arc::clone(settler), spec.apply_mode);
+                Ok((launched?, Self { settler, apply_mode, in_place: None }))
+            }
+        }
+    }
+
+    async fn launch_in_place(
+        settler: &Arc<ChangeSettler>,
+        launcher: &dyn ProcessLauncher,
+        spec: LaunchSpec,
+    ) -> Result<(Arc<dyn ChildProcess>, Self), ToolError> {
+        let (apply_mode, in_place) = (spec.apply_mode, snapshot(settler, launcher, &spec).await?);
+        match launcher.launch(spec).await {
+            Ok(child) => Ok((child, Self { settler: Arc::clone(settler), apply_mode, in_place })),
+            Err(error) => {
+                in_place.into_iter().for_each(|in_place| in_place.let_go());
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the changes can be undone.
+    pub(super) fn undo(&self) -> GuaranteeLevel {
+        match (self.apply_mode, &self.in_place) {
+            (ApplyMode::AtEnd | ApplyMode::OnCommit, _) => GuaranteeLevel::Held,
+            (ApplyMode::InPlace, Some(_)) => GuaranteeLevel::Partly,
+            (ApplyMode::InPlace, None) => GuaranteeLevel::NotHeld,
+        }
+    }
+
+    /// Settles what the command changed; none where there is nothing to tell. It has ended.
+    pub(crate) async fn settle(
+        &self,
+        staged: Option<Box<dyn StagedChanges>>,
+    ) -> Result<Option<SettledChanges>, ToolError> {
+        let (settler, in_place, apply_mode) = (Arc::clone(&self.settler), self.in_place.clone(), self.apply_mode);
+        let work = tokio::task::spawn_blocking(move || settler.settle(staged, in_place, apply_mode));
+        let settled =
+            work.await.map_err(|_| ToolError::internal("What the command changed couldn't be settled."))??;
+        Ok(Some(settled).filter(|settled| !settled.is_empty()))
+    }
+}
+
+/// Takes a snapshot before the command begins; none where nothing is kept.
+async fn snapshot(
+    settler: &Arc<ChangeSettler>,
+    launcher: &dyn ProcessLauncher,
+    spec: &LaunchSpec,
+) -> Result<Option<Arc<InPlaceCommand>>, ToolError> {
+    if !settler.is_recorded() {
+        return Ok(None);
+    }
+    let has_walls = !spec.unsandboxed && launcher.protects().await?;
+    let (settler, spec) = (Arc::clone(settler), spec.clone());
+    let work = move || settler.begin_in_place(&spec, has_walls);
+    let taken = tokio::task::spawn_blocking(work).await;
+    taken.map_err(|_| ToolError::internal("The workspace couldn't be looked at before the command."))?.map(Some)
+}
