@@ -58,15 +58,15 @@ async fn measure() {
         }
         samples[4].push(killed(&cold, &profile).await);
     }
-    let [plain, warm_time, cold_time, bwrap, kill, warm_doors, cold_doors] = samples.map(median);
+    let [plain, warm_time, cold_time, bwrap, kill, warm_listeners, cold_listeners] = samples.map(median);
     println!(
         "user {}, {ROUNDS} rounds, medians; plain spawn of /bin/true: {plain:?}",
         rustix::process::getuid().as_raw()
     );
     report("confined, prepared", warm_time, plain, "1.6");
     report("confined, from nothing", cold_time, plain, "3.5");
-    report("the same with doors, prepared", warm_doors, plain, "1.6");
-    report("the same with doors, from nothing", cold_doors, plain, "3.5");
+    report("the same with listeners, prepared", warm_listeners, plain, "1.6");
+    report("the same with listeners, from nothing", cold_listeners, plain, "3.5");
     if with_bwrap {
         report("bwrap, same mounts and namespaces", bwrap, plain, "-");
     }

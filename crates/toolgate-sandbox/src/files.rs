@@ -1,5 +1,5 @@
-//! Files beneath a root, never by ambient path: resolving, opening, walking, writing and comparing, each from descriptor to
-//! descriptor with no symbolic link followed on the way.
+//! Files beneath a root: resolve, open, walk, write and compare. Every access starts at a root's descriptor and follows no
+//! symlink, so a path that is swapped meanwhile leads nowhere else.
 
 pub(crate) mod atomic_write;
 pub(crate) mod change_writer;

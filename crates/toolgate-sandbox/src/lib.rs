@@ -1,6 +1,6 @@
 //! Confines what a tool can touch to what it was granted.
 //!
-//! Files: [`Roots`] opens beneath a root's descriptor in one step and follows no link, so nothing can be swapped
+//! Files: [`Roots`] opens beneath a root's descriptor in one step and follows no symlink, so nothing can be swapped
 //! between check and use. This crate and `toolgate-journal` are the only ones that may reach for the disk by
 //! themselves.
 #![allow(clippy::disallowed_methods, reason = "this crate is where file access is confined")]

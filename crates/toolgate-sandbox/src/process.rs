@@ -2,13 +2,15 @@
 //! the command's [`LaunchSpec`](toolgate_contract::LaunchSpec) say.
 //!
 //! ```text
-//!  host (many threads)            zygote (one thread)          first process              command
-//!  Sandbox::launch ── plan ─────▶ clone3 ─────────────────────▶ confines itself
-//!                  ── request ───────────────────────────────▶ starts ──────────────────▶ exec
-//!  Child ◀─────────── Born, Ready, Started, Ended ──────────── waits, reaps
+//!  host (many threads)               zygote (one thread)     first process of a sandbox         command
+//!
+//!  Sandbox::launch ─ SandboxPlan ──▶ clone3 ───────────────▶ namespaces, mounts, listeners,
+//!                                    (new namespaces)        rlimits, Landlock, seccomp
+//!                 ── ExecRequest ──────────────────────────▶ vfork ───────────────────────────▶ execve
+//!  Child ◀────────── SandboxMessage: Born, Ready, Started, Ended ── waits, reaps
 //! ```
 //!
-//! The zygote is this same program, executed anew before anything else happens ([`zygote_main_if_asked`]). It dies with the
+//! The zygote is this same program, executed again before anything else happens ([`zygote_main_if_asked`]). It dies with the
 //! host; the first process of each sandbox dies with the zygote; everything in a sandbox dies with its first process. So
 //! nothing outlives the host, however it ends. Sandboxes for profiles in use are built ahead and wait for a command.
 //!

@@ -121,7 +121,7 @@ fn a_directory_swapped_for_a_link_leads_nowhere() {
                 fs::rename(&aside, &swapped).unwrap();
             }
         });
-        // A walk by paths does fall for it, so the wall below is one.
+        // A walk by paths does fall for it, so the check below means something.
         let by_path =
             || fs::read_dir(&swapped).is_ok_and(|names| names.flatten().any(|name| name.file_name() == "secret"));
         assert!((0..1_000_000).any(|_| by_path()));

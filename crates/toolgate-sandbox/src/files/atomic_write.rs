@@ -1,6 +1,5 @@
-//! Changing files, all or none (C-24). Every new file is written out whole beside its target, unless a draft of it was
-//! made ahead, before the first target is touched; then they are renamed into place. If that fails half-way, what was
-//! replaced is put back.
+//! Changes several files, all or none. Every new file is first written beside its target, unless it was written ahead
+//! (`unnamed_file`); then all are renamed into place. If a rename fails, the files that were replaced are restored.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,22 +15,22 @@ use crate::files::unnamed_file::{ReplacedFile, UnnamedFile, UnnamedFiles};
 
 const USUAL_DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-/// A failure at one place.
+/// A failure on one path.
 pub(crate) struct FailedChange {
     pub(crate) index: usize,
     pub(crate) error: Errno,
 }
 
-/// One edit, written out and ready to take its place.
+/// One edit, written to disk and ready to be renamed.
 struct StagedEdit {
     directory: OwnedFd,
     name: String,
-    /// The new file's name beside its target; none when the target is to be removed.
+    /// The new file's name beside its target; none if the target is removed.
     new: Option<String>,
-    /// The old file's second name, kept until everything is in place.
+    /// A second name of the old file, until all renames are done.
     old: Option<String>,
     is_in_place: bool,
-    /// The old file, where it is held open until the change is made.
+    /// The old file, if it is kept open until the change is made.
     held: Option<ReplacedFile>,
 }
 
@@ -56,7 +55,7 @@ pub(crate) fn apply(
         }
     }
     for index in 0..staged.len() {
-        // The last one needs no way back: nothing can fail after it.
+        // The last edit needs no backup: nothing can fail after it.
         let needs_way_back = index + 1 < staged.len();
         let second = needs_way_back.then(|| old_name(id, index));
         if let Err(error) = put_in_place(&mut staged[index], second) {
@@ -69,7 +68,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Writes the new content out beside its target, with everything that belongs to the file it replaces.
+/// Writes the new content beside its target, with the mode, owner and attributes of the file that it replaces.
 fn stage(
     way: OpenMethod,
     root: BorrowedFd<'_>,
@@ -106,7 +105,7 @@ fn stage(
     Ok(staged)
 }
 
-/// Opens the directory at `path`, making what is missing of it. Each step starts at the directory before.
+/// Opens the directory at `path`, and creates what is missing. Each step starts at the descriptor of the one before.
 fn open_directory(
     way: OpenMethod,
     root: BorrowedFd<'_>,
@@ -137,7 +136,7 @@ fn write_out(
 ) -> Result<(), Errno> {
     let StagedEdit { directory, name, .. } = staged;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Without a name until it is whole: a process that is killed while it writes leaves nothing behind.
+    // The file has no name until it is complete: a process that is killed leaves nothing behind.
     let (mut file, is_named) = match unnamed_file::create_unnamed(directory) {
         Ok(file) => (file, false),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
@@ -153,17 +152,17 @@ fn write_out(
     written
 }
 
-/// Where the new content of a change's file waits.
+/// The temporary name of a file's new content.
 pub(crate) fn new_name(id: &str, index: usize) -> String {
     format!(".toolgate-{id}-{index}")
 }
 
-/// Where the old content of a change's file waits.
+/// The temporary name of a file's old content.
 pub(crate) fn old_name(id: &str, index: usize) -> String {
     format!(".toolgate-{id}-{index}-old")
 }
 
-/// Takes its place; `second` is the name that keeps what was there, where a way back is needed.
+/// Renames the new file into place. If `second` is given, the old file keeps that name as a backup.
 fn put_in_place(staged: &mut StagedEdit, second: Option<String>) -> Result<(), Errno> {
     let StagedEdit { directory, name, new, old, is_in_place, .. } = staged;
     if let Some(second) = second {
@@ -181,7 +180,7 @@ fn put_in_place(staged: &mut StagedEdit, second: Option<String>) -> Result<(), E
     Ok(())
 }
 
-/// Puts every replaced file back under its name, and takes away what was new.
+/// Restores every replaced file under its name, and removes new ones.
 fn put_back(staged: &mut [StagedEdit]) {
     for StagedEdit { directory, name, old, is_in_place, .. } in staged.iter_mut().rev().filter(|one| one.is_in_place) {
         let _ = match old.take() {
@@ -192,7 +191,7 @@ fn put_back(staged: &mut [StagedEdit]) {
     }
 }
 
-/// Leaves nothing behind of a change that didn't happen.
+/// Removes the temporary files of a change that wasn't made.
 fn discard(staged: &[StagedEdit], created: &[(OwnedFd, String)]) {
     for one in staged {
         for name in [&one.new, &one.old].into_iter().flatten() {
@@ -204,7 +203,7 @@ fn discard(staged: &[StagedEdit], created: &[(OwnedFd, String)]) {
     }
 }
 
-/// The change has happened: the second names go, and the directories are made to remember.
+/// Finishes a change that was made: removes the backups, and syncs the directories.
 fn finish(staged: &[StagedEdit]) {
     for one in staged {
         if let Some(old) = &one.old {

@@ -1,6 +1,6 @@
-//! Putting many files, links, directories and pipes in place, one after the other. First goes what has to make room, deepest
-//! first; then what is new is written out, outermost first, and takes its place when all of it is on the disk; directories get
-//! their permissions last, so that one which nobody may write to can still be filled. Everything starts at a root's descriptor and follows no link.
+//! Writes many files, symlinks, directories and pipes, one after the other. First, what has to go is removed, deepest first.
+//! Then new content is written, outermost first, and renamed into place when all of it is on disk. Directories get their modes
+//! last, so that a read-only one can still be filled. Everything starts at a root's descriptor and follows no symlink.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,7 +13,7 @@ use crate::files::fsync::SyncBatch;
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 
-/// Puts the new side of every change in place. `roots` gives each change's root.
+/// Writes the new side of every change. `roots` gives each change's root.
 pub(crate) fn arrange(
     way: OpenMethod,
     roots: &[BorrowedFd<'_>],
@@ -44,13 +44,13 @@ pub(crate) fn arrange(
     Ok(())
 }
 
-/// Whether what is there has to go first: for good, or because a directory can't be replaced in one step.
+/// Whether the old side has to be removed first: for good, or because a directory can't be replaced by a rename.
 fn makes_room(change: &Change) -> bool {
     let is_directory = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_directory);
     change.before.is_some() && (change.after.is_none() || is_directory(&change.before) != is_directory(&change.after))
 }
 
-/// Whether only its permissions change.
+/// Whether only the mode changes.
 fn has_same_content(change: &Change) -> bool {
     change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(before, after)| before.is(after))
 }
@@ -62,9 +62,9 @@ struct ChangeWriter<'a> {
     source: &'a dyn ChangeSource,
     id: &'a str,
     flush: SyncBatch,
-    /// The directory that was used last: its neighbours come next.
+    /// The directory that was used last, kept open because the next change is often in it.
     parent: Option<(WorkspacePath, OwnedFd)>,
-    /// Directories that had to be opened for writing meanwhile, and the permissions they had.
+    /// Directories that were made writable meanwhile, and their modes before.
     loosened: Vec<(OwnedFd, String, Mode)>,
 }
 
@@ -74,20 +74,20 @@ impl ChangeWriter<'_> {
         let directory = change.before.as_ref().is_some_and(FileState::is_directory);
         let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         match self.in_parent(index, |parent, name| rustix::fs::unlinkat(parent, name, flags)) {
-            // Somebody put something into it meanwhile: that stays, and so does the directory.
+            // Another process added something meanwhile: that stays, and so does the directory.
             Err(Errno::NOTEMPTY | Errno::EXIST) if change.after.is_none() => Ok(()),
             other => other,
         }
     }
 
-    /// Makes what takes nobody's place: directories, and files beside where they belong.
+    /// Creates directories, and writes files under temporary names beside their targets.
     fn write_out(&mut self, index: usize) -> Result<(), Errno> {
         let change = &self.changes[index];
         let Some(after) = &change.after else { return Ok(()) };
         let (source, temporary, mut written) = (self.source, new_name(self.id, index), None);
         self.in_parent(index, |parent, name| match () {
             () if has_same_content(change) && !after.is_link() => Ok(()),
-            // Nobody else may see what is in it before it has its own permissions.
+            // No other user may read it before it has its own mode.
             () if after.is_directory() => rustix::fs::mkdirat(parent, name, Mode::RWXU),
             () if after.kind() == PIPE_MODE => Ok(()),
             () => {
@@ -110,7 +110,7 @@ impl ChangeWriter<'_> {
         })
     }
 
-    /// The last touch for directories, from the inside out.
+    /// Sets the modes of directories, deepest first.
     fn finish(&mut self, index: usize) -> Result<(), Errno> {
         let change = &self.changes[index];
         let Some(after) = change.after.as_ref().filter(|after| after.is_directory()) else { return Ok(()) };
@@ -122,8 +122,8 @@ impl ChangeWriter<'_> {
         })
     }
 
-    /// Does something in the directory that holds a change's place. A directory of ours that we may not write to is opened for
-    /// that long: the command could have done so too.
+    /// Does something in the directory of a change's path. A directory of ours that isn't writable is made writable for that
+    /// long: the command could have done so, too.
     fn in_parent(
         &mut self,
         index: usize,
@@ -150,7 +150,7 @@ impl ChangeWriter<'_> {
         act(parent.as_fd(), name)
     }
 
-    /// Directories that are still there get their permissions back.
+    /// Restores the modes of directories that still exist.
     fn tighten(&self) {
         let gone = |directory: &OwnedFd| rustix::fs::fstat(directory).is_ok_and(|found| found.st_nlink == 0);
         for (directory, name, mode) in self.loosened.iter().filter(|(directory, ..)| !gone(directory)) {
@@ -159,7 +159,7 @@ impl ChangeWriter<'_> {
     }
 }
 
-/// Sets permission bits. A link that took the place meanwhile isn't followed.
+/// Sets permission bits. A symlink that was put there meanwhile isn't followed.
 fn set_mode(parent: BorrowedFd<'_>, name: &str, permissions: u32) -> Result<(), Errno> {
     let opened = rustix::fs::openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) == FileType::Symlink {

@@ -1,5 +1,5 @@
-//! Handing a file or link over where it can't be renamed: to another file system. It is copied under a temporary name
-//! first, so that nobody ever sees half of it.
+//! Moves a file or symlink to another file system, where it can't be renamed. It is copied under a temporary name first, so
+//! that no reader sees half of it.
 
 use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 
 pub(crate) fn copy(from: &Path, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
     let found = fs::symlink_metadata(from)?;
-    // What is set aside has no other name before its own.
+    // Without a temporary name of its own, the copy gets one here.
     let temporary = if temporary == name { format!(".{name}-copy") } else { temporary.to_owned() };
     let copied = match found.is_symlink() {
         true => Ok(rustix::fs::symlinkat(fs::read_link(from)?, directory, &*temporary)?),

@@ -1,5 +1,5 @@
-//! A copy of the workspace, for work that must not touch the real one. It is read beneath the root's descriptor with no
-//! link followed; links are copied as links; what is hidden is neither looked at nor copied.
+//! Copies the workspace, for work that must not touch the real one. It is read beneath the root's descriptor; symlinks are
+//! copied and not followed; hidden paths are neither read nor copied.
 
 use parking_lot::Mutex;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -13,9 +13,9 @@ use crate::Roots;
 /// What was copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopyTotals {
-    /// Files and links.
+    /// Files and symlinks.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of all files.
     pub bytes: u64,
 }
 
@@ -78,7 +78,7 @@ fn copy(from: &Roots, walked: &VisitedEntry<'_>, to: &Path) -> Result<CopyTotals
     }
 }
 
-/// Several threads walk, so a file may come before its directory.
+/// Several threads walk, so a file may be visited before its directory.
 fn make_parent(target: &Path) -> std::io::Result<()> {
     target.parent().map_or(Ok(()), |directory| DirBuilder::new().recursive(true).mode(0o755).create(directory))
 }

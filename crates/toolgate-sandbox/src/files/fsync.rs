@@ -1,28 +1,28 @@
-//! Bringing new files to the disk before they take the places of old ones: otherwise a power cut could leave names that lead
-//! to nothing. A few are synced one by one. For many that takes minutes, so their whole file system is synced once.
+//! Syncs new files to disk before they replace old ones: otherwise a power failure could leave empty files. A few are synced
+//! one by one. For many that takes minutes, so their whole file system is synced once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 
 use rustix::io::Errno;
 
-/// Syncing a file system waits for whatever others write there, too: from this many files on, that takes less time.
+/// Syncing a file system also waits for the writes of other processes; from this many files on it is faster all the same.
 const MANY: usize = 1_000;
 
-/// Files that have to reach the disk.
+/// Files that have to be synced.
 pub(crate) struct SyncBatch {
     is_many: bool,
-    /// One file of each file system that is to be synced.
+    /// One file of each file system that will be synced.
     systems: BTreeMap<u64, File>,
 }
 
 impl SyncBatch {
-    /// For this many files at the most.
+    /// For at most this many files.
     pub(crate) fn of(count: usize) -> Self {
         Self { is_many: count >= MANY, systems: BTreeMap::new() }
     }
 
-    /// One more, which is whole.
+    /// Adds a file that is complete.
     pub(crate) fn add(&mut self, file: File) -> Result<(), Errno> {
         if !self.is_many {
             return rustix::fs::fsync(&file);
@@ -31,7 +31,7 @@ impl SyncBatch {
         Ok(())
     }
 
-    /// All of them are on the disk when this returns.
+    /// Syncs all files.
     pub(crate) fn finish(&mut self) -> Result<(), Errno> {
         std::mem::take(&mut self.systems).values().try_for_each(rustix::fs::syncfs)
     }

@@ -1,5 +1,5 @@
-//! Opening what only its owner's own choice keeps shut: a command can close a directory or a file behind it, and what it left there
-//! has to be seen all the same.
+//! Gives the owner access to files and directories that only their mode bits deny to us. A command can remove its own
+//! permissions, and what it wrote there has to be found all the same.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 use crate::files::walk::{NAMES, each_entry};
 
-/// Opens every directory beneath a root that is ours and closed to us, except these paths. They stay open.
+/// Makes every directory beneath a root readable that we own and can't read, apart from these paths. The new modes stay.
 pub(crate) fn directories(way: OpenMethod, root: BorrowedFd<'_>, except: &BTreeSet<&[u8]>) -> Result<(), Errno> {
     let mut left: Vec<Vec<u8>> = vec![Vec::new()];
     let mut room = vec![MaybeUninit::uninit(); NAMES];
@@ -26,7 +26,7 @@ pub(crate) fn directories(way: OpenMethod, root: BorrowedFd<'_>, except: &BTreeS
             }
             other => other,
         };
-        // What isn't ours, or is gone, isn't ours to open.
+        // Another user owns it, or it has gone.
         let Ok(directory) = directory else { continue };
         each_entry(&directory, &mut room, |name, kind| {
             let inner = if path.is_empty() { name.to_vec() } else { [&path[..], b"/", name].concat() };
@@ -38,7 +38,7 @@ pub(crate) fn directories(way: OpenMethod, root: BorrowedFd<'_>, except: &BTreeS
     Ok(())
 }
 
-/// Opens a file for reading that is ours and closed to us. It is closed again at once, for everybody who comes later.
+/// Opens a file for reading that we own and can't read. Its mode is restored at once.
 pub(crate) fn file(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<File, Errno> {
     let closed = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if !FileType::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode).is_file() {
@@ -50,7 +50,7 @@ pub(crate) fn file(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Resu
     opened.map(File::from)
 }
 
-/// Allows its owner something more, and tells the mode that it had.
+/// Adds permissions for the owner, and returns the mode before.
 fn allow(closed: &OwnedFd, more: Mode) -> Result<Mode, Errno> {
     let found = rustix::fs::fstat(closed)?;
     let before = Mode::from_raw_mode(found.st_mode & 0o7777);

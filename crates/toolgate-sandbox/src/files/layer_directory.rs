@@ -1,5 +1,5 @@
-//! The directories of `layers`, each held by the lock of whoever made it. They lie in the workspace, so a repository can bring some of
-//! its own: no link is followed to them or out of them, and what is removed is removed by descriptor.
+//! The directories in `layers`, each locked by the process that made it. They are inside the workspace, so a repository could
+//! come with some: no symlink is followed to them or out of them, and they are removed by descriptor.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,14 +17,14 @@ use toolgate_contract::ToolError;
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 
-/// The lock of whoever uses the directory, and what the layers are for.
+/// The file that is locked by the process in charge, and holds what the layers are for.
 const LOCK: &str = "lock";
 const NOTE: &str = "layers";
 
-/// How long changes are kept for somebody to commit them.
+/// How long staged changes wait to be committed.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A directory for layers, held by its lock. It is removed when this is dropped, unless it is kept.
+/// A locked directory for layers. It is removed when this is dropped, unless it is kept.
 pub(crate) struct LayerDirectory {
     path: PathBuf,
     name: String,
@@ -35,7 +35,7 @@ pub(crate) struct LayerDirectory {
 }
 
 impl LayerDirectory {
-    /// Makes a new one in `parent`.
+    /// Makes a new directory in `parent`.
     pub(crate) fn make(parent: &Path) -> Result<Self, ToolError> {
         let fault = |error: io::Error| ToolError::io("A directory for a command's changes can't be made", &error);
         match rustix::fs::mkdir(parent, Mode::RWXU) {
@@ -46,7 +46,7 @@ impl LayerDirectory {
         for number in 0..u32::MAX {
             let name = format!("{now:x}-{:x}-{number}", std::process::id());
             match Self::make_as(parent, &name) {
-                // Somebody else has the name; or whoever sweeps took it for one that was left behind.
+                // Another process has the name, or removed the directory as an abandoned one.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -61,12 +61,12 @@ impl LayerDirectory {
     fn make_as(parent: &Path, name: &str) -> io::Result<Self> {
         rustix::fs::mkdirat(open_directory(parent)?, name, Mode::RWXU)?;
         let made = Self::open(parent, name)?;
-        // It may have been removed before it was locked.
+        // The directory may have been removed before it was locked.
         rustix::fs::statat(&made.itself, LOCK, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(made)
     }
 
-    /// Takes hold of one that is there, by its name in `parent`.
+    /// Locks an existing directory, by its name in `parent`.
     pub(super) fn open(parent: &Path, name: &str) -> io::Result<Self> {
         let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         if !is_plain {
@@ -85,13 +85,13 @@ impl LayerDirectory {
         &self.path
     }
 
-    /// When it was made.
+    /// When the directory was made.
     pub(super) fn begun(&self) -> io::Result<Timestamp> {
         let found = self.lock.metadata()?;
         Ok(Timestamp::new(found.ctime(), found.ctime_nsec() as i32).unwrap_or(Timestamp::MIN))
     }
 
-    /// What was noted of it.
+    /// The note that was stored with the layers.
     pub(super) fn note(&self) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut bytes = Vec::new();
@@ -99,20 +99,20 @@ impl LayerDirectory {
         Ok(bytes)
     }
 
-    /// Notes something of it, which makes it one that waits for somebody.
+    /// Stores a note with the layers. From then on they wait to be committed.
     pub(super) fn put_note(&self, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         File::from(rustix::fs::openat(&self.itself, NOTE, flags, Mode::RUSR | Mode::WUSR)?).write_all(bytes)
     }
 
-    /// Makes a directory in it for whatever a command puts there.
+    /// Makes a directory in it for a command's changes.
     pub(crate) fn room(&self) -> Result<PathBuf, ToolError> {
         let fault = |errno: Errno| ToolError::io("A directory for temporary files can't be made", &errno.into());
         rustix::fs::mkdirat(&self.itself, "room", Mode::RWXU).map_err(fault)?;
         Ok(self.path.join("room"))
     }
 
-    /// Whether it waits for somebody to commit what is in it.
+    /// Whether its changes wait to be committed.
     fn waits(&self) -> bool {
         let note = rustix::fs::statat(&self.itself, NOTE, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -129,7 +129,7 @@ impl Drop for LayerDirectory {
     }
 }
 
-/// Removes what was left behind: by somebody who was killed, and by rehearsals that nobody committed in time.
+/// Removes abandoned directories: of processes that were killed, and of rehearsals that weren't committed in time.
 pub(crate) fn sweep(parent: &Path) {
     let Ok(handle) = open_directory(parent) else { return };
     let names = fs::read_dir(format!("/proc/self/fd/{}", handle.as_raw_fd())).into_iter().flatten().flatten();
@@ -140,7 +140,7 @@ pub(crate) fn sweep(parent: &Path) {
     }
 }
 
-/// Opens a directory by a path in which no link is followed.
+/// Opens a directory by path, without following symlinks.
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;

@@ -1,27 +1,27 @@
-//! Opening one path beneath a directory's descriptor, following no link. The kernel does it in one step where it has
-//! `openat2`; elsewhere the walk does the same, name by name, each from the descriptor before.
+//! Opens a path beneath a directory's descriptor without following symlinks: by `openat2` in one step, or, where the kernel or
+//! a seccomp filter refuses that, name by name, each from the descriptor before.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// How opens are kept beneath a root.
+/// By which method files are opened beneath a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMethod {
     /// One `openat2` call.
     Kernel,
-    /// Name by name, for kernels and filters without `openat2`.
+    /// Name by name, for kernels and seccomp filters without `openat2`.
     Walk,
 }
 
-/// Links followed in one resolution before it counts as a loop; the kernel's own number.
+/// Symlinks that are followed in one resolution before it counts as a loop: `MAXSYMLINKS` of `linux/namei.h`.
 const MOST_LINKS: usize = 40;
-/// The kernel asks to try again when a rename happened meanwhile; it never needs this many in practice.
+/// How often `openat2` is tried again: the kernel returns EAGAIN when a rename happened meanwhile.
 const MOST_RETRIES: usize = 64;
 
 impl OpenMethod {
-    /// Asks the kernel whether it has `openat2`.
+    /// Finds out whether the kernel has `openat2`.
     pub fn probe() -> Self {
         match rustix::fs::openat2(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(_) => Self::Kernel,
@@ -30,7 +30,7 @@ impl OpenMethod {
     }
 }
 
-/// Opens `path` beneath `root`. Any link on the way, the last name included, is `ELOOP`; any way out is `EXDEV`.
+/// Opens `path` beneath `root`. Any symlink, also at the end, is `ELOOP`; a path that leads out is `EXDEV`.
 pub(crate) fn open(
     way: OpenMethod,
     root: BorrowedFd<'_>,
@@ -81,7 +81,7 @@ fn open_by_components(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Resul
     Err(Errno::NOENT)
 }
 
-/// `O_DIRECTORY` on a link says "not a directory"; callers want to know that it was a link.
+/// `O_DIRECTORY` on a symlink fails with ENOTDIR; callers need to know that it was a symlink.
 fn symlink_or(directory: BorrowedFd<'_>, name: &[u8], error: Errno) -> Errno {
     let link = rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
@@ -92,8 +92,8 @@ fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Symlink)
 }
 
-/// Finds where `path` really leads beneath `root`, following links by hand and never above the root. What doesn't
-/// exist yet keeps its written names. `EXDEV` when a link leads out.
+/// Finds where `path` leads beneath `root` when symlinks are followed, never above the root. Names that don't exist yet stay
+/// as written. `EXDEV` if a symlink leads out.
 pub(crate) fn resolve(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
     let mut real: Vec<String> = Vec::new();
     let mut todo: Vec<String> = names_of(path);
@@ -117,7 +117,7 @@ pub(crate) fn resolve(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Resu
                 todo.extend(names_of(&target));
             }
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
-                // Nothing to follow from here on: the rest is taken as written.
+                // Nothing exists from here on: the rest stays as written.
                 while let Some(name) = todo.pop() {
                     match name.as_str() {
                         ".." => drop(real.pop().ok_or(Errno::XDEV)?),
@@ -136,14 +136,14 @@ fn names_of(path: &str) -> Vec<String> {
     path.split('/').rev().filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect()
 }
 
-/// What the link at `path` holds.
+/// The target of the symlink at `path`.
 pub(crate) fn read_link(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let directory = open(way, root, directory, OFlags::PATH | OFlags::DIRECTORY)?;
     Ok(rustix::fs::readlinkat(&directory, name, Vec::new())?.into_bytes())
 }
 
-/// Where the link at `path` leads; an absolute one leads out of the root.
+/// Where the symlink at `path` leads; an absolute one leads out of the root.
 fn follow(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
     let target = String::from_utf8(read_link(way, root, path)?).map_err(|_| Errno::ILSEQ)?;
     if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target) }

@@ -1,6 +1,6 @@
-//! The layers that a command's changes went to, one for each writable root, in a directory of the state's: beside the
-//! workspace's own files, so that putting a change in place is a matter of renaming. Whoever made them holds a lock on the
-//! directory; what is found there without one was left behind by somebody who was killed.
+//! Staged changes: the upper directories of a command's overlayfs mounts ("layers"), one for each writable root. They are on
+//! the file system of the workspace, so that a change is applied by a rename. The process that made them locks their
+//! directory; without a lock they were left behind by a process that was killed.
 
 pub(crate) use crate::files::copy_across::copy;
 pub(crate) use crate::files::layer_directory::LayerDirectory;
@@ -22,20 +22,20 @@ use toolgate_contract::{
 
 use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
-/// What a command changed, on layers of its own.
+/// What a command changed, in layers of its own.
 pub struct OverlayChanges {
-    /// The root of a place that each layer lies over, and where the layer is.
+    /// The root that is the lower directory of each layer, and the directory of the layer.
     layers: Vec<(usize, PathBuf)>,
     started: Timestamp,
     touched: Mutex<Vec<(WorkspacePath, Timestamp)>>,
     owner: Option<String>,
-    // Dropped in this order: what is in the directory, then the directory.
+    // Dropped in this order: the contents of the directory, then the directory.
     rehearsal: Rehearsal,
     directory: LayerDirectory,
 }
 
 impl OverlayChanges {
-    /// The layers of a command that runs or ran. `roots` are the directories of places, in their order.
+    /// The layers of a command that runs or ran. `roots` are the directories of the roots, in their order.
     pub(crate) fn new(rehearsal: Rehearsal, directory: LayerDirectory, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let layers = layers(rehearsal.layers(), roots);
         let started =
@@ -55,7 +55,7 @@ impl OverlayChanges {
         self.rehearsal.overlays()
     }
 
-    /// Opens layers that were kept, by their name in `parent`. They stay kept until they are let go.
+    /// Opens layers that were kept, by their name in `parent`. They are kept until they are discarded.
     pub fn open(parent: &Path, name: &str, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let gone = || {
             ToolError::new(ErrorCode::NotFound, format!("There is no rehearsal `{name}`."))
@@ -67,7 +67,7 @@ impl OverlayChanges {
         let mut rehearsal = Rehearsal::of(kept, directory.path());
         rehearsal.set_stays(true);
         directory.kept = true;
-        // One that came with a repository could lead anywhere.
+        // A symlink that came with a repository could lead anywhere.
         let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if !rehearsal.layers().all(|(_, upper)| is_directory(upper)) {
             return Err(gone());
@@ -80,7 +80,7 @@ impl OverlayChanges {
         self.rehearsal.set_stays(stays);
     }
 
-    /// Where the new side of a place lies.
+    /// Where the new side of a path is.
     fn above(&self, place: &WorkspacePath) -> Option<PathBuf> {
         let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
         Some(upper.join(&place.path))
@@ -89,9 +89,9 @@ impl OverlayChanges {
 
 /// Layers that were kept, in one directory.
 pub struct StoredOverlays {
-    /// Where they are.
+    /// The directory that holds them.
     pub parent: PathBuf,
-    /// The directories of places, in their order.
+    /// The directories of the roots, in their order.
     pub roots: Vec<PathBuf>,
 }
 
@@ -131,7 +131,7 @@ impl StagedChanges for OverlayChanges {
 
     fn touch(&self, files: &dyn Files) {
         for (place, modified) in self.touched.lock().iter() {
-            // A time that can't be set is no loss: the content is what it was.
+            // The time is restored if possible; the content is unchanged either way.
             let _ = files.touch(place, *modified);
         }
     }
@@ -158,7 +158,7 @@ impl StagedChanges for OverlayChanges {
 impl ChangeSource for OverlayChanges {
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
         let from = self.above(&change.place).ok_or(Errno::NOENT)?;
-        // The overlay's own note of where it copied this from.
+        // overlayfs's own record of the file that this was copied from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
         match rustix::fs::renameat(CWD, &from, directory, name) {
             Err(Errno::XDEV) => copy(&from, directory, name, temporary),

@@ -1,6 +1,6 @@
-//! What differs between a command's layers and the workspace as it is now. The layers are in the overlay's own form: a
-//! device with the number 0 means that something is gone, a directory marked opaque replaces the one below it, everything else
-//! is new. What lies below is only ever looked at through the roots' descriptors.
+//! Compares a command's layers (upper directories) with the workspace as it is now. The layers are in overlayfs's own format: a
+//! character device 0:0 (whiteout) means that the path was removed, an opaque directory replaces the one in the lower
+//! directory, everything else is new. The lower directory is only read through the roots' descriptors.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,26 +19,26 @@ use toolgate_contract::{
 use crate::files::root::readable;
 use crate::files::stat;
 
-/// More threads than this wait for the disk together.
+/// More threads than this would only wait for the disk.
 const MOST_THREADS: usize = 8;
 
 /// Files that a command opened for writing or touched, without changing them, and the time that it gave them.
 type TouchedFiles = Vec<(WorkspacePath, Timestamp)>;
 
-/// A place that may differ: where it is, and where its new side lies.
+/// A path that may differ: where it is, and where its new side is.
 struct Candidate {
     place: WorkspacePath,
     above: Option<PathBuf>,
-    /// Whether something may be there now.
+    /// Whether the workspace may have something there now.
     below: bool,
 }
 
-/// What shows through a directory of a layer.
+/// What of the lower directory is visible through a directory of a layer.
 #[derive(Clone, Copy, PartialEq)]
 enum LowerVisibility {
     Nothing,
     Everything,
-    /// There is a directory, and this one is in its place.
+    /// None of it: the layer's directory replaces the lower one.
     Replaced,
 }
 
@@ -77,7 +77,7 @@ struct LayerWalk<'a> {
 }
 
 impl LayerWalk<'_> {
-    /// Looks at a directory of a layer.
+    /// Compares a directory of a layer.
     fn directory(&mut self, upper: &Path, place: &WorkspacePath, below: LowerVisibility) -> Result<(), ToolError> {
         let fault = |error| ToolError::io("What a command changed can't be listed", &error);
         let mut names = BTreeSet::new();
@@ -136,7 +136,7 @@ impl LayerWalk<'_> {
         }
     }
 
-    /// A place that is gone, with everything in it.
+    /// A path that was removed, with everything in it.
     fn deleted(&mut self, place: &WorkspacePath, is_directory: bool) -> Result<(), ToolError> {
         if is_directory {
             self.inside_deleted(place)?;
@@ -173,11 +173,11 @@ impl Candidate {
     fn sides(&self, files: &dyn Files) -> Result<BeforeAndAfter, ToolError> {
         let before = if self.below { files.node(&self.place, true)? } else { None };
         let after = self.above.as_deref().map(|above| state_of(above, &self.place)).transpose()?;
-        // Only the hash was wanted; thousands of open files would be too many.
+        // Only the hash is needed; thousands of open files would be too many.
         Ok((before.map(|node| FileMetadata { file: None, ..node }), after))
     }
 
-    /// The time that the command gave it.
+    /// The modification time that the command left.
     fn touched(&self) -> Option<(WorkspacePath, Timestamp)> {
         let made = fs::symlink_metadata(self.above.as_deref()?).ok()?;
         Some((self.place.clone(), Timestamp::new(made.mtime(), made.mtime_nsec() as i32).ok()?))
@@ -198,7 +198,7 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
     found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))
 }
 
-/// Both sides of every candidate, in their order. Hashing is most of the work, so several threads share it.
+/// Reads both sides of every candidate, in their order. Hashing is most of the work, so several threads share it.
 fn both_sides(candidates: &[Candidate], files: &dyn Files) -> Vec<Result<BeforeAndAfter, ToolError>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(candidates.len());
     let next = AtomicUsize::new(0);

@@ -1,10 +1,10 @@
-//! From a path as a model wrote it to the place it means, by names alone: which root, and no `.` or `..` left.
+//! Resolves a path as a model wrote it to a root and a relative path without `.` and `..`. Lexically: the disk isn't read.
 
 use std::path::Path;
 
 use toolgate_contract::{ErrorCode, ToolError, WorkspacePath};
 
-/// Finds the root and the relative path that `path` means, lexically. The disk isn't asked.
+/// Finds the root and the relative path that `path` means, without reading the disk.
 pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, ToolError> {
     if path.contains('\0') {
         return Err(ToolError::invalid_args("The path contains a NUL byte."));
@@ -24,7 +24,7 @@ pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, Tool
     Ok(WorkspacePath { root, path: names.join("/") })
 }
 
-/// An absolute path is understood inside a root only, name by name: `/ws-evil` isn't inside `/ws`.
+/// An absolute path has to be inside a root, compared name by name: `/ws-evil` isn't inside `/ws`.
 fn strip_root(roots: &[&Path], path: &str) -> Result<(usize, String), ToolError> {
     let clean = clean_absolute(path);
     let inside = roots.iter().enumerate().filter_map(|(index, root)| {
@@ -47,7 +47,7 @@ fn clean_absolute(path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
-/// The refusal for every way out.
+/// The error for a path that leads outside of all roots.
 pub(crate) fn outside(path: &str, why: &str) -> ToolError {
     ToolError::new(ErrorCode::PathOutsideWorkspace, format!("`{path}` is outside the workspace: {why}."))
 }

@@ -1,4 +1,4 @@
-//! The directories that tools may touch, each held open. Every access starts from a root's descriptor.
+//! The roots: directories that tools may access, each kept open. Every access starts from a root's descriptor.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,7 @@ use crate::files::openat2::OpenMethod;
 use crate::files::resolve::{lexical, outside};
 use crate::files::walk::{WalkRoot, walk};
 
-/// A root couldn't be opened.
+/// Why a root couldn't be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("The directory {} can't be used as a root: {error}. Check that it exists and that you may enter it.", path.display())]
 pub struct RootsError {
@@ -40,7 +40,7 @@ pub struct Roots {
 
 #[derive(Debug)]
 struct RootHandle {
-    /// Absolute, with no links in it: what the descriptor itself says.
+    /// Absolute and without symlinks, as the kernel reports it for the descriptor.
     path: PathBuf,
     directory: OwnedFd,
     access: RootAccess,
@@ -65,19 +65,19 @@ impl Roots {
         Ok(())
     }
 
-    /// Forces a way of opening, so that tests can show the fallback at work.
+    /// Forces a method of opening, so that tests can exercise the fallback.
     #[must_use]
     pub fn with_open_method(mut self, way: OpenMethod) -> Self {
         self.way = way;
         self
     }
 
-    /// How opens are kept beneath the roots.
+    /// The method by which files are opened beneath the roots.
     pub fn way(&self) -> OpenMethod {
         self.way
     }
 
-    /// The workspace's directory, absolute, with no links in it.
+    /// The workspace's directory, absolute and without symlinks.
     pub fn workspace(&self) -> &Path {
         &self.roots[0].path
     }
@@ -91,7 +91,7 @@ impl Roots {
         self.roots.get(place.root).ok_or_else(|| ToolError::internal(format!("There is no root {}.", place.root)))
     }
 
-    /// Where one effect's path leads; `itself` leaves a link at its end alone.
+    /// Where the path of one effect leads; with `itself`, a symlink at its end isn't followed.
     fn locate_one(&self, effect: Effect, itself: bool) -> Result<LocatedEffect, ToolError> {
         let Some((access, path)) = effect.path() else { return Ok(LocatedEffect::nowhere(effect)) };
         let paths: Vec<&Path> = self.roots.iter().map(|root| root.path.as_path()).collect();
@@ -106,7 +106,7 @@ impl Roots {
         Ok(LocatedEffect { effect, written: Some(written), real: Some(real) })
     }
 
-    /// Where links lead. Of what is meant `itself` only the directory is resolved.
+    /// Where symlinks lead. With `itself`, only the directory is resolved.
     fn real(&self, written: &WorkspacePath, itself: bool) -> Result<WorkspacePath, Errno> {
         let directory = self.roots[written.root].directory.as_fd();
         let path = match (itself, written.path.rsplit_once('/')) {
@@ -121,7 +121,8 @@ impl Roots {
         Ok(WorkspacePath { root: written.root, path })
     }
 
-    /// Whether the path exists with no link on the way: the common case, one look. A name in the root itself has no way.
+    /// Whether the path exists and has no symlinks: the common case, found out by one call. A name in the root itself has no
+    /// directories on the way.
     fn is_plain(&self, written: &WorkspacePath) -> bool {
         let root = self.roots[written.root].directory.as_fd();
         match written.path.contains('/') || written.path.is_empty() {
@@ -146,7 +147,7 @@ impl Files for Roots {
     }
 
     fn open(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
-        // Never waits: a pipe or device is opened without blocking and then refused.
+        // A pipe or device is opened without blocking, and then refused.
         regular_file(self.open_at(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?, place)
     }
 
@@ -182,7 +183,7 @@ impl Files for Roots {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            // Gone since the directory was read: then it isn't in the list.
+            // Removed since the directory was read: then it isn't in the list.
             let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             entries.push(entry(place, OsString::from_vec(name.to_bytes().to_vec()), &stat));
         }
@@ -293,7 +294,7 @@ impl Files for Roots {
     }
 
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError> {
-        // The id becomes part of a name: one that came from elsewhere must not lead anywhere else.
+        // The id becomes part of a file name: one from outside must not contain a path.
         if !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Ok(());
         }
@@ -332,12 +333,12 @@ impl Files for Roots {
     }
 
     fn holding(&self) -> GuaranteeLevel {
-        // The walk holds too: each step starts at the descriptor of the one before and follows no link.
+        // The fallback is as safe: each step starts at the descriptor of the one before and follows no symlink.
         GuaranteeLevel::Held
     }
 }
 
-/// The file behind a descriptor, if it is a regular one.
+/// The file of a descriptor, if it is a regular file.
 pub(crate) fn regular_file(fd: OwnedFd, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
     let stat = rustix::fs::fstat(&fd).map_err(|error| refusal(place, error))?;
     match kind_of(&stat) {
@@ -389,7 +390,7 @@ fn shown(place: &WorkspacePath) -> &str {
     if place.path.is_empty() { "." } else { &place.path }
 }
 
-/// The kernel's refusal in our words.
+/// Turns an error of the kernel into an error of ours.
 pub(crate) fn refusal(place: &WorkspacePath, error: Errno) -> ToolError {
     let path = shown(place);
     match error {

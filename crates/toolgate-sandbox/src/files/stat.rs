@@ -1,4 +1,4 @@
-//! What is at a place: a file, a link, a directory or something else, with its hash where it has bytes.
+//! What a path is: a file, a symlink, a directory or something else, with the hash of a file's content.
 
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use toolgate_contract::{FileMetadata, FileState, LINK_MODE, sha256, sha256_of};
 
-/// Looks at a name in a directory; none when nothing is there.
+/// Examines a name in a directory; none if it doesn't exist.
 pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<Option<FileMetadata>, Errno> {
     let found = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -34,7 +34,7 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Resul
     }))
 }
 
-/// Opens a file to be read; what took its place meanwhile isn't waited for.
+/// Opens a file for reading. If a pipe or device has replaced it meanwhile, that doesn't block.
 fn open(directory: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -50,7 +50,7 @@ fn size_of(found: &Stat) -> u64 {
     }
 }
 
-/// A mode as a change writes it: of a file the permission bits alone, of a link what it is alone.
+/// The mode as a change records it: the permission bits of a file; of a symlink only its type.
 pub(crate) fn mode_of(found: &Stat) -> u32 {
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => found.st_mode & 0o7777,
@@ -59,7 +59,7 @@ pub(crate) fn mode_of(found: &Stat) -> u32 {
     }
 }
 
-/// When it was last changed in any way. Nobody can set this time, so nobody can hide a change.
+/// The time of the last change of any kind (`ctime`). No program can set it, so no program can hide a change.
 pub(crate) fn changed(found: &Stat) -> Timestamp {
     Timestamp::new(found.st_ctime, found.st_ctime_nsec as i32).unwrap_or(Timestamp::MAX)
 }

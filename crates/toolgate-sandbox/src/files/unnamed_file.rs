@@ -1,5 +1,5 @@
-//! New content that is on disk before it may be seen. A draft has no name, so a process that is killed leaves nothing of
-//! it behind; it gets one when the change is made.
+//! Unnamed files (`O_TMPFILE`): new content is written to disk before it is visible. A draft gets a name when the change is
+//! made; a process that is killed before leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,30 +13,30 @@ use toolgate_contract::{FileContent, FileEdit};
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 
-/// From this size on, writing a file out takes much longer than starting a thread.
+/// From this size on, writing a file takes much longer than starting a thread.
 const MUCH: usize = 256 * 1024;
 
-/// Each draft is held open, and there are only so many descriptors.
+/// How many drafts there may be: each takes a file descriptor.
 const MOST: usize = 16;
 
 /// A new file's permission bits before the umask.
 pub(crate) const USUAL_MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// A file without a name that will replace another, and what that one was then.
+/// A file without a name that will replace another, and the state of that other file when the draft was made.
 pub(crate) struct UnnamedFile {
     file: File,
     old: ReplacedFile,
     replaced: Stat,
 }
 
-/// A file that is about to be replaced. To free a large one takes the kernel longer than to rename another over it; while
-/// it is held open the rename needn't, and once it is let go, a thread of its own does.
+/// A file that is about to be replaced. Freeing the blocks of a large file takes longer than a rename. While the file is open,
+/// the rename needn't free them; when this is dropped, a thread of its own does.
 pub(crate) struct ReplacedFile(Option<OwnedFd>);
 
 impl Drop for ReplacedFile {
     fn drop(&mut self) {
         let old = self.0.take();
-        // Where no thread can be had it is freed here.
+        // If no thread can be started, it is freed here.
         drop(std::thread::Builder::new().spawn(move || drop(old)));
     }
 }
@@ -44,8 +44,8 @@ impl Drop for ReplacedFile {
 /// The drafts of some edits, each under its edit's index.
 pub(crate) type UnnamedFiles = BTreeMap<usize, UnnamedFile>;
 
-/// Does `first`, and meanwhile writes out what is large on another thread. An edit that gets no draft, for whatever
-/// reason, is written out when it is made, and fails then if it can't be.
+/// Runs `first`, and meanwhile writes large files on another thread. An edit without a draft, for whatever reason, is written
+/// when it is made, and fails then if it can't be.
 pub(crate) fn meanwhile<E>(
     way: OpenMethod,
     roots: &[BorrowedFd<'_>],
@@ -68,7 +68,7 @@ pub(crate) fn meanwhile<E>(
 }
 
 impl UnnamedFile {
-    /// Writes out what one edit puts in the place of a file.
+    /// Writes what one edit replaces a file with.
     fn of(way: OpenMethod, root: BorrowedFd<'_>, FileEdit { place, after, .. }: &FileEdit) -> Option<Self> {
         let content = after.as_ref().filter(|content| !content.is_link())?;
         let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
@@ -84,20 +84,20 @@ impl UnnamedFile {
         Some(Self { file, old: ReplacedFile(Some(old)), replaced })
     }
 
-    /// Whether what is there is still the file that this was made to replace, its mode, owner and attributes included.
+    /// Whether the file that this was made to replace is unchanged, including its mode, owner and attributes.
     pub(crate) fn fits(&self, there: &Stat) -> bool {
         let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_mode, stat.st_uid, stat.st_gid);
         let changed = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
         identity(&self.replaced) == identity(there) && changed(&self.replaced) == changed(there)
     }
 
-    /// Shows it under a name in the directory, and hands over what it is going to replace.
+    /// Gives the draft a name in the directory, and returns the file that it will replace.
     pub(crate) fn give_name(self, directory: &OwnedFd, name: &str) -> Result<ReplacedFile, Errno> {
         give_name(&self.file, directory, name).map(|()| self.old)
     }
 }
 
-/// A file in this directory that has no name yet, where the file system has such.
+/// A file in this directory without a name, if the file system supports `O_TMPFILE`.
 pub(crate) fn create_unnamed(directory: &OwnedFd) -> Result<File, Errno> {
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     rustix::fs::openat(directory, ".", flags, USUAL_MODE).map(File::from)
@@ -108,7 +108,7 @@ pub(crate) fn give_name(file: &File, directory: &OwnedFd, name: &str) -> Result<
     rustix::fs::linkat(rustix::fs::CWD, itself, directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Brings content to the disk, with everything that belongs to the file `name` that it replaces.
+/// Writes content to disk, with the mode, owner and attributes of the file `name` that it replaces.
 pub(crate) fn fill(
     file: &mut File,
     content: &FileContent,
@@ -118,7 +118,7 @@ pub(crate) fn fill(
 ) -> Result<(), Errno> {
     file.write_all(&content.bytes).map_err(|error| errno(&error))?;
     if let Some(old) = replaced {
-        // Only root can give a file away; an ordinary user's new file simply is theirs.
+        // Only root can change the owner; a new file of an ordinary user is theirs anyway.
         let _ = rustix::fs::fchown(&*file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid)));
         copy_attributes(directory, name, file);
     }
@@ -128,8 +128,8 @@ pub(crate) fn fill(
     rustix::fs::fsync(&*file)
 }
 
-/// Extended attributes (access lists, labels) belong to the path, not to the bytes: the new file keeps them where the
-/// file system lets it.
+/// Copies extended attributes (access control lists, labels): they belong to the path, not to the content. What the file system
+/// refuses is left out.
 fn copy_attributes(directory: &OwnedFd, name: &str, new: &File) {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(old) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return };
@@ -205,7 +205,7 @@ mod tests {
             let (directory, edit) = scene();
             set_mode(directory.path(), before);
             let first = &mut || {
-                // The draft has the mode from before by then, or soon.
+                // By then, or soon, the draft has the mode from before.
                 set_mode(directory.path(), meanwhile);
                 Ok(())
             };

@@ -1,6 +1,6 @@
-//! Walking what is beneath a directory, on several threads. Directories, files and ignore files are all opened from the root's
-//! descriptor with no link followed, so a directory that is swapped for a link meanwhile leads nowhere, and a pipe that is
-//! called `.gitignore` is never waited for. What to leave out is decided by ripgrep's own matchers.
+//! Walks a directory tree on several threads. Directories, files and ignore files are opened from the root's descriptor without
+//! following symlinks, so a directory that is replaced by a symlink meanwhile leads nowhere. A pipe called `.gitignore` doesn't
+//! block. ripgrep's own matchers decide what is left out.
 
 mod filter;
 mod ignore_rules;
@@ -26,11 +26,11 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 use crate::files::root::{kind_of, readable, refusal, regular_file};
 
-/// More threads than this wait for each other in the kernel.
+/// More threads than this contend for locks in the kernel.
 const MOST_THREADS: usize = 8;
-/// Things that one thread visits in a row; the rest of a large directory is for the others.
+/// Entries that one thread visits in a row; the rest of a large directory is for other threads.
 const PORTION: usize = 64;
-/// Room for the names of a directory; more are read in several goes.
+/// Bytes of the buffer for the names of a directory; more are read in several calls.
 pub(crate) const NAMES: usize = 32 * 1024;
 
 static THREADS: LazyLock<usize> =
@@ -48,16 +48,16 @@ impl WalkRoot<'_> {
         openat2::open(self.way, self.root, path, flags)
     }
 
-    /// Opens for reading; a pipe or device isn't waited for.
+    /// Opens for reading; a pipe or device doesn't block.
     fn open_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 }
 
-/// Something that the walk came by.
+/// A file or directory that the walk found.
 struct FoundEntry {
     place: WorkspacePath,
-    /// The real path, where the place only shows it because it isn't UTF-8.
+    /// The real path if it isn't UTF-8; `place` has only a readable form of it.
     exact: Option<Vec<u8>>,
     kind: EntryKind,
     depth: usize,
@@ -69,7 +69,7 @@ impl FoundEntry {
         self.exact.as_deref().unwrap_or(self.place.path.as_bytes())
     }
 
-    /// What is called `name` in this directory.
+    /// The entry `name` of this directory.
     fn child(&self, name: &[u8], kind: EntryKind) -> Self {
         let directory = &self.place.path;
         let mut path = String::with_capacity(directory.len() + 1 + name.len());
@@ -86,9 +86,9 @@ impl FoundEntry {
     }
 }
 
-/// What is still to be done.
+/// A piece of work in the queue.
 enum WalkTask {
-    /// Visit a directory, then look into it. The rules are those that hold for the directory itself.
+    /// Visit a directory, then list it. The rules are those that apply to the directory itself.
     Enter(FoundEntry, Arc<IgnoreRules>),
     /// Visit only.
     Visit(Vec<FoundEntry>),
@@ -126,7 +126,7 @@ struct TreeWalk<'a> {
 }
 
 impl TreeWalk<'_> {
-    /// Works until nothing is left. Others join in once there is something for them to do.
+    /// Works until the queue ends. Other threads start once there is work for them.
     fn go_on<'v>(&self, mut worker: WalkWorker<'_>, visitors: &'v VisitorFactory<'v>) {
         std::thread::scope(|scope| {
             let mut is_alone = true;
@@ -171,7 +171,7 @@ impl<'a> WalkWorker<'a> {
                     return;
                 }
                 match self.enter(&directory, &rules) {
-                    // Gone, or swapped for something else, since its parent was read: then it isn't there.
+                    // Removed or replaced since its parent was listed: then it isn't there.
                     Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                     Err(_) => {
                         self.walk.unreadable.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl<'a> WalkWorker<'a> {
         step
     }
 
-    /// Sorts a directory's entries into what is visited now, what others can do, and what was left out.
+    /// Sorts a directory's entries into what is visited now, what other threads can do, and what is left out.
     fn enter(&mut self, directory: &FoundEntry, rules: &Arc<IgnoreRules>) -> Result<(), Errno> {
         let (walk, entries) = (self.walk, self.read(directory)?);
         let rules = match (walk.choice.gitignore, directory.left_out) {
@@ -241,7 +241,7 @@ impl<'a> WalkWorker<'a> {
     }
 }
 
-/// Tells the name and kind of everything in an open directory.
+/// Lists the name and type of everything in an open directory.
 pub(crate) fn each_entry(
     directory: &OwnedFd,
     room: &mut [MaybeUninit<u8>],
@@ -279,7 +279,7 @@ fn portions(spots: Vec<FoundEntry>) -> Vec<WalkTask> {
     std::iter::from_fn(portion).collect()
 }
 
-/// Touches a spot, starting from the root.
+/// Opens or examines an entry, starting from the root.
 struct RootedEntry<'a> {
     ground: &'a WalkRoot<'a>,
     spot: &'a FoundEntry,

@@ -1,12 +1,13 @@
-//! For whom a connection was let through, and whether what its client says is for the same.
+//! The host that a connection was allowed for, and whether the client names that host as well.
 
 use std::net::IpAddr;
 
 use toolgate_contract::{Denial, EgressPolicy};
 
-use super::client_hello::{self, SniffedProtocol};
+use super::listeners::is_http_port;
+use super::sniff::{SniffedProtocol, is_same_host};
 
-/// The host that a connection was let through for.
+/// The host that a connection was allowed for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllowedHost<'a> {
     pub(super) host: &'a str,
@@ -15,42 +16,45 @@ pub(super) struct AllowedHost<'a> {
 }
 
 impl AllowedHost<'_> {
-    /// Whether the greeting is for that host.
-    pub(super) fn hears(&self, heard: &SniffedProtocol) -> Result<(), Denial> {
+    /// Whether what the client sent names this host.
+    pub(super) fn check(&self, sniffed: &SniffedProtocol) -> Result<(), Denial> {
         let Self { host, port, egress } = *self;
         let is_address = host.parse::<IpAddr>().is_ok();
-        let only = |named: &str, by: &str| {
-            self.refuse(format!("The connection to {host} was for `{named}` by its {by}; only {host} was let through."))
-        };
-        match heard {
-            SniffedProtocol::Tls(Some(named)) | SniffedProtocol::Http(Some(named))
-                if client_hello::is_same(named, host) =>
-            {
+        match sniffed {
+            SniffedProtocol::Tls(Some(named)) | SniffedProtocol::Http(Some(named)) if is_same_host(named, host) => {
                 Ok(())
             }
-            // Of an address that may be reached, the name has to pass as well.
+            // A server at an allowed address may serve many names; each needs to be allowed, too.
             SniffedProtocol::Tls(Some(named)) | SniffedProtocol::Http(Some(named)) if is_address => {
                 egress.pass(named, port)
             }
-            SniffedProtocol::Tls(Some(named)) => Err(only(named, "TLS greeting")),
-            SniffedProtocol::Http(Some(named)) => Err(only(named, "request")),
-            SniffedProtocol::Ambiguous => Err(self.unclear()),
+            SniffedProtocol::Tls(Some(named)) => Err(self.names_another(named, "TLS ClientHello")),
+            SniffedProtocol::Http(Some(named)) => Err(self.names_another(named, "HTTP request")),
+            SniffedProtocol::Ambiguous => Err(self.ambiguous()),
             SniffedProtocol::Tls(None) | SniffedProtocol::Http(None) if is_address => Ok(()),
-            SniffedProtocol::Other if is_address || !matches!(port, 80 | 443) => Ok(()),
-            SniffedProtocol::Unfinished if !matches!(port, 80 | 443) => Ok(()),
+            SniffedProtocol::Other if is_address || !is_http_port(port) => Ok(()),
+            SniffedProtocol::Incomplete if !is_http_port(port) => Ok(()),
             _ => {
-                let reason = format!("The connection to {host}:{port} doesn't say whom it is for, as TLS and HTTP do.");
-                Err(self.refuse(reason))
+                Err(self
+                    .deny(format!("The connection to {host}:{port} doesn't name its host, as TLS (SNI) and HTTP do.")))
             }
         }
     }
 
-    /// The refusal of what different servers would read in different ways.
-    pub(super) fn unclear(&self) -> Denial {
-        self.refuse(format!("The request to {} can be read as one to another host.", self.host))
+    /// The denial of what different servers would read in different ways.
+    pub(super) fn ambiguous(&self) -> Denial {
+        let host = self.host;
+        self.deny(format!(
+            "The request or ClientHello sent to {host} is ambiguous: it can be read as one to another host."
+        ))
     }
 
-    fn refuse(&self, reason: String) -> Denial {
+    fn names_another(&self, named: &str, by: &str) -> Denial {
+        let host = self.host;
+        self.deny(format!("The connection to {host} names `{named}` in its {by}; only {host} is allowed."))
+    }
+
+    fn deny(&self, reason: String) -> Denial {
         Denial::of_host(self.host, self.port, reason, None)
     }
 }

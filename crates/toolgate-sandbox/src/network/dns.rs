@@ -1,5 +1,5 @@
-//! Answers the sandbox's questions for names. Whatever passes the border gets an address that stands for it; for
-//! everything else there is no such name. Nothing is asked of anybody.
+//! The sandbox's DNS server. A name that the egress policy allows gets a synthetic address; any other name doesn't exist. No
+//! query is forwarded, so none can carry data out.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,42 +11,44 @@ use tokio::sync::Semaphore;
 use toolgate_contract::{Denial, Effect};
 
 use super::dns_message::{DnsAnswer, DnsQuestion};
-use super::listeners::USUAL_PORTS;
+use super::listeners::HTTP_PORTS;
 use super::proxy::ProxyState;
 
-/// Questions by TCP are rare: only so many at a time, and none that dawdles.
-const AT_A_TIME: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(5);
+/// DNS over TCP is rare: few connections at a time, and no slow ones.
+const MAX_TCP_CONNECTIONS: usize = 16;
+const TCP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a query by UDP. Queries are far smaller, whatever EDNS allows for answers.
+const MAX_UDP_BYTES: usize = 4096;
 
-/// Answers datagrams, as long as the sandbox lives.
+/// Answers DNS over UDP for as long as the sandbox lives.
 pub(super) async fn serve_udp(socket: UdpSocket, shared: Arc<ProxyState>) {
-    let mut message = [0; 4096];
+    let mut message = [0; MAX_UDP_BYTES];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut message).await else { return };
         if let Some(answer) = answer(&message[..length], &shared) {
-            // Whoever doesn't take it asks again.
+            // A client that doesn't get the answer asks again.
             let _ = socket.send_to(&answer, from).await;
         }
     }
 }
 
-/// Answers questions that come by connection.
+/// Answers DNS over TCP for as long as the sandbox lives.
 pub(super) async fn serve_tcp(listener: TcpListener, shared: Arc<ProxyState>) {
-    let places = Arc::new(Semaphore::new(AT_A_TIME));
-    let mut talks = tokio::task::JoinSet::new();
+    let permits = Arc::new(Semaphore::new(MAX_TCP_CONNECTIONS));
+    let mut connections = tokio::task::JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else { return };
         let shared = Arc::clone(&shared);
-        talks.spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, converse(stream, &shared)).await;
-            drop(place);
+        connections.spawn(async move {
+            let _ = tokio::time::timeout(TCP_TIMEOUT, answer_tcp(stream, &shared)).await;
+            drop(permit);
         });
-        while talks.try_join_next().is_some() {}
+        while connections.try_join_next().is_some() {}
     }
 }
 
-async fn converse(mut stream: TcpStream, shared: &ProxyState) -> std::io::Result<()> {
+async fn answer_tcp(mut stream: TcpStream, shared: &ProxyState) -> std::io::Result<()> {
     loop {
         let mut message = vec![0; usize::from(stream.read_u16().await?)];
         stream.read_exact(&mut message).await?;
@@ -62,46 +64,46 @@ fn answer(message: &[u8], shared: &ProxyState) -> Option<Vec<u8>> {
 }
 
 fn decide(question: &DnsQuestion<'_>, shared: &ProxyState) -> DnsAnswer {
-    let Some(name) = &question.name else { return DnsAnswer::NoSuchName };
+    let Some(name) = &question.name else { return DnsAnswer::NameError };
     if name == "localhost" || name.ends_with(".localhost") {
         return DnsAnswer::Address(Ipv4Addr::LOCALHOST);
     }
-    match passes_on_any_port(name, shared) {
+    match allowed_at_any_port(name, shared) {
         Ok(()) => {
             if question.wants_address() {
-                shared.notes.looked_up(name);
+                shared.denials.looked_up(name);
             }
-            shared.names().address_of(name).map_or(DnsAnswer::NotNow, DnsAnswer::Address)
+            shared.names().address_of(name).map_or(DnsAnswer::ServerFailure, DnsAnswer::Address)
         }
         Err(denial) => {
-            // Who asks for the name behind an address, or for a service, wasn't going to connect.
+            // A reverse lookup, or a query for a service, isn't followed by a connection.
             if question.wants_address() && !name.ends_with(".arpa") {
-                shared.notes.add(denial);
+                shared.denials.add(denial);
             }
-            DnsAnswer::NoSuchName
+            DnsAnswer::NameError
         }
     }
 }
 
-/// At which port it will be connected to isn't known yet; one that passes is enough. If none does, the usual ones are
-/// what is missing.
-fn passes_on_any_port(name: &str, shared: &ProxyState) -> Result<(), Denial> {
+/// Whether a name is allowed at some port, since its connection's port isn't known yet. If it isn't, the denial asks for the
+/// ports of HTTP.
+fn allowed_at_any_port(name: &str, shared: &ProxyState) -> Result<(), Denial> {
     let cleared = shared.egress.cleared();
-    let others = cleared.iter().filter(|(host, _)| host == name).map(|(_, port)| *port);
+    let other_ports = cleared.iter().filter(|(host, _)| host == name).map(|(_, port)| *port);
     let mut first = None;
-    for port in USUAL_PORTS.into_iter().rev().chain(others) {
+    for port in HTTP_PORTS.into_iter().rev().chain(other_ports) {
         match shared.egress.pass(name, port) {
             Ok(()) => return Ok(()),
             Err(denial) => drop(first.get_or_insert(denial)),
         }
     }
     let Some(mut denial) = first else { return Ok(()) };
-    denial.missing = USUAL_PORTS.map(|port| Effect::Connect { host: name.to_owned(), port }).to_vec();
+    denial.missing = HTTP_PORTS.map(|port| Effect::Connect { host: name.to_owned(), port }).to_vec();
     if denial.rule.is_none() {
-        let other = format!(
-            " It was looked up, so its port isn't known; if it is none of the usual ones, ask for `net.connect={name}:PORT`."
+        let hint = format!(
+            " It was looked up, so its port isn't known; if it is neither 80 nor 443, ask for `net.connect={name}:PORT`."
         );
-        denial.reason.push_str(&other);
+        denial.reason.push_str(&hint);
     }
     Err(denial)
 }

@@ -1,4 +1,4 @@
-//! Looking up names, on the host's side, once a name has passed.
+//! The resolver: looks names up on the host, after the egress policy has allowed them.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -7,11 +7,11 @@ use toolgate_contract::BoxFuture;
 
 /// Finds the addresses of a name.
 pub trait Resolver: Debug + Send + Sync {
-    /// All addresses of a host, to be connected to at this port.
+    /// All addresses of a host, each with this port.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, std::io::Result<Vec<SocketAddr>>>;
 }
 
-/// Asks this machine's own.
+/// Asks the resolver of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

@@ -1,5 +1,5 @@
-//! Finds out whether a list of hosts is held on this machine, by trying: a host on it is reached, and one that isn't is
-//! refused and known by name. Both are made up, and nothing leaves the machine.
+//! Tests whether an allow list of hosts works on this machine: a host on the list is reached, and one that isn't is denied
+//! and named in the denial. Both names are made up, and nothing leaves the machine.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,15 +15,16 @@ const LISTED: &str = "listed.invalid";
 const UNLISTED: &str = "unlisted.invalid";
 const ANSWER: &str = "HTTP/1.1 204 No Content";
 
-/// Speaks to the one, says what that answered, and tries the other.
-const ATTEMPT: &str = "exec 3<>/dev/tcp/listed.invalid/80 && printf 'GET / HTTP/1.1\\r\\nHost: listed.invalid\\r\\n\\r\\n' >&3 \
+/// Sends a request to the listed host, prints the first line of its answer, and tries the other host.
+const SCRIPT: &str = "exec 3<>/dev/tcp/listed.invalid/80 && printf 'GET / HTTP/1.1\\r\\nHost: listed.invalid\\r\\n\\r\\n' >&3 \
                        && read -r answer <&3 && echo \"$answer\"; ! (exec 4<>/dev/tcp/unlisted.invalid/80)";
 
-/// Tries a list under this profile. What doesn't hold is told in words.
+/// Tests an allow list under this profile. The error says in words what doesn't work.
 pub async fn test_host_list(profile: &Profile) -> Result<(), String> {
-    let server =
-        TcpListener::bind("127.0.0.1:0").await.map_err(|error| format!("nothing can be served here: {error}"))?;
-    let address = server.local_addr().map_err(|error| format!("nothing can be served here: {error}"))?;
+    let server = TcpListener::bind("127.0.0.1:0")
+        .await
+        .map_err(|error| format!("no server can be started on 127.0.0.1: {error}"))?;
+    let address = server.local_addr().map_err(|error| format!("no server can be started on 127.0.0.1: {error}"))?;
     let serving = tokio::spawn(serve(server));
     let tried = attempt(profile, address).await;
     serving.abort();
@@ -33,14 +34,14 @@ pub async fn test_host_list(profile: &Profile) -> Result<(), String> {
     }
     match denials.iter().any(|denial| denial.missing_in_words().contains(UNLISTED)) {
         true => Ok(()),
-        false => Err("a host that isn't on the list wasn't refused by name".into()),
+        false => Err("a host that isn't on the list wasn't denied by name".into()),
     }
 }
 
 async fn attempt(profile: &Profile, server: SocketAddr) -> Result<(String, Vec<Denial>), String> {
     let options = SandboxOptions { warm: 0, resolver: Arc::new(FixedResolver(server)), ..SandboxOptions::default() };
     let sandbox = Sandbox::new(options).await.map_err(|error| error.to_string())?;
-    let spec = LaunchSpec::shell(ATTEMPT).network(NetworkAccess::Listed(Arc::new(SingleHostPolicy)));
+    let spec = LaunchSpec::shell(SCRIPT).network(NetworkAccess::Listed(Arc::new(SingleHostPolicy)));
     let child = sandbox.launch(profile, &spec).await.map_err(|error| error.to_string())?;
     let (output, _) = child.read_to_end().await;
     child.wait().await.map_err(|error| error.to_string())?;
@@ -54,7 +55,7 @@ async fn serve(server: TcpListener) {
     }
 }
 
-/// A list with one host.
+/// An allow list with one host.
 #[derive(Debug)]
 struct SingleHostPolicy;
 
@@ -75,7 +76,7 @@ impl EgressPolicy for SingleHostPolicy {
     }
 }
 
-/// Every name leads to one address.
+/// Resolves every name to one address.
 #[derive(Debug)]
 struct FixedResolver(SocketAddr);
 

@@ -1,18 +1,18 @@
-//! Addresses that stand for names inside a sandbox. They come from a range that no network uses, and mean something only
-//! to the relay, which knows the name from the address that a command connects to.
+//! Synthetic addresses: inside a sandbox a name resolves to an address that stands for it. The addresses come from a range
+//! that no network uses. When a command connects to one, the proxy knows which name is meant.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// 198.18.0.0/15 is set aside for measurements inside laboratories. The first address of it is the nameserver's.
-const RANGE: u32 = 198 << 24 | 18 << 16;
-const PREFIX: u32 = 15;
-const FIRST: u32 = 2;
+/// 198.18.0.0/15 is reserved for benchmarks of network devices (RFC 2544). The nameserver has the first address in it.
+const RANGE: u32 = Ipv4Addr::new(198, 18, 0, 0).to_bits();
+const PREFIX_LENGTH: u32 = 15;
+const FIRST_OFFSET: u32 = 2;
 
-/// Names that one sandbox can ask for.
-const MOST: usize = 4096;
+/// Names that one sandbox can look up.
+const MAX_NAMES: usize = 4096;
 
-/// Which name has which address.
+/// Which synthetic address stands for which name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SyntheticAddresses {
     by_name: BTreeMap<String, Ipv4Addr>,
@@ -25,8 +25,8 @@ impl SyntheticAddresses {
         if let Some(known) = self.by_name.get(name) {
             return Some(*known);
         }
-        let number = u32::try_from(self.by_name.len()).ok().filter(|_| self.by_name.len() < MOST)?;
-        let address = Ipv4Addr::from_bits(RANGE + FIRST + number);
+        let number = u32::try_from(self.by_name.len()).ok().filter(|_| self.by_name.len() < MAX_NAMES)?;
+        let address = Ipv4Addr::from_bits(RANGE + FIRST_OFFSET + number);
         self.by_name.insert(name.to_owned(), address);
         self.by_address.insert(address, name.to_owned());
         Some(address)
@@ -38,9 +38,10 @@ impl SyntheticAddresses {
     }
 }
 
-/// Whether an address could stand for a name.
+/// Whether an address is in the range of synthetic addresses.
 pub(super) fn is_synthetic(address: Ipv4Addr) -> bool {
-    address.to_bits() >> (32 - PREFIX) == RANGE >> (32 - PREFIX)
+    let host_bits = u32::BITS - PREFIX_LENGTH;
+    address.to_bits() >> host_bits == RANGE >> host_bits
 }
 
 #[cfg(test)]
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_keeps_its_address_and_there_is_an_end_to_names() {
+    fn a_name_keeps_its_address_and_the_number_of_names_is_limited() {
         let mut names = SyntheticAddresses::default();
         let first = names.address_of("a.example").unwrap();
         let second = names.address_of("b.example").unwrap();
@@ -56,7 +57,7 @@ mod tests {
         assert_eq!((names.name_of(first), names.name_of(second)), (Some("a.example"), Some("b.example")));
         assert!(is_synthetic(first) && is_synthetic(second) && !is_synthetic(Ipv4Addr::new(198, 20, 0, 1)));
         assert_eq!(names.name_of(Ipv4Addr::new(198, 18, 9, 9)), None);
-        let last = (0..MOST).filter_map(|number| names.address_of(&format!("n{number}"))).last().unwrap();
+        let last = (0..MAX_NAMES).filter_map(|number| names.address_of(&format!("n{number}"))).last().unwrap();
         assert!(is_synthetic(last));
         assert_eq!(names.address_of("one-too-many"), None);
     }

@@ -1,5 +1,5 @@
-//! The memory of all commands together: a control group for the zygote, which everything that comes out of it inherits, so
-//! a sandbox costs no more for it. Where the kernel or the administrator gives us none, each process is limited alone.
+//! The memory cgroup: limits the memory of all commands together. The zygote is in it, and every sandbox inherits it, so a
+//! sandbox starts no slower. Where no cgroup can be made, only the rlimits of each process apply.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,47 +7,62 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-/// What our groups are called: this, the host's number, and a count.
-const NAME: &str = "toolgate-";
+/// The name of a cgroup of ours: this prefix, the PID of the host, and a count.
+const NAME_PREFIX: &str = "toolgate-";
 
-/// How often, and after which pause, a group that is not empty yet is tried again.
-const ATTEMPTS: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(2);
+/// How often, and after which pause, the removal of a cgroup that still has processes is tried again.
+const REMOVE_ATTEMPTS: u32 = 500;
+const REMOVE_PAUSE: Duration = Duration::from_millis(2);
 
-/// A control group of ours. It is removed with whoever is still in it.
+/// Files of a cgroup, as in `Documentation/admin-guide/cgroup-v2.rst`.
+const CGROUP_PROCS: &str = "cgroup.procs";
+const CGROUP_SUBTREE_CONTROL: &str = "cgroup.subtree_control";
+const MEMORY_SWAP_MAX: &str = "memory.swap.max";
+/// The memory limit in cgroup v2.
+const MEMORY_MAX: &str = "memory.max";
+/// The memory limit in cgroup v1.
+const MEMORY_LIMIT_IN_BYTES: &str = "memory.limit_in_bytes";
+
+/// The controller that limits memory, and the types of the two generations' file systems.
+const MEMORY_CONTROLLER: &str = "memory";
+const CGROUP_V1: &str = "cgroup";
+const CGROUP_V2: &str = "cgroup2";
+
+/// A cgroup of ours. Dropping it kills the processes in it and removes it.
 #[derive(Debug)]
 pub(super) struct MemoryCgroup {
     directory: PathBuf,
 }
 
-/// Where groups can be made, and the file that bounds their memory.
+/// Where a cgroup can be made, and the file that limits its memory.
 struct CgroupParent {
     directory: PathBuf,
     limit_file: &'static str,
 }
 
 impl MemoryCgroup {
-    /// A group whose processes have so much memory together; none where we may not make one.
+    /// Makes a cgroup whose processes can use so many bytes of memory together; none where that isn't possible.
     pub(super) fn make(memory: u64) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let ground = grounds(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?).into_iter().find(fits)?;
-        sweep(&ground.directory);
-        let name = format!("{NAME}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let pen = Self { directory: ground.directory.join(name) };
-        std::fs::create_dir(&pen.directory).ok()?;
-        // From here on a failure removes it again.
-        std::fs::write(pen.directory.join(ground.limit_file), memory.to_string()).ok()?;
-        // Without this the limit would only move what is beyond it to the disk. Not every kernel has it.
-        let _ = std::fs::write(pen.directory.join("memory.swap.max"), "0");
-        Some(pen)
+        let parents = parents(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
+        let parent = parents.into_iter().find(can_limit_memory)?;
+        remove_abandoned(&parent.directory);
+        let name = format!("{NAME_PREFIX}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let cgroup = Self { directory: parent.directory.join(name) };
+        std::fs::create_dir(&cgroup.directory).ok()?;
+        // From here on a failure drops the cgroup, and so removes it.
+        std::fs::write(cgroup.directory.join(parent.limit_file), memory.to_string()).ok()?;
+        // Otherwise the kernel would swap out what is beyond the limit. Not every kernel has this file.
+        let _ = std::fs::write(cgroup.directory.join(MEMORY_SWAP_MAX), "0");
+        Some(cgroup)
     }
 
-    /// Puts a process in it. What that starts from now on is in it too.
+    /// Moves a process into the cgroup. Its children will be in it, too.
     pub(super) fn add_process(&self, process: u32) -> bool {
-        std::fs::write(members(&self.directory), process.to_string()).is_ok()
+        std::fs::write(self.directory.join(CGROUP_PROCS), process.to_string()).is_ok()
     }
 
-    /// Where it is.
+    /// The directory of the cgroup.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
@@ -59,93 +74,89 @@ impl Drop for MemoryCgroup {
     }
 }
 
-/// For a zygote whose host is gone: leaves its group, and removes that with everybody in it.
+/// For a zygote whose host is gone: leaves its cgroup, kills every process in it, and removes it.
 pub(super) fn leave_and_remove(directory: &Path) {
-    let Some(outside) = directory.parent() else { return };
-    if std::fs::write(members(outside), std::process::id().to_string()).is_ok() {
+    let Some(parent) = directory.parent() else { return };
+    if std::fs::write(parent.join(CGROUP_PROCS), std::process::id().to_string()).is_ok() {
         remove(directory);
     }
 }
 
-/// Kills whoever is in a group until it is empty and can be removed.
+/// Kills the processes in a cgroup until it is empty and can be removed.
 fn remove(directory: &Path) {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..REMOVE_ATTEMPTS {
         if std::fs::remove_dir(directory).is_ok() || !directory.exists() {
             return;
         }
-        let inside = std::fs::read_to_string(members(directory)).unwrap_or_default();
-        for process in inside.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
-            // It may have ended by itself meanwhile.
+        let processes = std::fs::read_to_string(directory.join(CGROUP_PROCS)).unwrap_or_default();
+        for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+            // The process may have ended meanwhile.
             let _ = rustix::process::kill_process(process, Signal::KILL);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(REMOVE_PAUSE);
     }
 }
 
-/// Removes the groups of hosts that are gone and couldn't do it themselves.
-fn sweep(directory: &Path) {
+/// Removes the cgroups of hosts that ended without removing them.
+fn remove_abandoned(directory: &Path) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let host = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-')).map(|(host, _)| host);
+        let host = name.to_str().and_then(|name| name.strip_prefix(NAME_PREFIX)?.split_once('-')).map(|(host, _)| host);
         if host.is_some_and(|host| !Path::new("/proc").join(host).exists()) {
-            // One that isn't empty stays: only its own host or zygote may end what is in it.
+            // One that isn't empty stays: only its own host or zygote may kill what is in it.
             let _ = std::fs::remove_dir(entry.path());
         }
     }
 }
 
-fn fits(ground: &CgroupParent) -> bool {
-    let hands_memory_down = || {
-        read(ground.directory.join("cgroup.subtree_control"))
-            .is_some_and(|controllers| controllers.split_whitespace().any(|name| name == "memory"))
+/// Whether children of a cgroup can limit memory. In cgroup v1 all can; in v2 the parent has to enable the controller for them.
+fn can_limit_memory(parent: &CgroupParent) -> bool {
+    let enables_memory = || {
+        read(parent.directory.join(CGROUP_SUBTREE_CONTROL))
+            .is_some_and(|controllers| controllers.split_whitespace().any(|name| name == MEMORY_CONTROLLER))
     };
-    // Of the first generation every group can have children; of the second, those that hand the controller down.
-    ground.limit_file == FIRST_GENERATION || hands_memory_down()
+    parent.limit_file == MEMORY_LIMIT_IN_BYTES || enables_memory()
 }
 
-const FIRST_GENERATION: &str = "memory.limit_in_bytes";
-const SECOND_GENERATION: &str = "memory.max";
-
-/// Where this process could make a group: beside its own or in it in the second generation, in it in the first.
-fn grounds(groups: &str, mounts: &str) -> Vec<CgroupParent> {
-    let mut grounds = Vec::new();
-    for line in groups.lines() {
+/// Where this process could make a cgroup: in its own, and in v2 also beside its own. `cgroups` is `/proc/self/cgroup`, and
+/// `mounts` is `/proc/self/mountinfo`.
+fn parents(cgroups: &str, mounts: &str) -> Vec<CgroupParent> {
+    let mut parents = Vec::new();
+    for line in cgroups.lines() {
+        // hierarchy ID:controllers:path (cgroups(7))
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
         if controllers.is_empty() {
-            let Some(own) = mounted(mounts, "cgroup2", None, path) else { continue };
+            let Some(own) = mounted(mounts, CGROUP_V2, None, path) else { continue };
             let beside = own.parent().map(Path::to_owned);
-            grounds.extend(
+            parents.extend(
                 [Some(own), beside]
                     .into_iter()
                     .flatten()
-                    .map(|directory| CgroupParent { directory, limit_file: SECOND_GENERATION }),
+                    .map(|directory| CgroupParent { directory, limit_file: MEMORY_MAX }),
             );
-        } else if controllers.split(',').any(|name| name == "memory") {
-            let own = mounted(mounts, "cgroup", Some("memory"), path);
-            grounds.extend(own.map(|directory| CgroupParent { directory, limit_file: FIRST_GENERATION }));
+        } else if controllers.split(',').any(|name| name == MEMORY_CONTROLLER) {
+            let own = mounted(mounts, CGROUP_V1, Some(MEMORY_CONTROLLER), path);
+            parents.extend(own.map(|directory| CgroupParent { directory, limit_file: MEMORY_LIMIT_IN_BYTES }));
         }
     }
-    grounds
+    parents
 }
 
-/// The directory of the group `path` in the hierarchy of this kind.
-fn mounted(mounts: &str, kind: &str, controller: Option<&str>, path: &str) -> Option<PathBuf> {
+/// The directory of the cgroup `path`, where a file system of this type is mounted with this controller.
+fn mounted(mounts: &str, filesystem_type: &str, controller: Option<&str>, path: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
-        let (place, filesystem) = line.split_once(" - ")?;
+        // mount ID, parent ID, device, root, mount point, ... - type, source, options (proc_pid_mountinfo(5))
+        let (mount, filesystem) = line.split_once(" - ")?;
         let mut filesystem = filesystem.split(' ');
-        let is_kind = filesystem.next() == Some(kind);
+        let is_type = filesystem.next() == Some(filesystem_type);
         let options = filesystem.nth(1).unwrap_or_default();
         let has_controller = controller.is_none_or(|wanted| options.split(',').any(|option| option == wanted));
-        let mut place = place.split(' ').skip(3);
-        let (root, mount) = (place.next()?, place.next()?);
+        let mut mount = mount.split(' ').skip(3);
+        let (root, mount_point) = (mount.next()?, mount.next()?);
         let within = Path::new(path).strip_prefix(root).ok()?;
-        (is_kind && has_controller).then(|| Path::new(mount).join(within))
+        (is_type && has_controller).then(|| Path::new(mount_point).join(within))
     })
-}
-
-fn members(directory: &Path) -> PathBuf {
-    directory.join("cgroup.procs")
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
@@ -157,11 +168,11 @@ mod tests {
     use super::*;
 
     fn directories(groups: &str, mounts: &str) -> Vec<String> {
-        grounds(groups, mounts).into_iter().map(|ground| ground.directory.display().to_string()).collect()
+        parents(groups, mounts).into_iter().map(|parent| parent.directory.display().to_string()).collect()
     }
 
     #[test]
-    fn groups_are_found_in_both_generations() {
+    fn cgroups_are_found_in_v1_and_v2() {
         let second = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
         let own = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope\n";
         let slice = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice";

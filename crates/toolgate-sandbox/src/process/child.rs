@@ -125,7 +125,7 @@ impl Child {
     pub(super) fn new(new: NewChild) -> Self {
         let HostPipes { stdin, stdout, stderr } = new.pipes;
         let piece = || vec![0; PIECE].into_boxed_slice();
-        let denial_log = new.resources.proxy.as_ref().map(|proxy| proxy.notes().clone()).unwrap_or_default();
+        let denial_log = new.resources.proxy.as_ref().map(|proxy| proxy.denials().clone()).unwrap_or_default();
         Self {
             output: Mutex::new(OutputPipes { stdout, stderr, out: piece(), err: piece() }),
             input: Mutex::new(stdin),

@@ -1,5 +1,6 @@
-//! The inside: what runs in the zygote and in the sandboxes that come out of it. Nothing in here starts a thread or
-//! touches the async runtime; a process that is copied must not have any.
+//! What runs in the zygote and in the sandboxes that it makes: each file is one part of the confinement, and
+//! `first_process` puts them in order. Nothing in here starts a thread or uses the async runtime, because only a process with
+//! one thread can be forked safely.
 
 pub(super) mod bubblewrap;
 mod capabilities;
@@ -11,6 +12,7 @@ mod landlock;
 mod listeners;
 mod mounts;
 mod namespaces;
+mod netlink;
 mod overlay;
 mod reaper;
 mod rlimits;

@@ -1,80 +1,80 @@
-//! Everything that is done to confine a process, step by step. When one fails, this says which, and what that means.
+//! The steps that confine a process. When one fails, a fault says which, on what, and why.
 
 use std::fmt;
 
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// One step on the way from a new process to a confined command.
+/// One step between a new process and a confined command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetupStep {
     /// A new process in namespaces of its own.
     MakeNamespaces,
-    /// The process dies with the one that made it.
+    /// The process dies with its parent.
     DieWithParent,
-    /// A session of its own.
+    /// The process starts a session of its own.
     LeaveSession,
-    /// Only the descriptors that it needs.
+    /// Inherited file descriptors are closed.
     CloseDescriptors,
-    /// The same user and group inside as outside.
+    /// User and group are mapped onto themselves in the user namespace.
     MapIdentity,
-    /// A network of its own.
+    /// A network namespace.
     MakeNetwork,
-    /// A loopback of its own.
+    /// The loopback interface of the network namespace.
     RaiseLoopback,
-    /// Doors in its network that are answered outside.
-    OpenDoors,
-    /// What is mounted later elsewhere doesn't appear here.
+    /// Listeners in the network namespace that are answered outside.
+    OpenListeners,
+    /// The mounts become private: later mounts on the host don't appear in them.
     DetachMounts,
-    /// Every root is found where it was, by descriptor.
+    /// A root is opened, and is still the directory that was planned.
     OpenRoot,
-    /// Everything is read-only.
+    /// The mounts become read-only.
     MakeReadOnly,
-    /// Directories of its own: `/tmp`, `/run`, `/dev/shm`, the home.
+    /// A tmpfs of its own: `/tmp`, `/run`, `/dev/shm`, the home directory.
     MountPrivateDirectory,
     /// A `/dev` with the harmless devices.
     MakeDevices,
-    /// What may be seen or changed goes back to its place.
+    /// A root that was granted is mounted at its path.
     AttachRoot,
-    /// A `/proc` that knows only its own processes.
+    /// A `/proc` of the PID namespace.
     MountProc,
-    /// Sensitive places are covered.
+    /// Sensitive paths are hidden.
     Mask,
-    /// Decoys stand in for secrets, and are watched.
+    /// Decoys are mounted over secrets, and watched.
     PlaceDecoys,
-    /// Protected places are read-only, and their parents can't be moved away.
+    /// Protected paths become read-only, and their parents can't be renamed.
     Protect,
-    /// Changes are kept apart.
+    /// An overlayfs takes the changes, so that they are staged.
     MountOverlay,
-    /// Only what was put together is left.
+    /// `pivot_root` to a root that holds only what was granted.
     ChangeRoot,
-    /// How much may be used.
+    /// The rlimits.
     LimitResources,
-    /// How many processes there may be.
+    /// The number of processes.
     LimitProcesses,
-    /// Nobody inside can look into the first process.
+    /// The first process can't be traced or dumped.
     HideFirstProcess,
-    /// No capabilities, now and after.
+    /// All capabilities are dropped.
     DropCapabilities,
-    /// No way to gain any.
+    /// `no_new_privs`: no program that is executed gains privileges.
     NoNewPrivileges,
-    /// Landlock.
+    /// The Landlock ruleset.
     RestrictFiles,
-    /// The system-call filter.
+    /// The seccomp filter.
     FilterSystemCalls,
-    /// The command to run is read.
-    ReadOrder,
-    /// A terminal of its own.
+    /// The command to run is received.
+    ReadRequest,
+    /// A pseudoterminal for the command.
     OpenTerminal,
-    /// A process for the command.
+    /// The command's process.
     StartCommand,
-    /// The standard streams.
+    /// The command's standard streams.
     ConnectStreams,
-    /// The working directory.
+    /// The command's working directory.
     EnterWorkingDirectory,
-    /// The program takes over.
+    /// The command's program is executed.
     Execute,
-    /// The system's `bwrap` takes over.
+    /// The system's `bwrap` is executed.
     ExecuteBubblewrap,
 }
 
@@ -83,33 +83,33 @@ impl SetupStep {
     pub fn doing(self) -> &'static str {
         match self {
             Self::MakeNamespaces => "making namespaces",
-            Self::DieWithParent => "binding its life to its parent's",
+            Self::DieWithParent => "setting the parent-death signal",
             Self::LeaveSession => "starting a session",
             Self::CloseDescriptors => "closing inherited descriptors",
             Self::MapIdentity => "mapping the user and group",
-            Self::MakeNetwork => "making a network",
-            Self::RaiseLoopback => "raising the loopback",
-            Self::OpenDoors => "opening the network's doors",
-            Self::DetachMounts => "detaching the mounts from the host's",
+            Self::MakeNetwork => "making a network namespace",
+            Self::RaiseLoopback => "bringing up the loopback interface",
+            Self::OpenListeners => "opening the network listeners",
+            Self::DetachMounts => "making the mounts private",
             Self::OpenRoot => "opening a root",
-            Self::MakeReadOnly => "making the machine read-only",
-            Self::MountPrivateDirectory => "mounting a private directory",
+            Self::MakeReadOnly => "making the mounts read-only",
+            Self::MountPrivateDirectory => "mounting a private tmpfs",
             Self::MakeDevices => "making the devices",
-            Self::AttachRoot => "attaching a root",
+            Self::AttachRoot => "bind-mounting a root",
             Self::MountProc => "mounting /proc",
-            Self::Mask => "masking a sensitive place",
+            Self::Mask => "hiding a sensitive path",
             Self::PlaceDecoys => "placing a decoy",
-            Self::Protect => "protecting a place",
-            Self::MountOverlay => "mounting the overlay",
-            Self::ChangeRoot => "changing the root",
-            Self::LimitResources => "limiting resources",
+            Self::Protect => "protecting a path",
+            Self::MountOverlay => "mounting the overlayfs",
+            Self::ChangeRoot => "changing the root (pivot_root)",
+            Self::LimitResources => "setting resource limits",
             Self::LimitProcesses => "limiting the number of processes",
-            Self::HideFirstProcess => "hiding the first process",
+            Self::HideFirstProcess => "protecting the first process from tracing",
             Self::DropCapabilities => "dropping capabilities",
-            Self::NoNewPrivileges => "ruling out new privileges",
+            Self::NoNewPrivileges => "setting no_new_privs",
             Self::RestrictFiles => "restricting files with Landlock",
-            Self::FilterSystemCalls => "filtering system calls",
-            Self::ReadOrder => "reading what to run",
+            Self::FilterSystemCalls => "installing the seccomp filter",
+            Self::ReadRequest => "receiving the command",
             Self::OpenTerminal => "opening a terminal",
             Self::StartCommand => "starting a process for the command",
             Self::ConnectStreams => "connecting the standard streams",
@@ -119,27 +119,27 @@ impl SetupStep {
         }
     }
 
-    /// Whether the fault lies with the command and not with the confinement.
+    /// Whether a fault of this step is the command's and not the confinement's.
     pub fn is_about_the_command(self) -> bool {
-        matches!(self, Self::ReadOrder | Self::StartCommand | Self::EnterWorkingDirectory | Self::Execute)
+        matches!(self, Self::ReadRequest | Self::StartCommand | Self::EnterWorkingDirectory | Self::Execute)
     }
 }
 
-/// A step that failed: which, on what, and the kernel's word for it.
+/// A step that failed: which, on what, and with which `errno`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupFault {
     /// What was being done.
     pub step: SetupStep,
     /// What it was done to, where that helps.
     pub subject: String,
-    /// The kernel's error number.
+    /// The `errno`.
     pub errno: i32,
 }
 
 impl SetupFault {
-    /// Whether something that was there when the sandbox was planned has gone or changed since. Nothing was run.
+    /// Whether a path that existed when the sandbox was planned has gone or changed since. Nothing was run.
     pub(super) fn is_stale_path(&self) -> bool {
-        let about_places = matches!(
+        let is_about_a_path = matches!(
             self.step,
             SetupStep::OpenRoot
                 | SetupStep::AttachRoot
@@ -148,7 +148,7 @@ impl SetupFault {
                 | SetupStep::Protect
                 | SetupStep::RestrictFiles
         );
-        about_places && [Errno::NOENT, Errno::STALE].map(Errno::raw_os_error).contains(&self.errno)
+        is_about_a_path && [Errno::NOENT, Errno::STALE].map(Errno::raw_os_error).contains(&self.errno)
     }
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for SetupFault {
     }
 }
 
-/// Names the step that a kernel call belongs to.
+/// Names the step that a system call belongs to.
 pub(super) trait StepContext<T> {
     /// The fault of `step`.
     fn during(self, step: SetupStep) -> Result<T, SetupFault>;

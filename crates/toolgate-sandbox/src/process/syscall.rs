@@ -1,6 +1,6 @@
-//! The kernel calls that no crate wraps, one file each. All `unsafe` code of the project is in here, and every block says
-//! why it is sound.
-#![allow(unsafe_code, reason = "raw kernel calls; each block says why it is sound")]
+//! System calls that no crate wraps, one file each. All `unsafe` code of the project is in here, and every block says why it
+//! is sound.
+#![allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 
 pub(super) mod arenas;
 pub(super) mod async_fd;
@@ -18,7 +18,7 @@ pub(super) mod signals;
 
 use rustix::io::Errno;
 
-/// What a C function's `-1` means.
+/// Turns the `-1` of a C function into its `errno`.
 fn checked(answer: libc::c_long) -> Result<libc::c_long, Errno> {
     if answer >= 0 { Ok(answer) } else { Err(last_error()) }
 }

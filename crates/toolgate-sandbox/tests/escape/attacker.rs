@@ -35,7 +35,7 @@ fn attempt(words: &[&str]) -> Result<(), Error> {
         ["connect-tcp", address] => std::net::TcpStream::connect(address).map(drop),
         ["serve-at", address] => serve_at(address),
         ["speak", host, port, text] => speak(host, port.parse().unwrap(), text.replace("\\r\\n", "\r\n").as_bytes()),
-        ["greet", host, port, name] => speak(host, port.parse().unwrap(), &greeting(name)),
+        ["client-hello", host, port, names] => speak(host, port.parse().unwrap(), &client_hello(names)),
         ["ask", server, name] => ask(server, &name.replace("\\0", "\0")),
         ["send", address, text] => std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(text.as_bytes(), address).map(drop),
         ["allocate", bytes] => allocate(bytes.parse().unwrap()),
@@ -148,14 +148,15 @@ fn speak(host: &str, port: u16, words: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The beginning of TLS, for the host of this name.
-fn greeting(name: &str) -> Vec<u8> {
+/// A TLS ClientHello with a server_name extension for each of these names, separated by commas.
+fn client_hello(names: &str) -> Vec<u8> {
     let sized = |width: usize, content: &[u8]| [&(content.len() as u32).to_be_bytes()[4 - width..], content].concat();
-    let list = sized(2, &[&[0][..], &sized(2, name.as_bytes())].concat());
-    let extensions = match name {
-        "" => sized(2, &[]),
-        _ => sized(2, &[&[0, 0][..], &sized(2, &list)].concat()),
+    let server_name = |name: &str| {
+        let list = sized(2, &[&[0][..], &sized(2, name.as_bytes())].concat());
+        [&[0, 0][..], &sized(2, &list)].concat()
     };
+    let names = names.split(',').filter(|name| !name.is_empty());
+    let extensions = sized(2, &names.flat_map(server_name).collect::<Vec<u8>>());
     let body = [&[3, 3][..], &[9; 32], &sized(1, &[]), &sized(2, &[0x13, 1]), &sized(1, &[0]), &extensions].concat();
     let message = [&[1][..], &sized(3, &body)].concat();
     [&[0x16, 3, 1][..], &sized(2, &message)].concat()

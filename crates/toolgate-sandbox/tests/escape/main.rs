@@ -1,5 +1,5 @@
 //! Attempted escapes, one file each. Every attempt is made through each way of opening, and first shows that it works
-//! without confinement, so that a test which can't fail isn't mistaken for a wall.
+//! without confinement, so that a test which can't fail isn't mistaken for protection.
 #![allow(clippy::disallowed_methods, reason = "attackers don't ask")]
 
 mod absolute_path;

@@ -1,5 +1,5 @@
-//! What a walk visits, leaves out or never mentions, in ripgrep's order of authority: the caller's globs, ignore files,
-//! file types, dot names.
+//! What a walk visits, leaves out or never mentions, in ripgrep's order of precedence: the caller's globs, ignore files, file
+//! types, names that begin with a dot.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ pub(super) struct WalkFilter {
     types: Types,
 }
 
-/// What becomes of an entry.
+/// What a walk does with an entry.
 pub(super) enum EntryDisposition {
     Visited,
     LeftOut(SkipReason),
@@ -53,7 +53,7 @@ impl WalkFilter {
             Match::Ignore(_) => return EntryDisposition::Excluded,
             Match::None => {}
         }
-        // What belongs to git alone is no part of the work, and no hint should speak of it.
+        // Git's own directory isn't part of the work, and no hint should mention it.
         if name == b".git" && (self.gitignore || !self.hidden) {
             return EntryDisposition::Excluded;
         }
@@ -74,7 +74,7 @@ impl WalkFilter {
         }
     }
 
-    /// Left out, unless nobody will ask for it.
+    /// Reports an entry as left out, unless nobody would look for it.
     fn left_out(&self, why: SkipReason, path: &Path, is_directory: bool) -> EntryDisposition {
         if self.then_left_out && !self.types.matched(path, is_directory).is_ignore() {
             EntryDisposition::LeftOut(why)

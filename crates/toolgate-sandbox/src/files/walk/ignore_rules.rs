@@ -1,5 +1,5 @@
-//! The ignore files that hold in a directory: its own, and those of the directories above it as far as the root. They are read
-//! like any other file, beneath the root and with no link followed, and only so far as a sensible one is long.
+//! The ignore files that apply in a directory: its own, and those of the directories above it up to the root. They are read
+//! like any other file, beneath the root and without following symlinks, and up to a limited size.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,16 +15,16 @@ use toolgate_contract::EntryKind;
 
 use super::{WalkRoot, join};
 
-/// The names of ignore files, the more authoritative first.
+/// The names of ignore files, highest precedence first.
 const FILES: [&[u8]; 4] = [b".rgignore", b".ignore", b".gitignore", EXCLUDE];
-/// What one repository ignores for one person; it lies with git's own files.
+/// The ignore file of one repository and one person, in git's own directory.
 const EXCLUDE: &[u8] = b".git/info/exclude";
 /// From here on in [`FILES`], rules end where another repository begins.
 const GITS: usize = 2;
-/// Bytes that are read of an ignore file.
+/// Bytes of an ignore file that are read.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The rules that hold in a directory.
+/// The rules that apply in a directory.
 #[derive(Default)]
 pub(super) struct IgnoreRules {
     above: Option<Arc<IgnoreRules>>,
@@ -34,7 +34,7 @@ pub(super) struct IgnoreRules {
 }
 
 impl IgnoreRules {
-    /// What the directories above `start` say about what lies in it.
+    /// The rules that the directories above `start` have for its entries.
     pub(super) fn above(ground: &WalkRoot<'_>, start: &str) -> Arc<Self> {
         let mut rules = Arc::default();
         let directories = start.match_indices('/').map(|(at, _)| &start[..at]);
@@ -46,7 +46,7 @@ impl IgnoreRules {
         rules
     }
 
-    /// The rules that hold in a directory with these entries; those above it, when it adds none.
+    /// The rules that apply in a directory with these entries; those of its parent if it adds none.
     pub(super) fn of(
         ground: &WalkRoot<'_>,
         directory: &[u8],
@@ -68,8 +68,8 @@ impl IgnoreRules {
         Arc::new(Self { above: Some(Arc::clone(above)), own, is_repository })
     }
 
-    /// What the rules say about a path beneath their directory: of each kind of file the nearest that has an opinion
-    /// counts, and of the kinds the most authoritative.
+    /// What the rules say about a path beneath their directory. Of each kind of ignore file the nearest one with a match
+    /// counts, and of the kinds the one with the highest precedence.
     pub(super) fn matched(&self, path: &Path, is_directory: bool) -> Match<()> {
         let mut found = [const { Match::None }; FILES.len()];
         let mut is_other_repository = false;
@@ -87,7 +87,7 @@ impl IgnoreRules {
     }
 }
 
-/// Reads one ignore file. One that can't be read has no rules, and neither has a line that makes no sense.
+/// Reads one ignore file. A file that can't be read has no rules, and an invalid line is no rule.
 fn read(ground: &WalkRoot<'_>, directory: &[u8], name: &[u8]) -> Option<Gitignore> {
     let fd = ground.open_file(&join(directory, name)).ok()?;
     let stat = rustix::fs::fstat(&fd).ok()?;
@@ -106,7 +106,7 @@ fn read(ground: &WalkRoot<'_>, directory: &[u8], name: &[u8]) -> Option<Gitignor
     builder.build().ok().filter(|rules| !rules.is_empty())
 }
 
-/// All lines but the last, which was cut.
+/// All lines but the last, which was cut off.
 fn split_last_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1))
 }

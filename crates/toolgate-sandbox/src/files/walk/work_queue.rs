@@ -1,10 +1,10 @@
-//! The work that the threads of a walk share: last in, first out, so that a walk goes deep before it goes wide and little
-//! waits at any time. It is over when nothing is left and nobody is still adding.
+//! The queue that the threads of a walk share. It is last in, first out: a walk goes deep first, so the queue stays short. It
+//! ends when it is empty and no thread can add more.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Left-out things that are remembered for the end.
+/// Left-out entries that are remembered for the end.
 const MOST_LATER: usize = 10_000;
 
 pub(super) struct WorkQueue<T> {
@@ -15,19 +15,19 @@ pub(super) struct WorkQueue<T> {
 
 struct QueueState<T> {
     stack: Vec<T>,
-    /// Comes when all else is done.
+    /// Done when all other work is done.
     later: Vec<T>,
-    /// Threads that work on something and may add more.
+    /// Threads that are at work and may add more.
     busy: usize,
 }
 
-/// Work, and the sign that somebody is at it.
+/// A piece of work, and the guard that marks it as being done.
 pub(super) struct TakenWork<'a, T> {
     pub(super) taken: T,
     pub(super) busy: BusyGuard<'a, T>,
 }
 
-/// While this lives, the queue waits for more.
+/// While this guard lives, the queue waits for more work.
 pub(super) struct BusyGuard<'a, T>(&'a WorkQueue<T>);
 
 impl<T> Default for WorkQueue<T> {
@@ -38,7 +38,7 @@ impl<T> Default for WorkQueue<T> {
 }
 
 impl<T> WorkQueue<T> {
-    /// Adds work; the first of it is done first.
+    /// Adds work; its first piece is done first.
     pub(super) fn add(&self, work: impl DoubleEndedIterator<Item = T>) {
         let mut state = self.lock();
         let before = state.stack.len();
@@ -48,7 +48,7 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Adds what comes when all else is done.
+    /// Adds work that is done when all other work is done.
     pub(super) fn add_later(&self, work: Vec<T>) {
         if !work.is_empty() {
             let mut state = self.lock();
@@ -57,12 +57,12 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// How much waits.
+    /// How many pieces of work are waiting.
     pub(super) fn len(&self) -> usize {
         self.lock().stack.len()
     }
 
-    /// The next work; waits for it while others may still add some. None when it is over.
+    /// The next piece of work. Waits while another thread may still add some; `None` when the queue has ended.
     pub(super) fn next(&self) -> Option<TakenWork<'_, T>> {
         let mut state = self.lock();
         loop {
@@ -90,9 +90,9 @@ impl<T> WorkQueue<T> {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Ends it, whatever is left.
+    /// Ends the queue, whatever is left in it.
     pub(super) fn end(&self) {
-        // Under the lock, so that nobody goes to sleep between looking and the wake-up.
+        // Under the lock, so that no thread starts to wait between its check and this notification.
         let _state = self.lock();
         self.is_over.store(true, Ordering::Relaxed);
         self.changed.notify_all();
@@ -105,7 +105,7 @@ impl<T> WorkQueue<T> {
 
 impl<T> Drop for BusyGuard<'_, T> {
     fn drop(&mut self) {
-        // A thread that panics takes the walk down with it instead of leaving the others to wait for it.
+        // A thread that panics ends the walk, so that the others don't wait for it.
         if std::thread::panicking() {
             self.0.end();
         }
@@ -121,7 +121,7 @@ impl<T> Drop for BusyGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Takes everything, and adds what `more` says for each.
+    /// Takes all work, and adds what `more` returns for each piece.
     fn drain(queue: &WorkQueue<u32>, more: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
         std::iter::from_fn(|| {
             let work = queue.next()?;

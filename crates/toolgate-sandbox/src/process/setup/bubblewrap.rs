@@ -1,5 +1,5 @@
-//! Where we may not make namespaces ourselves but the system's `bwrap` may (some distributions allow it alone), it makes
-//! them and the mounts; our own program is the first process inside and does the rest.
+//! Bubblewrap: some distributions allow user namespaces to the system's `bwrap` and not to other programs. There `bwrap` makes
+//! the namespaces and mounts; our own program is the first process inside and does the rest.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,32 +7,32 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::super::plan::{NetworkPlan, PinnedPath, SandboxPlan, TmpfsMount};
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::clone3::{OneThread, spawn_vfork};
-use super::super::syscall::execve::{ExecStrings, execute};
+use super::super::syscall::execve::{EXIT_EXEC_FAILED, ExecStrings, execute};
 use super::super::syscall::{descriptors, signals};
 use super::super::wire;
 use super::mounts::open_no_links;
 use super::reaper;
 use super::zygote_main::{INNER_NAME, INNER_PLAN, INNER_SOCKET, c_string};
 
-/// Where `bwrap` is looked for: only where the system's administrator puts it.
+/// The only path at which `bwrap` is looked for: an ordinary user can't put a program there.
 pub(in super::super) const PROGRAM: &CStr = c"/usr/bin/bwrap";
 
-/// Starts `bwrap`, which becomes the first process of a sandbox, and watches over it. Killed in the wrong moment, `bwrap`
-/// leaves a half-made child behind; so nobody kills it but this process, which adopts and kills what is left, too.
+/// Starts `bwrap` and waits until it ends. When `bwrap` is killed while it sets up, it leaves a child behind; so only this
+/// process kills it, as a subreaper that also kills what is left.
 pub(super) fn run(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, SetupFault> {
-    // It waits for its child, and so do we; the zygote's own habit of forgetting them would hide it from both.
+    // `bwrap` and this process both wait for their children. The zygote ignores SIGCHLD, which would be inherited.
     signals::default_sigchld();
     let children = signals::watch_children().during(SetupStep::ExecuteBubblewrap);
-    let watched = children.and_then(|children| {
+    let ended = children.and_then(|children| {
         let pid = start(one, plan, socket)?;
         reaper::wait(pid, socket, &children);
-        reaper::clear();
+        reaper::kill_descendants();
         Ok(0)
     });
-    if let Err(fault) = &watched {
+    if let Err(fault) = &ended {
         let _ = wire::say(socket.as_fd(), &wire::SandboxMessage::Refused(fault.clone()), &[]);
     }
-    watched
+    ended
 }
 
 fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, SetupFault> {
@@ -41,7 +41,7 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
     let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
     let packed = wire::pack(plan).during(step)?;
     let arguments = arguments(plan, &program);
-    // It needs none of the environment, and what runs inside is told its own.
+    // `bwrap` needs no environment, and the command gets its own.
     let (arguments, environment) = (ExecStrings::new(&arguments), ExecStrings::new(&[]));
     let mut fault = None;
     let started = spawn_vfork(one, || {
@@ -49,13 +49,13 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
             .and_then(|()| descriptors::duplicate_to(socket.as_fd(), INNER_SOCKET, false))
             .and_then(|()| descriptors::duplicate_to(packed.as_fd(), INNER_PLAN, false));
         fault = Some(handed.err().unwrap_or_else(|| execute(PROGRAM, &arguments, &environment)));
-        127
+        EXIT_EXEC_FAILED
     });
     let started = started.during(step)?;
     fault.map_or(Ok(started.pid), Err).during(step)
 }
 
-/// The whole command line: the same walls in the same order as we build them ourselves.
+/// The command line: the same mounts in the same order as in `mounts::build`.
 fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
     let mut line = BwrapArguments(vec![c"bwrap".to_owned()]);
     line.words("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
@@ -71,15 +71,15 @@ fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
         }
     }
     line.words("--proc /proc --dev /dev");
-    plan.covered.iter().for_each(|cover| line.cover(cover, plan.limits.temporary_bytes));
+    plan.covered.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
     let (late, early): (Vec<_>, Vec<_>) = granted(plan).partition(|(_, place)| plan.is_in_a_hollow(place));
     early.into_iter().for_each(|(option, place)| line.bind(option, place));
-    plan.hollow.iter().for_each(|cover| line.cover(cover, plan.limits.temporary_bytes));
+    plan.hollow.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
     late.into_iter().for_each(|(option, place)| line.bind(option, place));
-    plan.hollow.iter().for_each(|cover| line.0.extend([c_string("--remount-ro"), cover.path.clone()]));
+    plan.hollow.iter().for_each(|tmpfs| line.0.extend([c_string("--remount-ro"), tmpfs.path.clone()]));
     plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
-    // Something may have gone meanwhile, and what isn't there can't be covered.
+    // `bwrap` fails on a path that has gone meanwhile.
     let masked = plan.masked.iter().chain(&plan.secret);
     masked.filter(|place| open_no_links(&place.path).is_ok()).for_each(|place| line.mask(place));
     let inner = c_string(format!("/run/{INNER_NAME}"));
@@ -89,13 +89,13 @@ fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
     line.0
 }
 
-/// What was granted, to be read and to be changed.
+/// What was granted: read-only paths, then writable ones.
 fn granted(plan: &SandboxPlan) -> impl Iterator<Item = (&'static str, &PinnedPath)> {
     let shown = plan.shown.iter().map(|place| ("--ro-bind", place));
     shown.chain(plan.writable.iter().map(|place| ("--bind", place)))
 }
 
-/// A command line in the making.
+/// A command line under construction.
 struct BwrapArguments(Vec<CString>);
 
 impl BwrapArguments {
@@ -111,16 +111,17 @@ impl BwrapArguments {
         self.pair(option, &place.path, &place.path);
     }
 
-    /// An empty directory.
-    fn cover(&mut self, cover: &TmpfsMount, bytes: Option<u64>) {
+    /// Mounts a tmpfs.
+    fn tmpfs(&mut self, tmpfs: &TmpfsMount, bytes: Option<u64>) {
         if let Some(bytes) = bytes {
             self.words(&format!("--size {bytes}"));
         }
-        self.words(if cover.shared { "--perms 1777 --tmpfs" } else { "--perms 0755 --tmpfs" });
-        self.0.push(cover.path.clone());
+        self.words(if tmpfs.shared { "--perms 1777 --tmpfs" } else { "--perms 0755 --tmpfs" });
+        self.0.push(tmpfs.path.clone());
     }
 
-    /// A directory that can't be entered, or a device that can't be opened: `bwrap` binds without devices.
+    /// Hides a directory by an empty one that can't be entered, and a file by a device that can't be opened, because `bwrap`
+    /// mounts with `nodev`.
     fn mask(&mut self, place: &PinnedPath) {
         if place.directory {
             self.words("--perms 0000 --tmpfs");

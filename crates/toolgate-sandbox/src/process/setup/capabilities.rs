@@ -1,4 +1,4 @@
-//! Giving up every capability, and the chance to get one back by executing something.
+//! Drops every capability from every set, so that no program that is executed later gets one back.
 
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -8,18 +8,17 @@ use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 /// Drops all capabilities from all sets.
 pub(super) fn drop_all() -> Result<(), SetupFault> {
     let step = SetupStep::DropCapabilities;
-    // A process that holds none can't take any out of its bounding set, and has no need to: it can't gain any either.
+    // A process without CAP_SETPCAP can't change its bounding set (EPERM). It needn't: it can't gain a capability either.
     match rustix::thread::clear_ambient_capability_set() {
         Ok(()) | Err(Errno::INVAL) => {}
         Err(error) => return Err(error).during(step),
     }
     for number in 0..u64::BITS {
-        let one = CapabilitySet::from_bits_retain(1 << number);
-        match rustix::thread::remove_capability_from_bounding_set(one) {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // Past the last one that this kernel knows.
-            Err(Errno::INVAL) => break,
-            Err(Errno::PERM) => break,
+            // EINVAL: this kernel has no more capabilities.
+            Err(Errno::INVAL | Errno::PERM) => break,
             Err(error) => return Err(error).during(step),
         }
     }

@@ -1,5 +1,5 @@
-//! The first process of a sandbox. It confines itself, step by step; then it takes an order, starts the command and
-//! waits for its end. It is the ancestor of everything inside: when it ends, all of that ends.
+//! The first process of a sandbox. It confines itself, step by step; then it receives a command, starts it and waits until it
+//! ends. It is the init process of the PID namespace: when it ends, the kernel kills everything inside.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -17,10 +17,11 @@ use super::namespaces::Identity;
 use super::zygote_main::{INNER_PLAN, INNER_SOCKET};
 use super::{capabilities, exec, landlock, listeners, mounts, namespaces, reaper, rlimits, seccomp};
 
-/// What was found out; and the doors of the network, with the watch over decoys last if there is one.
+/// What was enforced, and the descriptors for the host: the listeners, then the inotify descriptor of the decoys if there is
+/// one.
 type SetupResult = (SetupFindings, Vec<OwnedFd>);
 
-/// Runs one command in a sandbox built by `plan`. The number is what this process ends with.
+/// Builds the sandbox of `plan` and runs one command in it. Returns the exit status of this process.
 pub(super) fn run(one: &OneThread, plan: &SandboxPlan, identity: Identity, socket: OwnedFd) -> Result<i32, SetupFault> {
     signals::default_sigchld();
     let confined = match plan.tier {
@@ -29,19 +30,19 @@ pub(super) fn run(one: &OneThread, plan: &SandboxPlan, identity: Identity, socke
         Tier::Landlock => prepare_without_namespaces(),
         Tier::Open => prepare_unconfined(),
     };
-    let served = confined.and_then(|confined| serve(one, plan, &socket, confined));
-    if let Err(fault) = &served {
+    let outcome = confined.and_then(|confined| serve(one, plan, &socket, confined));
+    if let Err(fault) = &outcome {
         let _ = wire::say(socket.as_fd(), &SandboxMessage::Refused(fault.clone()), &[]);
     }
-    served
+    outcome
 }
 
-/// All steps, in order. Each name says what it does; each error says which step it was.
+/// All steps, in order. Each error says which step failed.
 fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identity) -> Result<SetupResult, SetupFault> {
     die_with_parent()?;
     rustix::process::setsid().during(SetupStep::LeaveSession)?;
     namespaces::map(identity)?;
-    // It is made while the mounts are. Nobody but us is here before we are in it.
+    // Made in parallel with the mounts. No command runs before we have entered it.
     let network = match plan.network {
         NetworkPlan::Shared => None,
         NetworkPlan::Off | NetworkPlan::Listed { .. } => {
@@ -51,15 +52,15 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     let MountOutcome { own_proc, watch } = mounts::build(plan)?;
     if let Some(network) = network {
         network.enter().during(SetupStep::MakeNetwork)?;
-        loopback::raise().during(SetupStep::RaiseLoopback)?;
+        loopback::bring_up().during(SetupStep::RaiseLoopback)?;
     }
     let mut handed = listeners::open(plan)?;
     let processes_limited = rlimits::limit_processes(plan, own_proc)?;
-    mounts::seal(plan, own_proc)?;
+    mounts::make_read_only(plan, own_proc)?;
     rlimits::limit_resources(&plan.limits, plan.tier)?;
     hide()?;
     capabilities::drop_all()?;
-    // Giving up capabilities made the kernel forget this.
+    // Dropping capabilities reset the parent-death signal.
     die_with_parent()?;
     no_new_privileges()?;
     let landlock = landlock::restrict(plan)?;
@@ -69,7 +70,7 @@ fn confine_with_namespaces(one: &OneThread, plan: &SandboxPlan, identity: Identi
     Ok((SetupFindings { landlock, own_proc, processes_limited, watched, ..SetupFindings::default() }, handed))
 }
 
-/// The namespaces and mounts are there already; what is left needs no capability.
+/// `bwrap` has made the namespaces and mounts already; what is left needs no capability.
 fn confine_inside_bubblewrap(plan: &SandboxPlan) -> Result<SetupResult, SetupFault> {
     die_with_parent()?;
     rlimits::limit_resources(&plan.limits, plan.tier)?;
@@ -81,8 +82,8 @@ fn confine_inside_bubblewrap(plan: &SandboxPlan) -> Result<SetupResult, SetupFau
     Ok((SetupFindings { landlock, own_proc: true, processes_limited, ..SetupFindings::default() }, Vec::new()))
 }
 
-/// With no namespace to shut it in, the command gets its walls after it has left this process, which has to stay
-/// outside them to be out of its reach. It doesn't die with its parent: it has to clear up first, once its host is gone.
+/// Without namespaces, only the command's process is confined (`confine_without_namespaces`). This process stays unconfined,
+/// out of the command's reach, and doesn't die with its parent: once the host is gone, it first has to kill what is left.
 fn prepare_without_namespaces() -> Result<SetupResult, SetupFault> {
     rustix::process::setsid().during(SetupStep::LeaveSession)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(SetupStep::StartCommand)?;
@@ -96,7 +97,7 @@ fn prepare_without_namespaces() -> Result<SetupResult, SetupFault> {
     Ok((SetupFindings { landlock, ..SetupFindings::default() }, Vec::new()))
 }
 
-/// Whatever the command starts is found and ended with it; beyond that nothing holds it.
+/// Whatever the command starts is found and killed when it ends; nothing else is enforced.
 fn prepare_unconfined() -> Result<SetupResult, SetupFault> {
     rustix::process::setsid().during(SetupStep::LeaveSession)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(SetupStep::StartCommand)?;
@@ -104,7 +105,7 @@ fn prepare_unconfined() -> Result<SetupResult, SetupFault> {
     Ok((SetupFindings::default(), Vec::new()))
 }
 
-/// The walls of a command that has no namespaces.
+/// Confines the command's own process where there are no namespaces.
 pub(super) fn confine_without_namespaces(plan: &SandboxPlan) -> Result<(), SetupFault> {
     rlimits::limit_resources(&plan.limits, plan.tier)?;
     capabilities::drop_all()?;
@@ -124,35 +125,36 @@ fn no_new_privileges() -> Result<(), SetupFault> {
     rustix::thread::set_no_new_privs(true).during(SetupStep::NoNewPrivileges)
 }
 
-/// Waits for an order, carries it out, and tells how it ended.
+/// Waits for a command, runs it, and tells the host how it ended.
 fn serve(
     one: &OneThread,
     plan: &SandboxPlan,
     socket: &OwnedFd,
     (findings, handed): SetupResult,
 ) -> Result<i32, SetupFault> {
-    // If the host is gone, so is the reason to be here; the next line finds out.
+    // If the host is gone, receiving tells.
     let _ = wire::say(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
-    // From here on they are the host's alone: nobody inside can answer at the doors.
+    // From here on only the host holds the listeners: nobody inside can accept their connections.
     drop(handed);
-    let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadOrder)? else { return Ok(0) };
+    let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadRequest)? else { return Ok(0) };
     let mut handed = received.descriptors.into_iter();
-    let order: ExecRequest = handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(SetupStep::ReadOrder)?;
+    let request: ExecRequest =
+        handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(SetupStep::ReadRequest)?;
     let streams: Vec<OwnedFd> = handed.collect();
     let children = signals::watch_children().during(SetupStep::StartCommand)?;
-    let pid = exec::start(one, plan, &order, streams, socket)?;
+    let pid = exec::start(one, plan, &request, streams, socket)?;
     let status = reaper::wait(pid, socket, &children);
     match (plan.tier, status) {
-        (Tier::Landlock | Tier::Open, _) => reaper::clear(),
-        (_, Some(_)) => reaper::clear_namespace(),
-        // Whoever is left ends with this process.
+        (Tier::Landlock | Tier::Open, _) => reaper::kill_descendants(),
+        (_, Some(_)) => reaper::kill_namespace(),
+        // The kernel kills what is left when this process ends.
         (_, None) => return Ok(0),
     }
     let _ = wire::say(socket.as_fd(), &SandboxMessage::Ended(status.unwrap_or(libc::SIGKILL)), &[]);
     Ok(0)
 }
 
-/// The first process of a sandbox that `bwrap` has made.
+/// Becomes the first process of a sandbox that `bwrap` has made.
 pub(super) fn run_inside_bubblewrap() -> ! {
     let attempt = || -> Result<i32, Errno> {
         let one = OneThread::check().ok_or(Errno::BUSY)?;
@@ -162,5 +164,5 @@ pub(super) fn run_inside_bubblewrap() -> ! {
         let plan: SandboxPlan = wire::unpack(descriptors::adopt(INNER_PLAN)?)?;
         Ok(run(&one, &plan, Identity::current(), socket).unwrap_or(1))
     };
-    clone3::end(attempt().unwrap_or(1))
+    clone3::exit_now(attempt().unwrap_or(1))
 }

@@ -1,5 +1,5 @@
-//! Landlock: which files can be read, executed and changed, held by the kernel at every open, whatever is mounted where.
-//! It is the second wall behind the mounts, and the first one where there are none.
+//! Landlock: which files can be read, executed and changed, checked by the kernel at every open, whatever is mounted where.
+//! It is the second line of defense behind the mounts, and the only one where there are no namespaces.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -16,47 +16,47 @@ use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::devices;
 use super::mounts::open_no_links;
 
-/// The newest set of rights that we know. Older kernels take what they have of it.
-const NEWEST: ABI = ABI::V9;
+/// The newest Landlock ABI that we know. Older kernels enforce what they have of it.
+const NEWEST_ABI: ABI = ABI::V9;
 
-/// Restricts this process and all that it starts. Says whether the kernel has Landlock.
+/// Restricts this process and all that it starts. False if the kernel doesn't have Landlock.
 pub(super) fn restrict(plan: &SandboxPlan) -> Result<bool, SetupFault> {
-    let alone = plan.tier == Tier::Landlock;
-    let mut rules = LandlockRules::handling(if alone { everything() } else { changing() })?;
-    for place in plan.only.iter().flatten().filter(|_| alone) {
-        rules = rules.allow(&place.path, looking())?;
+    let without_mounts = plan.tier == Tier::Landlock;
+    let mut rules = LandlockRules::handling(if without_mounts { all_access() } else { write_access() })?;
+    for place in plan.only.iter().flatten().filter(|_| without_mounts) {
+        rules = rules.allow(&place.path, read_access())?;
     }
     for place in &plan.writable {
-        rules = rules.allow(&place.path, everything())?;
+        rules = rules.allow(&place.path, all_access())?;
     }
     for path in devices::HARMLESS {
-        rules = rules.allow(path, device())?;
+        rules = rules.allow(path, device_access())?;
     }
-    if !alone {
-        rules = rules.allow(c"/dev/shm", everything())?.allow(c"/dev/pts", device())?;
-        for cover in plan.covered.iter().filter(|cover| cover.writable) {
-            rules = rules.allow(&cover.path, everything())?;
+    if !without_mounts {
+        rules = rules.allow(c"/dev/shm", all_access())?.allow(c"/dev/pts", device_access())?;
+        for tmpfs in plan.covered.iter().filter(|tmpfs| tmpfs.writable) {
+            rules = rules.allow(&tmpfs.path, all_access())?;
         }
     }
-    let status = rules.made.restrict_self().map_err(errno).during(SetupStep::RestrictFiles)?;
+    let status = rules.ruleset.restrict_self().map_err(errno).during(SetupStep::RestrictFiles)?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-/// Rules in the making: what they govern is refused, apart from what they allow.
+/// A ruleset under construction: access that it handles is denied, apart from what it allows.
 struct LandlockRules {
-    governed: BitFlags<AccessFs>,
-    made: RulesetCreated,
+    handled: BitFlags<AccessFs>,
+    ruleset: RulesetCreated,
 }
 
 impl LandlockRules {
-    /// Rules that allow nothing yet: nothing of what they govern, no signal and no abstract socket to the outside.
-    fn handling(governed: BitFlags<AccessFs>) -> Result<Self, SetupFault> {
-        let rules = Ruleset::default().handle_access(governed);
-        let rules = rules.and_then(|rules| rules.scope(Scope::from_all(NEWEST))).and_then(Ruleset::create);
-        Ok(Self { governed, made: rules.map_err(errno).during(SetupStep::RestrictFiles)? })
+    /// A ruleset that allows nothing yet: none of the handled access, no signal and no abstract socket to the outside.
+    fn handling(handled: BitFlags<AccessFs>) -> Result<Self, SetupFault> {
+        let rules = Ruleset::default().handle_access(handled);
+        let rules = rules.and_then(|rules| rules.scope(Scope::from_all(NEWEST_ABI))).and_then(Ruleset::create);
+        Ok(Self { handled, ruleset: rules.map_err(errno).during(SetupStep::RestrictFiles)? })
     }
 
-    /// Allows something at and below a place. What isn't there needs no rule.
+    /// Allows access to a path and everything below it. A path that doesn't exist needs no rule.
     fn allow(mut self, path: &CStr, rights: BitFlags<AccessFs>) -> Result<Self, SetupFault> {
         let opened: OwnedFd = match open_no_links(path) {
             Ok(opened) => opened,
@@ -64,14 +64,14 @@ impl LandlockRules {
             Err(error) => return Err(error).during_on(SetupStep::RestrictFiles, path),
         };
         let directory = rustix::fs::fstat(&opened).is_ok_and(|found| is_directory(&found));
-        let possible = if directory { everything() } else { AccessFs::from_file(NEWEST) };
-        let rule = PathBeneath::new(opened, rights & possible & self.governed);
-        self.made = self.made.add_rule(rule).map_err(errno).during_on(SetupStep::RestrictFiles, path)?;
+        let possible = if directory { all_access() } else { AccessFs::from_file(NEWEST_ABI) };
+        let rule = PathBeneath::new(opened, rights & possible & self.handled);
+        self.ruleset = self.ruleset.add_rule(rule).map_err(errno).during_on(SetupStep::RestrictFiles, path)?;
         Ok(self)
     }
 }
 
-/// Whether the kernel has Landlock at all.
+/// Whether the kernel has Landlock.
 pub(super) fn is_available() -> bool {
     let needed = AccessFs::from_all(ABI::V1);
     let hard = landlock::Compatible::set_compatibility(Ruleset::default(), landlock::CompatLevel::HardRequirement);
@@ -82,26 +82,26 @@ fn is_directory(found: &rustix::fs::Stat) -> bool {
     rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir()
 }
 
-fn looking() -> BitFlags<AccessFs> {
-    AccessFs::from_read(NEWEST) & !AccessFs::ResolveUnix
+fn read_access() -> BitFlags<AccessFs> {
+    AccessFs::from_read(NEWEST_ABI) & !AccessFs::ResolveUnix
 }
 
-fn everything() -> BitFlags<AccessFs> {
-    AccessFs::from_all(NEWEST)
+fn all_access() -> BitFlags<AccessFs> {
+    AccessFs::from_all(NEWEST_ABI)
 }
 
-/// What is left to govern where mounts decide what can be seen: opening for writing, making and removing. Truncating and
-/// control of devices are left out because the kernel looks those up at every open, also to read, which then costs half
-/// as much again; read-only mounts stop the one, and there are no other devices for the other.
-fn changing() -> BitFlags<AccessFs> {
-    everything() & !(looking() | AccessFs::Truncate | AccessFs::IoctlDev)
+/// What is left to handle where mounts decide what can be read: opening for writing, creating and removing. `Truncate` and
+/// `IoctlDev` are left out because the kernel checks those at every open, also for reading, which then takes half as long
+/// again. Read-only mounts prevent the one, and there are no devices for the other.
+fn write_access() -> BitFlags<AccessFs> {
+    all_access() & !(read_access() | AccessFs::Truncate | AccessFs::IoctlDev)
 }
 
-fn device() -> BitFlags<AccessFs> {
+fn device_access() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::ReadDir
 }
 
-/// The kernel's own word in an error of the crate.
+/// The `errno` inside an error of the `landlock` crate.
 fn errno(error: RulesetError) -> Errno {
     Errno::from_raw_os_error(*landlock::Errno::from(error))
 }

@@ -1,6 +1,6 @@
-//! What the sandbox sees of the machine: everything read-only, empty directories over what is hidden, what was granted put back
-//! on top. Every place is opened once, with no link on the way, compared with what the host saw, and from then on
-//! meant by its descriptor.
+//! The mount namespace: the whole machine read-only, a tmpfs over what is hidden, and bind mounts of what was granted on
+//! top. Every path is opened once, without following symlinks, and compared with the file that the host saw there. From then
+//! on its descriptor is used, so the path can't be swapped.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,25 +18,28 @@ use super::super::syscall::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY};
 use super::{decoys, devices, overlay};
 use crate::network::NAMESERVER;
 
-/// Where covers of sensitive places come from: an empty file and an empty directory that nobody may open.
+/// What is mounted over sensitive paths: an empty file and an empty directory that can't be opened.
 const MASKS: [&CStr; 2] = [c"/dev/.masked-file", c"/dev/.masked-directory"];
 
-/// Where the list of nameservers comes from.
-const NAMESERVERS: &CStr = c"/dev/.nameservers";
+/// What is mounted over `/etc/resolv.conf`.
+const RESOLV_CONF: &CStr = c"/dev/.nameservers";
 
-/// What the view has that not every machine gives.
+/// Bytes of the tmpfs that becomes the root, or `/dev`. Both hold mount points only.
+pub(super) const MOUNT_POINTS_BYTES: u64 = 1 << 20;
+
+/// What is different from machine to machine.
 pub(super) struct MountOutcome {
     /// Whether `/proc` is the sandbox's own.
     pub(super) own_proc: bool,
-    /// Tells which decoys are opened; none if there are none.
+    /// An inotify descriptor that tells which decoys are opened; none if there are none.
     pub(super) watch: Option<OwnedFd>,
 }
 
-/// Builds the whole view.
+/// Builds all mounts.
 pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     let root = open_no_links(c"/").during(SetupStep::DetachMounts)?;
     mount::make_private(root.as_fd()).during(SetupStep::DetachMounts)?;
-    // Copies are taken while everything is still to be seen and can still be written.
+    // Taken before anything is hidden or read-only.
     let shown = copies(&plan.shown)?;
     let writable = writable_copies(plan)?;
     let devices = devices::copies()?;
@@ -47,8 +50,8 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     }
     attach_proc(proc.as_ref())?;
     devices::build(devices, plan.limits.temporary_bytes)?;
-    for cover in &plan.covered {
-        mount_tmpfs(cover, plan.limits.temporary_bytes)?;
+    for tmpfs in &plan.covered {
+        mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
     }
     for (place, copy) in plan.shown.iter().zip(&shown) {
         mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during_on(SetupStep::AttachRoot, &place.path)?;
@@ -57,8 +60,8 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     for (place, copy) in granted().filter(|(place, _)| !plan.is_in_a_hollow(place)) {
         attach_creating_target(copy, place)?;
     }
-    for cover in &plan.hollow {
-        mount_tmpfs(cover, plan.limits.temporary_bytes)?;
+    for tmpfs in &plan.hollow {
+        mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
     }
     for (place, copy) in granted().filter(|(place, _)| plan.is_in_a_hollow(place)) {
         attach_creating_target(copy, place)?;
@@ -73,37 +76,32 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     Ok(MountOutcome { own_proc: proc.is_some(), watch })
 }
 
-/// Puts a list of nameservers of our own over the machine's. Without one, programs ask their own loopback, and where that
-/// list names others, any address leads to the same door; this spares them names that are only known here.
+/// Mounts a `resolv.conf` with our nameserver over the machine's. Every nameserver's address leads to the same listener;
+/// this one also has no search domains, so programs don't look up names that exist in the local network alone.
 fn mount_resolv_conf(plan: &SandboxPlan) -> Result<(), SetupFault> {
     let NetworkPlan::Listed { nameservers: Some(place), .. } = &plan.network else { return Ok(()) };
-    let made = || -> Result<OwnedFd, Errno> {
-        let file = make_file(NAMESERVERS)?;
+    let mounted = || -> Result<OwnedFd, Errno> {
+        let file = make_file(RESOLV_CONF)?;
         rustix::io::write(&file, format!("nameserver {NAMESERVER}\n").as_bytes())?;
-        let mount = copy_tree(&open_no_links(NAMESERVERS)?)?;
+        let mount = copy_tree(&open_no_links(RESOLV_CONF)?)?;
         mount::set(mount.as_fd(), READ_ONLY)?;
         Ok(mount)
     };
-    attach_creating_target(&made().during(SetupStep::OpenDoors)?, place)
+    attach_creating_target(&mounted().during(SetupStep::OpenListeners)?, place)
 }
 
-/// What had to be writable until the last moment no longer is. Files of `/proc/sys` belong to root, so as root without
-/// this the machine's own settings could be written.
-pub(super) fn seal(plan: &SandboxPlan, own_proc: bool) -> Result<(), SetupFault> {
-    let mut places: Vec<&CStr> = vec![c"/dev"];
-    places.extend(own_proc.then_some(c"/proc"));
-    places.extend(plan.only.is_some().then_some(c"/"));
-    places.extend(plan.hollow.iter().map(|cover| cover.path.as_c_str()));
-    for place in places {
-        let mount = open_no_links(place).during_on(SetupStep::MakeReadOnly, place)?;
-        seal_one(&mount).during_on(SetupStep::MakeReadOnly, place)?;
+/// Makes read-only what had to be writable while the sandbox was built. Files in `/proc/sys` belong to root, who could
+/// otherwise change the settings of the machine.
+pub(super) fn make_read_only(plan: &SandboxPlan, own_proc: bool) -> Result<(), SetupFault> {
+    let mut paths: Vec<&CStr> = vec![c"/dev"];
+    paths.extend(own_proc.then_some(c"/proc"));
+    paths.extend(plan.only.is_some().then_some(c"/"));
+    paths.extend(plan.hollow.iter().map(|tmpfs| tmpfs.path.as_c_str()));
+    for path in paths {
+        let mount = open_no_links(path).during_on(SetupStep::MakeReadOnly, path)?;
+        mount::set_one(mount.as_fd(), READ_ONLY).during_on(SetupStep::MakeReadOnly, path)?;
     }
     Ok(())
-}
-
-/// Makes one mount read-only, and none of those below it.
-fn seal_one(mount: &OwnedFd) -> Result<(), Errno> {
-    mount::set_one(mount.as_fd(), READ_ONLY)
 }
 
 fn copies(places: &[PinnedPath]) -> Result<Vec<OwnedFd>, SetupFault> {
@@ -122,7 +120,7 @@ fn writable_copies(plan: &SandboxPlan) -> Result<Vec<OwnedFd>, SetupFault> {
     plan.writable.iter().map(copy).collect()
 }
 
-/// A copy of the mounts at and below a place, attached nowhere yet. Refused if the place isn't what the host saw there.
+/// A detached bind mount of a path and of all mounts below it. Fails if the path isn't the file that the host saw there.
 fn copy_of(place: &PinnedPath) -> Result<OwnedFd, SetupFault> {
     let opened = open_no_links(&place.path).during_on(SetupStep::OpenRoot, &place.path)?;
     let found = rustix::fs::fstat(&opened).during_on(SetupStep::OpenRoot, &place.path)?;
@@ -132,13 +130,13 @@ fn copy_of(place: &PinnedPath) -> Result<OwnedFd, SetupFault> {
     copy_tree(&opened).during_on(SetupStep::OpenRoot, &place.path)
 }
 
-/// Opens a place with no link anywhere on the way.
+/// Opens a path without following any symlink.
 pub(super) fn open_no_links(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-/// Copies the mounts at and below what is open.
+/// A detached bind mount of what is open and of all mounts below it.
 pub(super) fn copy_tree(opened: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -147,24 +145,24 @@ pub(super) fn copy_tree(opened: &OwnedFd) -> Result<OwnedFd, Errno> {
     open_tree(opened, c"", flags)
 }
 
-/// Puts a mount at a place that exists.
+/// Attaches a mount at a path that exists.
 pub(super) fn attach(mount: &OwnedFd, path: &CStr) -> Result<(), Errno> {
     attach_at(mount, &open_no_links(path)?)
 }
 
-/// Puts a mount at what is open.
+/// Attaches a mount at what is open.
 pub(super) fn attach_at(mount: &OwnedFd, target: &OwnedFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(mount, c"", target, c"", flags)
 }
 
-/// Puts a mount at a place that may lie in a covered directory, where it has to be made first.
+/// Attaches a mount at a path that may be inside a tmpfs, where it has to be created first.
 fn attach_creating_target(mount: &OwnedFd, place: &PinnedPath) -> Result<(), SetupFault> {
     let target = make_mount_point(&place.path, place.directory);
     target.and_then(|target| attach_at(mount, &target)).during_on(SetupStep::AttachRoot, &place.path)
 }
 
-/// Opens a place, making what is missing of it. All that can be written here at this time are directories of our own.
+/// Opens a path, and creates what is missing of it. Only our own tmpfs mounts are writable at this time.
 pub(super) fn make_mount_point(path: &CStr, directory: bool) -> Result<OwnedFd, Errno> {
     match open_no_links(path) {
         Err(Errno::NOENT) => {}
@@ -180,46 +178,46 @@ pub(super) fn make_mount_point(path: &CStr, directory: bool) -> Result<OwnedFd, 
     if directory { make_directory(path) } else { make_file(path) }
 }
 
-/// Makes an empty directory.
+/// Creates an empty directory.
 pub(super) fn make_directory(path: &CStr) -> Result<OwnedFd, Errno> {
     rustix::fs::mkdir(path, Mode::from_raw_mode(0o755))?;
     open_no_links(path)
 }
 
-/// Makes an empty file.
+/// Creates an empty file.
 pub(super) fn make_file(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))
 }
 
-/// An empty directory in memory, attached nowhere yet.
-pub(super) fn private_directory(mode: &CStr, bytes: Option<u64>) -> Result<OwnedFd, Errno> {
-    let kind = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&kind, c"mode", mode)?;
+/// A detached tmpfs.
+pub(super) fn new_tmpfs(mode: &CStr, bytes: Option<u64>) -> Result<OwnedFd, Errno> {
+    let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, c"mode", mode)?;
     if let Some(bytes) = bytes {
-        fsconfig_set_string(&kind, c"size", bytes.to_string())?;
+        fsconfig_set_string(&context, c"size", bytes.to_string())?;
     }
-    fsconfig_create(&kind)?;
+    fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-fn mount_tmpfs(cover: &TmpfsMount, bytes: Option<u64>) -> Result<(), SetupFault> {
-    let mode = if cover.shared { c"1777" } else { c"755" };
-    let directory = private_directory(mode, bytes).during_on(SetupStep::MountPrivateDirectory, &cover.path)?;
-    let target = make_mount_point(&cover.path, true);
-    target.and_then(|target| attach_at(&directory, &target)).during_on(SetupStep::MountPrivateDirectory, &cover.path)
+fn mount_tmpfs(tmpfs: &TmpfsMount, bytes: Option<u64>) -> Result<(), SetupFault> {
+    let mode = if tmpfs.shared { c"1777" } else { c"755" };
+    let mount = new_tmpfs(mode, bytes).during_on(SetupStep::MountPrivateDirectory, &tmpfs.path)?;
+    let target = make_mount_point(&tmpfs.path, true);
+    target.and_then(|target| attach_at(&mount, &target)).during_on(SetupStep::MountPrivateDirectory, &tmpfs.path)
 }
 
-/// A `/proc` for our own processes, attached nowhere yet. The kernel refuses one where parts of the host's are covered, as
-/// in a container; it also has to see the host's, so this comes before the root is changed.
+/// A detached `/proc` of the sandbox's process namespace. The kernel refuses it where parts of the host's `/proc` are hidden,
+/// as in a container. It also refuses it where the host's can't be seen, so this comes before `pivot_root`.
 fn own_proc() -> Result<Option<OwnedFd>, SetupFault> {
     let mounted = || -> Result<OwnedFd, Errno> {
-        let kind = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_create(&kind)?;
+        let context = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
         let attributes =
             MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
     };
     match mounted() {
         Ok(proc) => Ok(Some(proc)),
@@ -228,17 +226,17 @@ fn own_proc() -> Result<Option<OwnedFd>, SetupFault> {
     }
 }
 
-/// Attaches it. If there is none, the host's stays, read-only; or nothing, if only what was granted is to be seen.
+/// Attaches the sandbox's `/proc`. Without one the host's stays, read-only; or none, if only what was granted can be seen.
 fn attach_proc(proc: Option<&OwnedFd>) -> Result<(), SetupFault> {
     let target = make_mount_point(c"/proc", true).during(SetupStep::MountProc)?;
     proc.map_or(Ok(()), |proc| attach_at(proc, &target)).during(SetupStep::MountProc)
 }
 
-/// Leaves only what was granted: a new root in memory, with copies of the granted places. The old one goes away.
+/// Replaces the root by a tmpfs with bind mounts of what was granted (`pivot_root`), and unmounts the old root.
 fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CString)]) -> Result<(), SetupFault> {
     let granted = copies(only)?;
-    let root = private_directory(c"755", Some(1 << 20)).during(SetupStep::ChangeRoot)?;
-    // Any directory does to stand on; the new root covers it only until it becomes the root itself.
+    let root = new_tmpfs(c"755", Some(MOUNT_POINTS_BYTES)).during(SetupStep::ChangeRoot)?;
+    // `pivot_root` needs a mount point. Any directory will do: the new root hides it only until it is the root.
     attach(&root, c"/proc").during(SetupStep::ChangeRoot)?;
     rustix::process::fchdir(&root).during(SetupStep::ChangeRoot)?;
     rustix::process::pivot_root(c".", c".").during(SetupStep::ChangeRoot)?;
@@ -254,8 +252,8 @@ fn change_root(only: &[PinnedPath], links: &[(std::ffi::CString, std::ffi::CStri
     Ok(())
 }
 
-/// Puts read-only copies over protected places. Their parents become mounts too, since those can't be renamed: otherwise
-/// `.git` could be moved aside and a new one put in its place.
+/// Makes protected paths read-only by bind mounts. Their parents become mounts as well, because a mount point can't be
+/// renamed: otherwise a command could move `.git` away and create a new one.
 fn protect(plan: &SandboxPlan) -> Result<(), SetupFault> {
     for (places, attributes) in [(&plan.pinned, 0), (&plan.protected, READ_ONLY)] {
         for place in places {
@@ -270,30 +268,30 @@ fn protect(plan: &SandboxPlan) -> Result<(), SetupFault> {
     Ok(())
 }
 
-/// Covers sensitive places by something that can't be opened.
+/// Mounts over sensitive paths what can't be opened.
 fn mask(masked: &[PinnedPath]) -> Result<(), SetupFault> {
-    let mut covers = [None, None];
+    let mut masks = [None, None];
     for place in masked {
-        // What another cover has hidden already needs no mask.
+        // What a tmpfs hides already needs no mask.
         let Ok(target) = open_no_links(&place.path) else { continue };
         let kind = usize::from(place.directory);
-        let cover = match &covers[kind] {
-            Some(cover) => cover,
-            None => covers[kind].insert(make_mask(MASKS[kind], place.directory).during(SetupStep::Mask)?),
+        let mask = match &masks[kind] {
+            Some(mask) => mask,
+            None => masks[kind].insert(make_mask(MASKS[kind], place.directory).during(SetupStep::Mask)?),
         };
-        let copy = copy_tree(cover).during_on(SetupStep::Mask, &place.path)?;
+        let copy = copy_tree(mask).during_on(SetupStep::Mask, &place.path)?;
         attach_at(&copy, &target).during_on(SetupStep::Mask, &place.path)?;
     }
     Ok(())
 }
 
-/// Makes a mask: a mount of its own, so that every copy of it is read-only, and its mode can't be changed back. A directory
-/// can be looked into, as programs that walk a tree give up at one that can't; there is nothing in it.
+/// Creates a mask. It is a mount, so that every bind mount of it is read-only and its mode can't be changed back. A directory
+/// can be listed and is empty: programs that walk a tree fail at one that can't be listed.
 fn make_mask(path: &CStr, directory: bool) -> Result<OwnedFd, Errno> {
-    let made = if directory { make_directory(path)? } else { make_file(path)? };
+    let created = if directory { make_directory(path)? } else { make_file(path)? };
     rustix::fs::chmod(path, if directory { Mode::from_raw_mode(0o555) } else { Mode::empty() })?;
-    let mount = copy_tree(&made)?;
+    let mount = copy_tree(&created)?;
     mount::set(mount.as_fd(), READ_ONLY)?;
-    attach_at(&mount, &made)?;
+    attach_at(&mount, &created)?;
     open_no_links(path)
 }

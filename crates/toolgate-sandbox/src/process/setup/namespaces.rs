@@ -1,11 +1,13 @@
-//! The same user and group inside as outside, and nobody else: files keep their owner, and no other user can be become.
+//! The user namespace: the same user and group inside as outside, and no other. Files keep their owner, and no process can
+//! switch to another user.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 
-/// A user and a group, found out before the namespace is entered: inside, nobody has a name until the maps are written.
+/// A user ID and a group ID. They are read before the namespace is entered: inside, they aren't known until the maps are
+/// written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity {
     user: u32,
@@ -13,7 +15,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Whom this process runs as.
+    /// The IDs that this process runs with.
     pub(super) fn current() -> Self {
         Self { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() }
     }
@@ -21,13 +23,14 @@ impl Identity {
 
 /// Maps the user and group onto themselves.
 pub(super) fn map(Identity { user, group }: Identity) -> Result<(), SetupFault> {
-    // Without this the kernel takes no group map from an ordinary user: dropping a group could open what it was barred from.
+    // The kernel accepts a group map of an ordinary user only without `setgroups`: dropping a group could give access to
+    // files that deny it to that group.
     write_once(c"/proc/self/setgroups", "deny").during_on(SetupStep::MapIdentity, c"setgroups")?;
     write_once(c"/proc/self/uid_map", &format!("{user} {user} 1")).during_on(SetupStep::MapIdentity, c"uid_map")?;
     write_once(c"/proc/self/gid_map", &format!("{group} {group} 1")).during_on(SetupStep::MapIdentity, c"gid_map")
 }
 
-/// These files take their whole content in one write.
+/// Writes a file in `/proc` that takes its whole content in one write.
 pub(super) fn write_once(path: &std::ffi::CStr, content: &str) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, content.as_bytes()).map(drop)

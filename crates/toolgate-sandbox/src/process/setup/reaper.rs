@@ -1,6 +1,6 @@
-//! The end of a command, and of all that it left behind. With a process namespace the kernel sees to the rest; without one
-//! nothing ends by itself, so the first process adopts whoever is left and kills, again and again, until nobody is. So does
-//! whoever watches over `bwrap`.
+//! Waits for the command and kills what it left running. With a PID namespace the kernel does that when the first process ends.
+//! Without one, the first process is a subreaper: orphans become its children, and it kills until none is left. The process
+//! that starts `bwrap` does the same.
 
 use std::os::fd::OwnedFd;
 
@@ -10,8 +10,11 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::super::syscall::signals;
 
-/// Waits for a child, and for whoever was left to us meanwhile. Its status; `None` when the host hung up first, and with it
-/// went the reason to go on. `children` tells when one has ended.
+/// Signals that are read from the signalfd at a time.
+const SIGNALS_AT_ONCE: usize = 4;
+
+/// Waits for a child, and reaps orphans meanwhile. Returns the child's status, or `None` if the host closed its end of the
+/// socket first. `children` is a signalfd for SIGCHLD.
 pub(super) fn wait(pid: i32, socket: &OwnedFd, children: &OwnedFd) -> Option<i32> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -20,25 +23,25 @@ pub(super) fn wait(pid: i32, socket: &OwnedFd, children: &OwnedFd) -> Option<i32
             Ok(None) => {}
             Err(_) => return None,
         }
-        // Of the socket it asks nothing, and so is told of the other end's leaving alone.
+        // Polled for no event, the socket reports only that its other end was closed.
         let mut waiting = [PollFd::new(socket, PollFlags::empty()), PollFd::new(children, PollFlags::IN)];
         let _ = poll(&mut waiting, None);
         if !waiting[0].revents().is_empty() {
             return None;
         }
-        let _ = rustix::io::read(children, &mut [0; 512]);
+        let _ = rustix::io::read(children, &mut [0; SIGNALS_AT_ONCE * size_of::<libc::signalfd_siginfo>()]);
     }
 }
 
-/// Ends everybody else in this process namespace, so that once the command's end is told nobody is left but us. (They would
-/// die with us anyway, a little later.)
-pub(super) fn clear_namespace() {
+/// Kills every other process in this PID namespace, so that none is left when the host is told that the command ended. (They
+/// would die with us anyway, a little later.)
+pub(super) fn kill_namespace() {
     signals::kill_all_others();
     while !matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
 }
 
-/// Kills all descendants. Whoever loses its parent becomes our child, so looking again finds those that were missed.
-pub(super) fn clear() {
+/// Kills all descendants. A process that loses its parent becomes our child, so the next round finds what this one missed.
+pub(super) fn kill_descendants() {
     loop {
         for child in children() {
             kill_with_descendants(child);
@@ -52,7 +55,7 @@ pub(super) fn clear() {
 
 fn kill_with_descendants(pid: i32) {
     let Some(process) = Pid::from_raw(pid) else { return };
-    // It is stopped first, so that it can't start another while its children are looked up.
+    // Stopped first, so that it can't fork while its children are listed.
     let _ = rustix::process::kill_process(process, Signal::STOP);
     for child in children_of(pid) {
         kill_with_descendants(child);

@@ -1,4 +1,4 @@
-//! How much may be used: limits of each process, and of their number.
+//! Resource limits: rlimits of each process, and the number of processes.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -8,11 +8,11 @@ use super::super::plan::SandboxPlan;
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::namespaces::write_once;
 
-/// The kernel takes no fewer for a namespace: the first 300 numbers are kept back once the count has wrapped around.
-const FEWEST_NUMBERS: u64 = 301;
+/// The lowest `pid_max` that the kernel accepts: `RESERVED_PIDS` (`kernel/pid.c`) and one.
+const PID_MAX_MINIMUM: u64 = 301;
 
-/// Sets the limits of this process, which its children inherit. Without a user namespace the kernel would count everything
-/// that the user runs as well, so there the number of processes has none.
+/// Sets the rlimits of this process, which its children inherit. Without a user namespace `RLIMIT_NPROC` would count all
+/// processes of the user, so there it isn't set.
 pub(super) fn limit_resources(limits: &ResourceLimits, tier: Tier) -> Result<(), SetupFault> {
     let settings = [
         (Resource::Core, Some(0)),
@@ -25,26 +25,26 @@ pub(super) fn limit_resources(limits: &ResourceLimits, tier: Tier) -> Result<(),
     ];
     for (resource, limit) in settings {
         let Some(limit) = limit else { continue };
-        // An outer limit may be lower already; it can't be raised, and needn't be.
+        // The hard limit may be lower already, and can't be raised.
         let limit = getrlimit(resource).maximum.map_or(limit, |maximum| limit.min(maximum));
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) }).during(SetupStep::LimitResources)?;
     }
     Ok(())
 }
 
-/// Limits the number of processes; says whether that holds. In a user namespace the limit by user counts the sandbox
-/// alone. Root is exempt from it, but not from the size of a process namespace (since Linux 6.14).
+/// Limits the number of processes; false if that isn't enforced. In a user namespace `RLIMIT_NPROC` counts the sandbox's
+/// processes alone. Root is exempt from it, but not from the `pid_max` of a PID namespace (since Linux 6.14).
 pub(super) fn limit_processes(plan: &SandboxPlan, own_proc: bool) -> Result<bool, SetupFault> {
-    let Some(most) = plan.limits.processes else { return Ok(true) };
+    let Some(limit) = plan.limits.processes else { return Ok(true) };
     if nproc_limit_applies() {
         return Ok(true);
     }
-    let numbers = most.max(FEWEST_NUMBERS);
-    // Before 6.14 the file stands for the whole machine and isn't ours to write.
-    Ok(own_proc && write_once(c"/proc/sys/kernel/pid_max", &numbers.to_string()).is_ok() && numbers == most)
+    let pid_max = limit.max(PID_MAX_MINIMUM);
+    // Before Linux 6.14 the file is the whole machine's, and can't be written here.
+    Ok(own_proc && write_once(c"/proc/sys/kernel/pid_max", &pid_max.to_string()).is_ok() && pid_max == limit)
 }
 
-/// Whether the limit on processes by user counts for whom we run as.
+/// Whether `RLIMIT_NPROC` applies to our user.
 pub(super) fn nproc_limit_applies() -> bool {
     !rustix::process::getuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! A terminal for a command, from the sandbox's own set of them.
+//! A pseudoterminal for a command, from the sandbox's own devpts.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -9,32 +9,32 @@ use toolgate_contract::TerminalSize;
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
 use super::super::syscall::descriptors;
 
-/// The two ends of a terminal.
+/// The two ends of a pseudoterminal.
 #[derive(Debug)]
 pub(super) struct PtyPair {
-    /// The host's.
-    pub(super) ours: OwnedFd,
-    /// The command's.
-    theirs: OwnedFd,
+    /// The host's end.
+    pub(super) master: OwnedFd,
+    /// The command's end.
+    slave: OwnedFd,
 }
 
-/// Opens a terminal of the given size.
+/// Opens a pseudoterminal of the given size.
 pub(super) fn open(size: TerminalSize) -> Result<PtyPair, SetupFault> {
     let step = SetupStep::OpenTerminal;
-    let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).during(step)?;
-    unlockpt(&ours).during(step)?;
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).during(step)?;
+    unlockpt(&master).during(step)?;
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let theirs = ioctl_tiocgptpeer(&ours, flags).during(step)?;
+    let slave = ioctl_tiocgptpeer(&master, flags).during(step)?;
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&ours, size).during(step)?;
-    Ok(PtyPair { ours, theirs })
+    tcsetwinsize(&master, size).during(step)?;
+    Ok(PtyPair { master, slave })
 }
 
-/// Makes the terminal this session's own, and all three standard streams.
+/// Makes the pseudoterminal the controlling terminal of this session, and its three standard streams.
 pub(super) fn take_control(terminal: &PtyPair) -> Result<(), SetupFault> {
-    rustix::process::ioctl_tiocsctty(&terminal.theirs).during(SetupStep::OpenTerminal)?;
-    for number in 0..3 {
-        descriptors::duplicate_to(terminal.theirs.as_fd(), number, false).during(SetupStep::ConnectStreams)?;
+    rustix::process::ioctl_tiocsctty(&terminal.slave).during(SetupStep::OpenTerminal)?;
+    for number in descriptors::STANDARD_STREAMS {
+        descriptors::duplicate_to(terminal.slave.as_fd(), number, false).during(SetupStep::ConnectStreams)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The zygote: our own program, executed anew when the host starts. It is small and has one thread, so copying it is
-//! cheap and safe, whatever the host has become since. It waits for plans and makes a first process for each; that
-//! process does the rest. It ends when the host does, and everything that it made ends with it.
+//! The zygote: our own program, executed again when the host starts. It is small and has one thread, so forking it is cheap
+//! and safe, whatever the host has become since. It waits for plans and forks a first process for each, which does the
+//! rest. It ends when the host ends, and everything that it started ends with it.
 
 use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,33 +21,35 @@ use super::super::wire::{self, SandboxMessage};
 use super::namespaces::Identity;
 use super::{bubblewrap, first_process};
 
-/// How the program is called when it is to be the zygote.
+/// The `argv[0]` with which the program becomes the zygote.
 pub(in super::super) const ZYGOTE_NAME: &str = "toolgate-zygote";
-/// How it is called when it is to be the first process of a sandbox that `bwrap` made.
+/// The `argv[0]` with which it becomes the first process of a sandbox that `bwrap` made.
 pub(in super::super) const INNER_NAME: &str = "toolgate-inner";
-/// Where the inner one finds its socket.
+/// The descriptor of the first process's socket.
 pub(in super::super) const INNER_SOCKET: i32 = 3;
-/// Where the inner one finds its plan.
+/// The descriptor of the plan, in a sandbox that `bwrap` made.
 pub(in super::super) const INNER_PLAN: i32 = 4;
+/// The zygote's socket moves here or above, out of the way of the descriptors above.
+const FIRST_FREE_DESCRIPTOR: i32 = 10;
 
-/// Becomes the zygote if this program was started as one, and then doesn't come back. A program that uses the sandbox calls
-/// this first thing in `main`, before it starts a thread.
+/// Becomes the zygote, and doesn't return, if this program was started as one. A program that uses the sandbox calls this first
+/// in `main`, before it starts a thread.
 pub fn zygote_main_if_asked() {
     let called = std::env::args_os().next().unwrap_or_default();
     if called == OsStr::new(ZYGOTE_NAME) {
         let ended = run_zygote();
-        if let Some(pen) = std::env::args_os().nth(1) {
-            cgroup::leave_and_remove(Path::new(&pen));
+        if let Some(cgroup) = std::env::args_os().nth(1) {
+            cgroup::leave_and_remove(Path::new(&cgroup));
         }
-        clone3::end(ended.map_or(1, |()| 0));
+        clone3::exit_now(ended.map_or(1, |()| 0));
     }
-    // `bwrap` names a program by its path.
+    // `bwrap` passes the whole path as `argv[0]`.
     if Path::new(&called).file_name() == Some(OsStr::new(INNER_NAME)) {
         first_process::run_inside_bubblewrap();
     }
 }
 
-/// Whether this program was started as a zygote and has gone on all the same.
+/// Whether this program was started as a zygote but didn't become one.
 pub(in super::super) fn was_asked_for() -> bool {
     std::env::args_os().next().is_some_and(|name| name.as_bytes() == ZYGOTE_NAME.as_bytes())
 }
@@ -57,10 +59,10 @@ fn run_zygote() -> Result<(), Errno> {
     let host = rustix::process::getppid().ok_or(Errno::SRCH)?;
     let host = rustix::process::pidfd_open(host, PidfdFlags::empty())?;
     let socket = take_socket()?;
-    descriptors::close_on_execute_from(3)?;
+    descriptors::close_on_execute_from(descriptors::FIRST_AFTER_STANDARD_STREAMS)?;
     signals::reset_all()?;
     signals::ignore_sigchld();
-    // Says that this program knows how to be a zygote; one that doesn't never answers.
+    // Tells the host that this program is a zygote; a program that doesn't call `zygote_main_if_asked` never answers.
     wire::send(socket.as_fd(), wire::NUDGE, &[])?;
     while let Some((plan, end)) = next_request(&socket, &host)? {
         make_sandbox(&one, plan, end);
@@ -68,17 +70,21 @@ fn run_zygote() -> Result<(), Errno> {
     Ok(())
 }
 
-/// The socket came as standard input. It moves away from there, so that no sandbox takes it for its own.
+/// Moves the socket away from standard input, so that no sandbox inherits it there.
 fn take_socket() -> Result<OwnedFd, Errno> {
     let input = rustix::stdio::stdin();
     let is_socket = rustix::net::sockopt::socket_type(input)? == rustix::net::SocketType::SEQPACKET;
-    let socket = if is_socket { rustix::io::fcntl_dupfd_cloexec(input, 10)? } else { return Err(Errno::NOTSOCK) };
-    let nothing = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())?;
-    rustix::stdio::dup2_stdin(&nothing)?;
+    let socket = if is_socket {
+        rustix::io::fcntl_dupfd_cloexec(input, FIRST_FREE_DESCRIPTOR)?
+    } else {
+        return Err(Errno::NOTSOCK);
+    };
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
     Ok(socket)
 }
 
-/// Waits for a plan and the sandbox's end of its socket; `None` when the host is gone.
+/// Waits for a plan and the sandbox's end of its socket pair; `None` when the host is gone.
 fn next_request(socket: &OwnedFd, host: &OwnedFd) -> Result<Option<(SandboxPlan, OwnedFd)>, Errno> {
     let mut waiting = [PollFd::new(socket, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
     match poll(&mut waiting, None) {
@@ -95,10 +101,10 @@ fn next_request(socket: &OwnedFd, host: &OwnedFd) -> Result<Option<(SandboxPlan,
     Ok(Some((wire::unpack(plan)?, end)))
 }
 
-/// Makes the first process of a sandbox. If that fails, the sandbox's socket says so.
+/// Forks the first process of a sandbox. If that fails, the host is told on the sandbox's socket.
 fn make_sandbox(one: &OneThread, plan: SandboxPlan, end: OwnedFd) {
     let identity = Identity::current();
-    match clone3::copy_process(one, namespaces(&plan)) {
+    match clone3::fork_into(one, namespaces(&plan)) {
         Ok(ForkResult::Child) => become_sandbox(one, &plan, identity, end),
         Ok(ForkResult::Parent(descriptor)) => {
             let _ = wire::say(end.as_fd(), &SandboxMessage::Born, &[descriptor.as_fd()]);
@@ -118,7 +124,7 @@ fn namespaces(plan: &SandboxPlan) -> i32 {
     }
 }
 
-/// Never goes back into the zygote's loop, not even by a panic: there must not be two zygotes.
+/// Never returns into the zygote's loop, not even by a panic: there must not be two zygotes.
 fn become_sandbox(one: &OneThread, plan: &SandboxPlan, identity: Identity, end: OwnedFd) -> ! {
     let attempt = std::panic::AssertUnwindSafe(|| {
         let end = keep_only(end)?;
@@ -131,24 +137,24 @@ fn become_sandbox(one: &OneThread, plan: &SandboxPlan, identity: Identity, end: 
         Ok(Ok(status)) => status,
         Ok(Err(_)) | Err(_) => 1,
     };
-    clone3::end(status)
+    clone3::exit_now(status)
 }
 
-/// Puts the socket at its number and closes everything else but the standard streams, which lead nowhere.
+/// Moves the socket to its descriptor and closes all others but the standard streams, which are `/dev/null`.
 fn keep_only(end: OwnedFd) -> Result<OwnedFd, SetupFault> {
     descriptors::duplicate_to(end.as_fd(), INNER_SOCKET, true).during(SetupStep::CloseDescriptors)?;
-    // What is closed below has owners in this copy of the zygote; they are never dropped, as this process doesn't return.
+    // The owners of what is closed below are never dropped, because this process doesn't return into the zygote's code.
     std::mem::forget(end);
     descriptors::close_from(INNER_SOCKET + 1).during(SetupStep::CloseDescriptors)?;
     descriptors::adopt(INNER_SOCKET).during(SetupStep::CloseDescriptors)
 }
 
-/// A C string made of what is known to hold no NUL.
+/// A C string of bytes that are known to hold no NUL.
 pub(super) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-/// The number of this process, as text for `/proc`.
+/// The PID of this process.
 pub(super) fn own_pid() -> i32 {
     Pid::as_raw(Some(rustix::process::getpid()))
 }

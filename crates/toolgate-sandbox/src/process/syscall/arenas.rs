@@ -1,14 +1,14 @@
-//! How the process keeps memory that is free. The C library gives each thread a heap of its own, up to eight for a
-//! processor, and each keeps what it needed once. A gate has more threads than work, so two are enough for all of them.
+//! Malloc arenas. The C library gives threads arenas of their own, up to eight per processor, and each arena keeps the memory
+//! that it once needed. This program has more threads than work, so they share two.
 
-/// How many heaps the threads share.
-const HEAPS: i32 = 2;
+/// How many arenas the threads share.
+const ARENAS: i32 = 2;
 
-/// Lets all threads share a few heaps. To be called before there is a second thread.
+/// Lets all threads share a few malloc arenas. Call it before there is a second thread.
 pub fn share_arenas() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it sets a number that the C library reads when it makes a heap.
+    // SAFETY: sets a number that the C library reads when it makes an arena.
     unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, HEAPS)
+        libc::mallopt(libc::M_ARENA_MAX, ARENAS)
     };
 }

@@ -1,11 +1,11 @@
-//! Descriptors that the async runtime watches.
+//! Descriptors that the async runtime polls.
 
 use std::os::fd::OwnedFd;
 
 use tokio::io::unix::AsyncFd;
 
-/// Has a descriptor watched for as long as it lives.
+/// Registers a descriptor with the async runtime.
 pub(crate) fn watch(descriptor: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` means the same open file from its making to its end, which is what the runtime asks for.
+    // SAFETY: an `OwnedFd` refers to the same open file until it is dropped, which is what the runtime requires.
     unsafe { AsyncFd::register(descriptor) }.map_err(Into::into)
 }

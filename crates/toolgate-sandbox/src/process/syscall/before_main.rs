@@ -1,4 +1,4 @@
-//! Lets a program be a zygote whose `main` isn't its own, such as a test harness: the C library calls this before `main`.
+//! Lets a program become a zygote whose `main` is generated, such as a test harness: the C library calls this before `main`.
 
 use crate::process::zygote_main_if_asked;
 
@@ -11,7 +11,7 @@ extern "C" fn before_main() {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
-/// Makes sure that this program can be a zygote. Whoever calls this has it linked in; nothing happens here.
+/// Lets this program become a zygote. The call does nothing; it makes the linker keep the code that runs before `main`.
 pub fn zygote_before_main() {
     std::hint::black_box(&BEFORE_MAIN);
 }

@@ -1,5 +1,5 @@
-//! New processes. Copying a process that has several threads copies locks that nobody will ever release, so both ways
-//! ask for the proof that there is one thread only.
+//! `clone3`, `clone` and `vfork`: new processes. A fork of a process with several threads copies locks that no thread will
+//! ever release, so both functions ask for the proof that there is only one.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -12,23 +12,23 @@ use super::{checked, last_error};
 pub(crate) struct OneThread(());
 
 impl OneThread {
-    /// Counts the threads. Nothing in the zygote ever starts one, so asking once is enough.
+    /// Counts the threads. The zygote never starts one, so checking once is enough.
     pub(crate) fn check() -> Option<Self> {
         let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
         (threads == 1).then_some(Self(()))
     }
 }
 
-/// Which side of a copied process this is.
+/// Which side of a fork this is.
 #[derive(Debug)]
 pub(crate) enum ForkResult {
-    /// The one that asked, with a descriptor of the new one.
+    /// The parent, with a pidfd of the child.
     Parent(OwnedFd),
-    /// The new one.
+    /// The child.
     Child,
 }
 
-/// Every namespace there is, apart from time's, and from the network's, which is made meanwhile.
+/// Every namespace but those of time, which a sandbox shares, and of the network, which is made in parallel.
 pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -36,73 +36,73 @@ pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// Copies this process into new namespaces (`CLONE_NEW*` bits; none is fine too).
-pub(crate) fn copy_process(_one: &OneThread, namespaces: i32) -> Result<ForkResult, Errno> {
-    let mut descriptor: libc::c_int = -1;
+/// Forks this process into new namespaces (`CLONE_NEW*` flags, or 0).
+pub(crate) fn fork_into(_one: &OneThread, namespaces: i32) -> Result<ForkResult, Errno> {
+    let mut pidfd: libc::c_int = -1;
     let flags = (libc::CLONE_PIDFD | namespaces) as u32 as u64;
     // SAFETY: `clone_args` is plain numbers, for which zero means "not used".
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = flags;
-    arguments.pidfd = (&raw mut descriptor) as u64;
+    arguments.pidfd = (&raw mut pidfd) as u64;
     arguments.exit_signal = libc::SIGCHLD as u64;
-    // SAFETY: with no stack given, the child goes on here on a copy of this stack, as after fork; there is one thread, so
-    // no lock is held by somebody else. `descriptor` lives until the call is back.
+    // SAFETY: with no stack given, the child continues here on a copy of this stack, as after fork; there is one thread, so
+    // no other thread holds a lock. `pidfd` lives until the call returns.
     let answer = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
-    let copied = match checked(answer) {
-        // Container runtimes hide this call, since their filters can't look into its arguments. The older one does the same.
+    let forked = match checked(answer) {
+        // Container runtimes refuse `clone3`, because seccomp can't check its arguments. `clone` does the same.
         Err(Errno::NOSYS) => {
-            let (nothing, flags) = (std::ptr::null::<libc::c_void>(), flags | libc::SIGCHLD as u64);
-            // SAFETY: as above. The descriptor goes where the third argument points; the last two are another order on some
-            // machines, and are nothing on all.
-            checked(unsafe { libc::syscall(libc::SYS_clone, flags, nothing, &raw mut descriptor, nothing, nothing) })
+            let (null, flags) = (std::ptr::null::<libc::c_void>(), flags | libc::SIGCHLD as u64);
+            // SAFETY: as above. The kernel writes the pidfd where the third argument points; the order of the last two differs
+            // between architectures, and both are null.
+            checked(unsafe { libc::syscall(libc::SYS_clone, flags, null, &raw mut pidfd, null, null) })
         }
         other => other,
     };
-    match copied? {
+    match forked? {
         0 => Ok(ForkResult::Child),
         // SAFETY: the kernel has just made this descriptor for us.
-        _ => Ok(ForkResult::Parent(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        _ => Ok(ForkResult::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) })),
     }
 }
 
-/// Room for the child that shares our memory. Pages that aren't touched cost nothing.
-const STACK: usize = 256 << 10;
+/// Bytes of the stack of a child that shares our memory. Pages that aren't touched cost nothing.
+const STACK_BYTES: usize = 256 << 10;
 
-/// A process that was started while sharing our memory.
+/// A process that was started by `spawn_vfork`.
 #[derive(Debug)]
 pub(crate) struct SpawnedProcess {
-    /// Its number, as seen from here.
+    /// The PID, as seen from here.
     pub(crate) pid: i32,
-    /// Its descriptor.
-    pub(crate) descriptor: OwnedFd,
+    /// The pidfd.
+    pub(crate) pidfd: OwnedFd,
 }
 
-/// Starts a process that runs `child` in our memory while we wait, until it executes a program or ends. It copies nothing,
-/// so it costs the same however large we are, and what `child` writes down before it ends can be read here.
+/// Starts a process that runs `child` in our memory (`CLONE_VM`) while we wait (`CLONE_VFORK`) until it executes a program or
+/// ends. No page tables are copied, so the time doesn't depend on our size, and we can read what `child` wrote.
 pub(crate) fn spawn_vfork<F: FnMut() -> i32>(_one: &OneThread, mut child: F) -> Result<SpawnedProcess, Errno> {
     extern "C" fn enter<F: FnMut() -> i32>(argument: *mut libc::c_void) -> libc::c_int {
         // SAFETY: `argument` is the `child` below, which the waiting parent keeps alive and doesn't touch.
         let child = unsafe { &mut *argument.cast::<F>() };
         child()
     }
-    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
-    let mut descriptor: libc::c_int = -1;
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
+    let mut pidfd: libc::c_int = -1;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
     // SAFETY: the child runs on a stack of its own, whose top is one past the end of a live allocation and aligned for
     // u128; CLONE_VFORK keeps us from running (and from freeing anything) until it is done with our memory.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
-        libc::clone(enter::<F>, top.cast(), flags, (&raw mut child).cast(), &raw mut descriptor)
+        libc::clone(enter::<F>, top.cast(), flags, (&raw mut child).cast(), &raw mut pidfd)
     };
     if pid < 0 {
         return Err(last_error());
     }
     // SAFETY: the kernel has just made this descriptor for us.
-    Ok(SpawnedProcess { pid, descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+    Ok(SpawnedProcess { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
 }
 
-/// Ends this process at once, without running what was registered for the end by whoever it was copied from.
-pub(crate) fn end(status: i32) -> ! {
+/// Ends this process at once, without the exit handlers of the process that it was forked from.
+pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` takes any number and doesn't come back.
     unsafe { libc::_exit(status) }
 }

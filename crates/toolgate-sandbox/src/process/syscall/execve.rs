@@ -1,4 +1,4 @@
-//! Executing a program with exactly the arguments and environment given.
+//! `execve`: executes a program with exactly the given arguments and environment.
 
 use std::ffi::{CStr, CString};
 
@@ -6,7 +6,10 @@ use rustix::io::Errno;
 
 use super::last_error;
 
-/// A list of C strings in the form that `execve` takes, built before it is needed.
+/// The exit status of a process that couldn't execute its program, as a shell has it.
+pub(crate) const EXIT_EXEC_FAILED: i32 = 127;
+
+/// A null-terminated list of C strings, as `execve` takes it. Built before the fork, so that nothing is allocated after it.
 #[derive(Debug)]
 pub(crate) struct ExecStrings<'a> {
     pointers: Vec<*const libc::c_char>,
@@ -14,14 +17,14 @@ pub(crate) struct ExecStrings<'a> {
 }
 
 impl<'a> ExecStrings<'a> {
-    /// The strings, followed by the null that ends the list.
+    /// The strings, followed by the null pointer that ends the list.
     pub(crate) fn new(strings: &'a [CString]) -> Self {
         let pointers = strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect();
         Self { pointers, _owned: strings }
     }
 }
 
-/// Replaces this process by `program`. Comes back only with an error.
+/// Replaces this process by `program`. Returns only if that fails.
 pub(crate) fn execute(program: &CStr, arguments: &ExecStrings<'_>, environment: &ExecStrings<'_>) -> Errno {
     // SAFETY: all three are null-terminated and live during the call.
     unsafe { libc::execve(program.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr()) };

@@ -1,20 +1,21 @@
-//! Handing a system-call filter to the kernel.
+//! `seccomp`: installs a BPF program as system-call filter.
 
 use rustix::io::Errno;
 
 use super::checked;
 
-/// One instruction of a filter, as the kernel lays it out.
+const NO_FLAGS: libc::c_ulong = 0;
+
+/// One BPF instruction: `struct sock_filter` (`linux/filter.h`).
 pub(crate) type BpfInstruction = libc::sock_filter;
 
-/// Puts the filter on this process and all that it starts. It can't be taken off.
+/// Installs the filter for this process and all that it starts. It can't be removed.
 pub(crate) fn install(program: &[BpfInstruction]) -> Result<(), Errno> {
     let length = program.len().try_into().map_err(|_| Errno::TOOBIG)?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     // SAFETY: the kernel copies `len` instructions from `filter`, which lives during the call, and checks them.
-    let answer = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0 as libc::c_ulong, &raw const program)
-    };
+    let answer =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, NO_FLAGS, &raw const program) };
     checked(answer)?;
     Ok(())
 }

@@ -1,21 +1,32 @@
-//! What signals do. A process inherits what its parent ignores, so the zygote starts afresh.
+//! Signals: handlers, masks, a signalfd, and signals to process groups. A process inherits the ignored signals of its parent,
+//! so the zygote resets them all.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
 use super::checked;
 
-/// Every signal does what it usually does, and none is blocked.
+/// Signals are numbered from here to `SIGRTMAX`.
+const FIRST_SIGNAL: libc::c_int = 1;
+/// The PID of the first process of a PID namespace.
+const INIT_PID: u32 = 1;
+/// To `signalfd`: make a new descriptor.
+const NEW_DESCRIPTOR: libc::c_int = -1;
+/// To `kill`: every process that may be signalled, apart from the caller.
+const EVERY_PROCESS: libc::pid_t = -1;
+
+/// Resets all signals to their default handlers, and blocks none.
 pub(crate) fn reset_all() -> Result<(), Errno> {
-    for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: SIG_DFL runs no code of ours. It fails for KILL, STOP and the two that the C library keeps; all as it should.
+    for signal in FIRST_SIGNAL..=libc::SIGRTMAX() {
+        // SAFETY: SIG_DFL runs no code of ours. It fails for SIGKILL, SIGSTOP and the two that the C library
+        // reserves, as it should.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     block_none()
 }
 
-/// No signal is blocked.
+/// Unblocks all signals.
 pub(crate) fn block_none() -> Result<(), Errno> {
     // SAFETY: an empty set, made by the function for that, then used as the mask.
     let answer = unsafe {
@@ -27,7 +38,7 @@ pub(crate) fn block_none() -> Result<(), Errno> {
     Ok(())
 }
 
-/// From now on the end of children is told by a descriptor, which can be waited for beside others.
+/// Blocks SIGCHLD and returns a signalfd that tells of it, which can be polled beside other descriptors.
 pub(crate) fn watch_children() -> Result<OwnedFd, Errno> {
     // SAFETY: a set with one signal, made by the functions for that; the kernel makes the descriptor for us.
     unsafe {
@@ -35,42 +46,40 @@ pub(crate) fn watch_children() -> Result<OwnedFd, Errno> {
         libc::sigemptyset(&raw mut children);
         libc::sigaddset(&raw mut children, libc::SIGCHLD);
         checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const children, std::ptr::null_mut()).into())?;
-        let descriptor = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        let descriptor = libc::signalfd(NEW_DESCRIPTOR, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         checked(descriptor.into())?;
         Ok(OwnedFd::from_raw_fd(descriptor))
     }
 }
 
-/// Children leave nothing behind when they end; nobody has to wait for them.
+/// Ignores SIGCHLD: children don't become zombies, and needn't be waited for.
 pub(crate) fn ignore_sigchld() {
     // SAFETY: SIG_IGN runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Children are waited for, as usual.
+/// Restores the default for SIGCHLD: children have to be waited for.
 pub(crate) fn default_sigchld() {
     // SAFETY: SIG_DFL runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Kills every process of this process namespace but the first one, which has to be the one that asks.
+/// Kills every other process in this PID namespace. Does nothing unless this process is its init.
 pub(crate) fn kill_all_others() {
-    if std::process::id() == 1 {
-        // SAFETY: -1 means all that we can see and may signal; the kernel leaves out whoever asks.
-        unsafe { libc::kill(-1, libc::SIGKILL) };
+    if std::process::id() == INIT_PID {
+        // SAFETY: sends a signal to every process that we may signal, apart from this one.
+        unsafe { libc::kill(EVERY_PROCESS, libc::SIGKILL) };
     }
 }
 
-/// Sends a signal to the whole process group of the process behind `descriptor`; to it alone on kernels before 6.9.
-pub(crate) fn send_to_group(descriptor: std::os::fd::BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
-    use std::os::fd::AsRawFd;
-    const PROCESS_GROUP: libc::c_uint = 1 << 2;
+/// Sends a signal to the process group of a process; before Linux 6.9, to that process alone.
+pub(crate) fn send_to_group(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
     let send = |flags: libc::c_uint| {
-        let nothing = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: no information goes along; the rest are numbers.
-        checked(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor.as_raw_fd(), signal, nothing, flags) })
+        let no_info = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the pointer may be null; the rest are numbers.
+        checked(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, no_info, flags) })
     };
-    match send(PROCESS_GROUP) {
+    match send(libc::PIDFD_SIGNAL_PROCESS_GROUP) {
         Err(Errno::INVAL) => send(0).map(drop),
         other => other.map(drop),
     }

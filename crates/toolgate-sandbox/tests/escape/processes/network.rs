@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
         assert!(outcome.worked() && denials.is_empty(), "{words}: {outcome:?} {denials:?}");
     }
 
-    /// Refused, with a reason that says this, and nothing was looked up that wasn't let through.
+    /// Refused, with a reason that says this, and nothing was looked up that wasn't allowed.
     fn fails(&self, list: &List, words: &str, reason: &str) {
         let (outcome, denials) = self.attempt(list, words);
         assert!(!outcome.worked(), "{words}: {outcome:?}");
@@ -177,7 +177,7 @@ attack! {
         let Some(way) = Way::new(scene) else { return };
         way.works(&ok(), &format!("speak ok.test 80 {REQUEST}"));
         way.works(&ok(), &format!("speak OK.test. 80 {REQUEST}"));
-        way.works(&ok(), "greet ok.test 443 ok.test");
+        way.works(&ok(), "client-hello ok.test 443 ok.test");
         assert!(way.resolver.asked.lock().unwrap().iter().all(|name| name == "ok.test"));
         let ordinary = way.attempt(&ok(), "ask 198.18.0.1 ok.test; curl -sS http://ok.test/ && cat /etc/resolv.conf").0;
         assert!(ordinary.worked() && ordinary.output.contains("reached"), "{ordinary:?}");
@@ -292,22 +292,24 @@ attack! {
         let Some(way) = Way::new(scene) else { return };
         let honest = format!("speak ok.test 80 {REQUEST}");
         way.works(&ok(), &honest);
-        way.works(&ok(), "greet ok.test 443 OK.test");
+        way.works(&ok(), "client-hello ok.test 443 OK.test");
         for (words, reason) in [
-            ("greet ok.test 443 evil.test", "for `evil.test` by its TLS greeting"),
-            ("greet ok.test 443 ok.test.evil", "for `ok.test.evil` by its TLS greeting"),
-            ("greet ok.test 443 ''", "doesn't say whom it is for"),
-            (r"speak ok.test 80 'GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n'", "for `evil.test` by its request"),
-            (r"speak ok.test 80 'GET / HTTP/1.0\r\n\r\n'", "doesn't say whom it is for"),
+            ("client-hello ok.test 443 evil.test", "names `evil.test` in its TLS ClientHello"),
+            ("client-hello ok.test 443 ok.test.evil", "names `ok.test.evil` in its TLS ClientHello"),
+            ("client-hello ok.test 443 ''", "doesn't name its host"),
+            ("client-hello ok.test 443 ok.test,evil.test", "read as one to another host"),
+            ("client-hello ok.test 443 198.51.100.7", "names `198.51.100.7` in its TLS ClientHello"),
+            (r"speak ok.test 80 'GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n'", "names `evil.test` in its HTTP request"),
+            (r"speak ok.test 80 'GET / HTTP/1.0\r\n\r\n'", "doesn't name its host"),
             (r"speak ok.test 80 'GET http://evil.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n'", "read as one to another host"),
             (r"speak ok.test 80 'CONNECT evil.test:443 HTTP/1.1\r\nHost: ok.test\r\n\r\n'", "read as one to another host"),
-            (r"speak ok.test 443 'anything else'", "doesn't say whom it is for"),
+            (r"speak ok.test 443 'anything else'", "doesn't name its host"),
         ] {
             way.fails(&ok(), words, reason);
         }
         let port = way.server.port();
         let cleared = List { cleared: vec![("ok.test".into(), port)], ..ok() };
-        way.fails(&cleared, &format!("greet ok.test {port} evil.test"), "for `evil.test`");
+        way.fails(&cleared, &format!("client-hello ok.test {port} evil.test"), "names `evil.test`");
     }
 }
 
@@ -321,7 +323,7 @@ attack! {
         assert_eq!(asked(), ["ok.test", "evil.test"], "it works without a sandbox");
         let Some(way) = Way::leading_to(scene, server, server) else { return };
         let (_, denials) = way.attempt(&ok(), &format!("speak ok.test 80 {both}"));
-        assert!(denials[0].reason.contains("for `evil.test` by its request"), "{denials:?}");
+        assert!(denials[0].reason.contains("names `evil.test` in its HTTP request"), "{denials:?}");
         assert!(!asked().contains(&"evil.test".to_owned()));
         way.works(&ok(), &format!("speak ok.test 80 {}", both.replace("evil.test", "ok.test")));
         assert!(asked().ends_with(&["ok.test".into(), "ok.test".into()]), "a connection may stay open");

@@ -1,4 +1,4 @@
-//! What has to work inside, lest the walls be praised for stopping everything.
+//! What has to work inside: a sandbox that stops everything would pass all other tests.
 
 use super::scene::attack;
 

@@ -120,7 +120,7 @@ impl Scene {
         Self { tier, runtime, sandbox, options, directory }
     }
 
-    /// Whether it has walls made of mounts and process namespaces.
+    /// Whether it has a mount namespace and a PID namespace.
     pub(crate) fn has_namespaces(&self) -> bool {
         self.tier != Tier::Landlock
     }
@@ -133,7 +133,7 @@ impl Scene {
         self.path("workspace")
     }
 
-    /// The usual profile, with the stage's own home and with its outside hidden by nothing but its walls.
+    /// The usual profile, with the stage's own home and with its outside hidden by the confinement alone.
     pub(crate) fn profile(&self) -> Profile {
         let home = self.path("home");
         let mut profile = Profile::for_workspace(&self.workspace(), None);
@@ -163,7 +163,7 @@ impl Scene {
         self.runtime.block_on(self.sandbox.launch(&self.profile(), &sh(line))).unwrap()
     }
 
-    /// Runs the same line without any walls, to show that it works where nothing stops it.
+    /// Runs the same line without a sandbox, to show that it works where nothing stops it.
     pub(crate) fn outside(&self, line: &str) -> Outcome {
         let mut command = std::process::Command::new("/bin/sh");
         command.args(["-c", line]).current_dir(self.workspace()).env("HOME", self.path("home"));

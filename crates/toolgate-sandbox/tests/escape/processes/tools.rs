@@ -1,4 +1,4 @@
-//! Commands of tools: they run where the walls hold, and where walls have gaps they don't run at all.
+//! Commands of tools: they run where the confinement is complete, and nowhere else.
 
 use toolgate_contract::{ErrorCode, LaunchSpec, ProcessLauncher};
 use toolgate_sandbox::SandboxedProcesses;

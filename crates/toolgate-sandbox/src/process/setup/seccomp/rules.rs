@@ -1,43 +1,43 @@
-//! Which system calls are refused, and why. Whatever isn't listed is allowed: ordinary programs use most of the rest, and
-//! what they can reach with it is bounded by the other walls. Listed is what reaches around those walls or has been the
-//! way into the kernel before.
+//! The seccomp rules: which system calls are refused, and why. Whatever isn't listed is allowed: ordinary programs use most
+//! of the rest, and namespaces, mounts and Landlock limit what they reach with it. Listed is what gets around those, or has
+//! been a way into the kernel before.
 
 use libc::{EAFNOSUPPORT, ENOSYS, EPERM, c_long};
 
-/// One refusal: a call, when, and with which error.
+/// When a system call is refused, and with which error.
 #[derive(Debug, Clone)]
 pub(super) struct SyscallRule {
-    /// The number of the call.
+    /// The number of the system call (`SYS_*`).
     pub(super) call: c_long,
-    /// All of these have to be so. None means always.
+    /// Checks that all have to hold. Without any, the system call is always refused.
     pub(super) when: Vec<ArgumentCheck>,
-    /// The error that it gets.
+    /// The `errno` that the program gets.
     pub(super) error: i32,
 }
 
-/// A look at one argument. The kernel uses only the lower 32 bits of those that are looked at here.
+/// A check of one argument. The kernel uses only the lower 32 bits of the arguments that are checked here.
 #[derive(Debug, Clone)]
 pub(super) struct ArgumentCheck {
     /// Which argument, from 0.
     pub(super) argument: u32,
-    /// What it is compared with.
+    /// The condition.
     pub(super) test: ArgumentTest,
 }
 
-/// What can be asked of an argument.
+/// A condition on an argument.
 #[derive(Debug, Clone)]
 pub(super) enum ArgumentTest {
-    /// It is this.
+    /// The argument is this value.
     Is(u32),
-    /// It isn't this.
+    /// The argument isn't this value.
     IsNot(u32),
-    /// It has one of these bits.
+    /// The argument has at least one of these bits.
     HasAny(u32),
-    /// It is none of these.
+    /// The argument is none of these values.
     IsNone(Vec<u32>),
 }
 
-/// What differs between filters.
+/// Which sockets can be made: the only thing that differs between filters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllowedSockets {
     /// Whether Unix sockets can be made.
@@ -46,24 +46,28 @@ pub(super) struct AllowedSockets {
     pub(super) internet_sockets: bool,
 }
 
-/// Refused always, with "not permitted".
+/// `asm-generic/unistd.h`: `open_tree_attr`, since Linux 6.15, with the same number on every architecture. `libc` has it for
+/// none of ours yet.
+const SYS_OPEN_TREE_ATTR: c_long = 467;
+
+/// System calls that are always refused, with `EPERM`.
 const REFUSED: &[c_long] = &[
-    // Looking into other processes, or taking their descriptors.
+    // Reading the memory of other processes, or taking their descriptors.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // A second way to make almost any call, which this filter wouldn't see.
+    // io_uring makes almost any system call without passing this filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // Keys belong to the user, not to the sandbox.
+    // Kernel keyrings belong to the user, not to the sandbox.
     libc::SYS_add_key,
     libc::SYS_keyctl,
     libc::SYS_request_key,
-    // Code in the kernel, and views into it.
+    // Code that runs in the kernel, and kernel internals.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_init_module,
@@ -72,9 +76,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_syslog,
-    // Stopping the kernel in the middle of an access, which exploits live on.
+    // Lets a program stop the kernel in the middle of a memory access, on which exploits rely.
     libc::SYS_userfaultfd,
-    // Mounts are walls here.
+    // The mounts decide what a command can see.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_move_mount,
@@ -90,17 +94,16 @@ const REFUSED: &[c_long] = &[
     libc::SYS_quotactl_fd,
     libc::SYS_swapon,
     libc::SYS_swapoff,
-    // `open_tree_attr`, too new for the C library's list; the same number on every machine.
-    467,
-    // Namespaces: none is left, none is made.
+    SYS_OPEN_TREE_ATTR,
+    // The command stays in its namespaces.
     libc::SYS_setns,
     libc::SYS_unshare,
-    // Opens by number, past every directory that bars the way.
+    // Opens a file by handle, without permission for the directories on the way.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Watching all of a file system.
+    // Watches a whole file system.
     libc::SYS_fanotify_init,
-    // The machine itself.
+    // The clock, the name and the power of the machine.
     libc::SYS_reboot,
     libc::SYS_acct,
     libc::SYS_settimeofday,
@@ -110,14 +113,14 @@ const REFUSED: &[c_long] = &[
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     libc::SYS_vhangup,
-    // Moving other processes' memory around.
+    // Moves the memory of other processes between NUMA nodes.
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
 ];
 
-/// Calls of the older machine alone.
+/// System calls that exist on x86-64 only, and are always refused.
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[c_long] = &[
+const REFUSED_ON_ARCH: &[c_long] = &[
     libc::SYS_iopl,
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
@@ -127,10 +130,10 @@ const REFUSED_HERE: &[c_long] = &[
     libc::SYS__sysctl,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const REFUSED_HERE: &[c_long] = &[];
+const REFUSED_ON_ARCH: &[c_long] = &[];
 
-/// Kinds of new namespaces in the flags of `clone`.
-const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
+/// Flags of `clone` that make a namespace.
+const CLONE_NEW_FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET
@@ -138,45 +141,52 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// Requests to a terminal that reach whoever else uses it: typing for them, pasting for them, changing how it works.
-const TERMINAL_REQUESTS: [libc::Ioctl; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+/// `ioctl` requests that affect others at the same terminal: faked input, pasting the selection, a changed line discipline.
+const TERMINAL_IOCTLS: [libc::Ioctl; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+
+/// Which argument of `socket` is the family, and which the protocol.
+const SOCKET_FAMILY: u32 = 0;
+const SOCKET_PROTOCOL: u32 = 2;
+/// Which argument of `ioctl` is the request.
+const IOCTL_REQUEST: u32 = 1;
+/// Which argument of `clone` has the flags.
+const CLONE_FLAGS: u32 = 0;
 
 /// All rules.
-pub(super) fn all(variant: AllowedSockets) -> Vec<SyscallRule> {
-    let mut rules = Vec::with_capacity(80);
-    rules.extend(sockets(variant));
-    rules.extend(TERMINAL_REQUESTS.map(|request| {
-        let check = ArgumentCheck { argument: 1, test: ArgumentTest::Is(request as u32) };
+pub(super) fn all(allowed: AllowedSockets) -> Vec<SyscallRule> {
+    let mut rules = sockets(allowed);
+    rules.extend(TERMINAL_IOCTLS.map(|request| {
+        let check = ArgumentCheck { argument: IOCTL_REQUEST, test: ArgumentTest::Is(request as u32) };
         SyscallRule { call: libc::SYS_ioctl, when: vec![check], error: EPERM }
     }));
-    // Its flags lie behind a pointer, where a filter can't look. Told that it doesn't exist, the C library uses `clone`.
+    // The flags of `clone3` are behind a pointer, which a filter can't follow. On ENOSYS the C library uses `clone` instead.
     rules.push(SyscallRule { call: libc::SYS_clone3, when: Vec::new(), error: ENOSYS });
-    let new_namespaces = ArgumentCheck { argument: 0, test: ArgumentTest::HasAny(NEW_NAMESPACES as u32) };
+    let new_namespaces = ArgumentCheck { argument: CLONE_FLAGS, test: ArgumentTest::HasAny(CLONE_NEW_FLAGS as u32) };
     rules.push(SyscallRule { call: libc::SYS_clone, when: vec![new_namespaces], error: EPERM });
-    let always = REFUSED.iter().chain(REFUSED_HERE);
+    let always = REFUSED.iter().chain(REFUSED_ON_ARCH);
     rules.extend(always.map(|call| SyscallRule { call: *call, when: Vec::new(), error: EPERM }));
     rules
 }
 
-/// Families of sockets that ordinary programs use, and no other: packets, kernel cryptography, virtual machines, bluetooth
-/// and the like stay shut. Of netlink only the questions about addresses and routes are left.
-fn sockets(variant: AllowedSockets) -> Vec<SyscallRule> {
+/// Allows the socket families that ordinary programs use, and no other: no AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH. Of
+/// AF_NETLINK only NETLINK_ROUTE is allowed, which tells of addresses and routes.
+fn sockets(allowed: AllowedSockets) -> Vec<SyscallRule> {
     let mut families = vec![libc::AF_NETLINK];
-    families.extend(variant.unix_sockets.then_some(libc::AF_UNIX));
-    families.extend(variant.internet_sockets.then_some([libc::AF_INET, libc::AF_INET6]).into_iter().flatten());
+    families.extend(allowed.unix_sockets.then_some(libc::AF_UNIX));
+    families.extend(allowed.internet_sockets.then_some([libc::AF_INET, libc::AF_INET6]).into_iter().flatten());
     let families = families.into_iter().map(|family| family as u32).collect();
-    let other = SyscallRule {
+    let other_families = SyscallRule {
         call: libc::SYS_socket,
-        when: vec![ArgumentCheck { argument: 0, test: ArgumentTest::IsNone(families) }],
+        when: vec![ArgumentCheck { argument: SOCKET_FAMILY, test: ArgumentTest::IsNone(families) }],
         error: EPERM,
     };
-    let netlink = SyscallRule {
+    let other_netlink = SyscallRule {
         call: libc::SYS_socket,
         when: vec![
-            ArgumentCheck { argument: 0, test: ArgumentTest::Is(libc::AF_NETLINK as u32) },
-            ArgumentCheck { argument: 2, test: ArgumentTest::IsNot(libc::NETLINK_ROUTE as u32) },
+            ArgumentCheck { argument: SOCKET_FAMILY, test: ArgumentTest::Is(libc::AF_NETLINK as u32) },
+            ArgumentCheck { argument: SOCKET_PROTOCOL, test: ArgumentTest::IsNot(libc::NETLINK_ROUTE as u32) },
         ],
         error: EAFNOSUPPORT,
     };
-    vec![other, netlink]
+    vec![other_families, other_netlink]
 }
