@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: runs a benchmark by name. Each measures itself beside a named peer in the same run and prints the
-//! ratio, since a bare time says more about the machine than about us.
+//! ratio, since a bare time says more about the machine than about us. All are built with the profile that packages have.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,6 +15,9 @@ pub(crate) struct BenchOptions {
     #[arg(last = true)]
     arguments: Vec<String>,
 }
+
+/// The Cargo profile of everything that is measured: whole-program optimization, which takes long to build.
+const PROFILE: &str = "dist";
 
 /// A benchmark: bench targets of one of the crates. A target of another crate is written `crate/target`.
 struct Benchmark {
@@ -98,6 +101,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     if let Some(install) = bench.install {
         install()?;
     }
+    println!("built with the `{PROFILE}` profile, as packages are; the first time this takes more than ten minutes");
     bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
 }
 
@@ -113,7 +117,7 @@ fn list() -> String {
 
 fn command(bench: &Benchmark, target: &str, arguments: &[String]) -> CommandLine {
     let (package, target) = target.split_once('/').unwrap_or((bench.package, target));
-    let line = format!("cargo bench --locked --package {package} --bench {target} --");
+    let line = format!("cargo bench --locked --profile {PROFILE} --package {package} --bench {target} --");
     CommandLine::new(&line).words(arguments)
 }
 
@@ -138,8 +142,8 @@ mod tests {
     #[test]
     fn arguments_go_to_the_benchmark() {
         let line = command(find("path").unwrap(), "path", &["--calls".into(), "10".into()]).to_string();
-        assert_eq!(line, "cargo bench --locked --package toolgate-runtime --bench path -- --calls 10");
+        assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-runtime --bench path -- --calls 10");
         let line = command(find("agent").unwrap(), "toolgate-cli/tree", &[]).to_string();
-        assert_eq!(line, "cargo bench --locked --package toolgate-cli --bench tree --");
+        assert_eq!(line, "cargo bench --locked --profile dist --package toolgate-cli --bench tree --");
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::command_line::{CommandLine, repository_root};
-use crate::step::StepOutcome;
+use crate::command_line::{CommandLine, target_directory};
+use crate::skip::SkippedTest;
 
 /// A script that uses one client, and what runs it.
 struct ClientScript {
@@ -27,7 +27,7 @@ const CLIENTS: &[ClientScript] = &[
 ];
 
 /// Installs the clients and tries all of them.
-pub(crate) fn run() -> Result<StepOutcome> {
+pub(crate) fn run() -> Result<Vec<SkippedTest>> {
     let directory = install::install()?;
     CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
     let program = program();
@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<StepOutcome> {
         CommandLine::new("").words([shown(&runner), shown(&script), shown(&program), shown(&workspace)]).run()?;
     }
     conformance::run(&directory, &program, &fresh_workspace(&directory, "conformance")?)?;
-    Ok(StepOutcome::Passed)
+    Ok(Vec::new())
 }
 
 /// Installs the servers that ours is measured beside.
@@ -49,8 +49,7 @@ pub(crate) fn install_peers() -> Result<()> {
 
 /// The program that the tests try.
 fn program() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    repository_root().join(target.unwrap_or_else(|| "target".into())).join("debug/toolgate")
+    target_directory().join("debug/toolgate")
 }
 
 /// A workspace with a file to read and one that nobody may, and a home beside it.

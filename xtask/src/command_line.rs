@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 /// Words to run and the environment to add.
 #[derive(Clone)]
 pub(crate) struct CommandLine {
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
     words: Vec<String>,
 }
 
@@ -21,8 +21,8 @@ impl CommandLine {
         Self { environment: Vec::new(), words: line.split_whitespace().map(str::to_owned).collect() }
     }
 
-    pub(crate) fn environment(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn environment(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
         self
     }
 
@@ -49,7 +49,7 @@ impl CommandLine {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).envs(self.environment.iter().copied());
+        command.args(&self.words[1..]).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(repository_root()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| describes_this_package(name)) {
             command.env_remove(name);
@@ -71,9 +71,15 @@ pub(crate) fn repository_root() -> &'static Path {
     own_directory.parent().expect("xtask lies in the repository")
 }
 
+/// Where Cargo puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    repository_root().join(chosen.unwrap_or_else(|| "target".into()))
+}
+
 impl fmt::Display for CommandLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let environment = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let environment = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let line: Vec<String> = environment.chain(self.words.iter().map(|word| quoted(word))).collect();
         formatter.write_str(&line.join(" "))
     }

@@ -10,8 +10,10 @@ mod bench;
 mod clients;
 mod command_line;
 mod fuzz;
+mod house;
 mod schemathesis;
 mod setup;
+mod skip;
 mod step;
 mod test;
 
@@ -31,20 +33,23 @@ struct Arguments {
 enum Chore {
     /// Install what the tests need and run every check, stopping at the first that fails
     Test(test::TestOptions),
-    /// Install the packages that the tests use
+    /// Install the programs that the tests use
     Setup,
     /// Try a million random and mutated commands on the reader of commands
     Fuzz(fuzz::FuzzOptions),
     /// Run a benchmark; without a name, list them
     Bench(bench::BenchOptions),
+    /// Measure how easy the code is to find one's way in: crates, type names, functions, files
+    House(house::HouseOptions),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().chore {
         Chore::Test(options) => test::run(&options),
-        Chore::Setup => setup::install_packages(),
+        Chore::Setup => setup::install(),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Bench(options) => bench::run(&options),
+        Chore::House(options) => house::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

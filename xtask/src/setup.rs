@@ -39,8 +39,26 @@ const PACKAGES: &[Package] = &[
     Package { command: "pg_lsclusters", apt: "postgresql", why: "tests make servers for the store of many hosts" },
 ];
 
+/// A Cargo subcommand that tests use, built from source at one exact version.
+pub(crate) struct CargoTool {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// Runs the tests, each in a process of its own.
+pub(crate) const NEXTEST: CargoTool = CargoTool { name: "nextest", version: "0.9.143" };
+
+/// Checks the licences, versions and origins of dependencies.
+pub(crate) const DENY: CargoTool = CargoTool { name: "deny", version: "0.20.2" };
+
+/// Installs everything that tests use and that isn't here.
+pub(crate) fn install() -> Result<()> {
+    install_packages()?;
+    [NEXTEST, DENY].iter().try_for_each(install_cargo_tool)
+}
+
 /// Installs the packages whose commands are missing; without the right to, says what to install.
-pub(crate) fn install_packages() -> Result<()> {
+fn install_packages() -> Result<()> {
     let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !is_on_path(package.command)).collect();
     if missing.is_empty() {
         println!("nothing to install: all {} programs that tests use are here", PACKAGES.len());
@@ -66,17 +84,20 @@ pub(crate) fn install_packages() -> Result<()> {
         .run()
 }
 
-/// Makes sure that `cargo NAME` works, installing `cargo-NAME` from source if it doesn't.
-pub(crate) fn install_cargo_tool(name: &str) -> Result<()> {
+/// Makes sure that the tool is there; any version will do. It is built without optimization, which it doesn't need: that
+/// takes a fraction of the time.
+pub(crate) fn install_cargo_tool(CargoTool { name, version }: &CargoTool) -> Result<()> {
     if has_cargo_tool(name) {
         return Ok(());
     }
-    println!("cargo-{name} is not installed; building it takes some minutes");
-    CommandLine::new(&format!("cargo install --locked cargo-{name}")).run()
+    println!("cargo-{name} is not installed; building it takes some minutes, once");
+    CommandLine::new(&format!("cargo install --locked --debug cargo-{name}@{version}"))
+        .environment("CARGO_PROFILE_DEV_DEBUG", "0")
+        .run()
 }
 
 /// Asks cargo, which also looks where the search path doesn't.
-pub(crate) fn has_cargo_tool(name: &str) -> bool {
+fn has_cargo_tool(name: &str) -> bool {
     CommandLine::new(&format!("cargo {name} --version")).succeeds()
 }
 

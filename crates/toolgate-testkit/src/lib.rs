@@ -6,6 +6,7 @@ mod approver;
 mod clock;
 mod measure;
 mod recorder;
+mod skip;
 mod test_workspace;
 mod tools;
 
@@ -13,6 +14,7 @@ pub use approver::{FirstChoiceAnswerer, ScriptedApprover, SilentApprover};
 pub use clock::FrozenClock;
 pub use measure::{median, resident};
 pub use recorder::FailingRecorder;
+pub use skip::{SKIPS_FILE, skip};
 pub use test_workspace::{CollectingSink, TestWorkspace};
 pub use toolgate_sandbox::process::Tier;
 pub use tools::{

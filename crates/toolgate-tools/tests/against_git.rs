@@ -268,7 +268,9 @@ fn git_applies_our_diffs() {
 /// Replays a repository's history: each commit's diff on the parent's files gives the commit's files.
 #[test]
 fn real_history_is_replayed_byte_for_byte() {
-    let Ok(repository) = std::env::var("TOOLGATE_REPO") else { return };
+    let Ok(repository) = std::env::var("TOOLGATE_REPO") else {
+        return toolgate_testkit::skip("no-repository-named", "TOOLGATE_REPO names no repository to replay");
+    };
     let directory = Path::new(&repository);
     let output = |arguments: &[&str]| git(directory).args(arguments).output().unwrap().stdout;
     let most = cases().to_string();

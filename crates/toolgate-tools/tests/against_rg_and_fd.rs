@@ -297,7 +297,9 @@ async fn generated_trees_give_the_same_paths_as_fd() {
 
 #[tokio::test]
 async fn a_real_tree_gives_the_same_as_both() {
-    let Some(repository) = std::env::var_os("TOOLGATE_REPO") else { return };
+    let Some(repository) = std::env::var_os("TOOLGATE_REPO") else {
+        return toolgate_testkit::skip("no-repository-named", "TOOLGATE_REPO names no tree to search");
+    };
     let (world, directory) = world();
     let copy = Command::new("cp").arg("-a").arg(&repository).arg(&directory).status().unwrap();
     assert!(copy.success(), "{} can be copied", repository.display());

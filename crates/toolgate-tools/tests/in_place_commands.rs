@@ -100,7 +100,7 @@ async fn what_it_did_until_it_is_stopped_or_its_session_ends_is_on_record() {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_keeps_changes_apart_they_are_undone_all_the_same() {
     if !std::path::Path::new("/usr/bin/bwrap").exists() {
-        eprintln!("bwrap isn't tried, since it isn't installed");
+        toolgate_testkit::skip("no-bubblewrap", "bwrap isn't installed");
         return;
     }
     let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined_by(Tier::Bubblewrap);

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use toolgate_contract::{ApplyMode, Guarantee, GuaranteeLevel};
 use toolgate_sandbox::process::{Profile, Sandbox, SandboxOptions, Tier};
 
+use crate::skip::skip;
+
 use super::scene::{Outcome, SECRET, Scene, attack, finish, is_alone, sh};
 
 /// Runs a line, and tells which secrets it opened; on a layer of its own, if so.
@@ -121,6 +123,7 @@ fn watches() -> Vec<PathBuf> {
 attack! {
     fn no_watch_is_left_behind(scene) {
         if !is_alone() {
+            skip("not-alone", "watches can only be counted in a process that runs one test, as cargo-nextest makes them");
             return;
         }
         let options = SandboxOptions { warm: 0, ..scene.options.clone() };

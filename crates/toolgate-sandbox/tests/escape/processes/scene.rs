@@ -15,6 +15,8 @@ use toolgate_sandbox::process::{
     Child, ChildExit, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions, Tier,
 };
 
+use crate::skip::{SKIPS_FILE, skip};
+
 /// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
 /// things by user.
 fn ordinary_user() -> u32 {
@@ -46,7 +48,7 @@ pub(crate) use attack;
 pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
     for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
         if tier == Tier::Bubblewrap && !Path::new("/usr/bin/bwrap").exists() {
-            eprintln!("{name} isn't tried against bwrap, which isn't installed");
+            skip("no-bubblewrap", "bwrap isn't installed, so the attack isn't made against it");
             continue;
         }
         eprintln!("{name} against {} as user {}", tier.name(), user());
@@ -54,6 +56,8 @@ pub(crate) fn as_each_user(module: &str, name: &str, attempt: fn(&Scene)) {
     }
     if user() == 0 {
         run_again_as_ordinary_user(module, name);
+    } else if std::env::var_os(SECOND_RUN).is_none() {
+        skip("not-root", "only root can make the attack as root and as an ordinary user");
     }
 }
 
@@ -62,6 +66,8 @@ fn run_again_as_ordinary_user(module: &str, name: &str) {
     // By its own link in /proc, as the way there may be barred for others.
     let mut again = std::process::Command::new("/proc/self/exe");
     again.args(["--exact", &format!("{module}::{name}"), "--nocapture", "--include-ignored"]).env(SECOND_RUN, "1");
+    // The first run has recorded the same skips, and an ordinary user may not write there.
+    again.env_remove(SKIPS_FILE);
     let output = again.uid(ordinary_user()).gid(ordinary_user()).current_dir("/").output().unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user:\n{text}");
