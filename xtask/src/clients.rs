@@ -30,14 +30,14 @@ const CLIENTS: &[ClientScript] = &[
 pub(crate) fn run() -> Result<Vec<SkippedTest>> {
     let directory = install::install()?;
     CommandLine::new("cargo build --locked --package toolgate-cli").run()?;
-    let program = program();
+    let program = built("toolgate");
     for client in CLIENTS {
         let workspace = fresh_workspace(&directory, client.script)?;
         let runner = directory.join(client.runner);
         let script = directory.join(client.script);
         CommandLine::new("").words([shown(&runner), shown(&script), shown(&program), shown(&workspace)]).run()?;
     }
-    conformance::run(&directory, &program, &fresh_workspace(&directory, "conformance")?)?;
+    conformance::run(&directory, &directory.join("worlds/conformance"))?;
     Ok(Vec::new())
 }
 
@@ -47,9 +47,9 @@ pub(crate) fn install_peers() -> Result<()> {
     install::install_rust_peer(&directory)
 }
 
-/// The program that the tests try.
-fn program() -> PathBuf {
-    target_directory().join("debug/toolgate")
+/// A program that was built for the tests.
+fn built(program: &str) -> PathBuf {
+    target_directory().join("debug").join(program)
 }
 
 /// A workspace with a file to read and one that nobody may, and a home beside it.

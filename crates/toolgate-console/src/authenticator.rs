@@ -1,6 +1,5 @@
-//! The door that every request passes first, on every route. It asks: is this meant for us (the `Host`, against DNS
-//! rebinding); does it come from a page that isn't ours (the `Origin`, against cross-site requests); whose token is it.
-//! What it turns away is written down.
+//! Authentication, before every route: the `Host` (against DNS rebinding), the `Origin` (against cross-site requests) and
+//! the token. Refused requests are recorded.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,10 +19,10 @@ use crate::token::{constant_time_eq, digest};
 #[derive(Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Routes that anybody may ask without a token.
+/// Routes that need no token.
 const OPEN: &[&str] = &["/health"];
 
-/// Names under which people put tokens into addresses, where logs and histories keep them.
+/// Query parameters that usually hold a token. Logs and browser histories keep URLs.
 const TOKEN_NAMES: &[&str] =
     &["token", "access_token", "auth_token", "api_key", "apikey", "key", "bearer", "authorization"];
 
@@ -35,7 +34,7 @@ pub struct AllowedOrigins {
 }
 
 impl AllowedOrigins {
-    /// The doors of a server at this address: on loopback its usual names; elsewhere its address. More can be added.
+    /// What a server at this address allows: on loopback its usual names, elsewhere its address, and these additions.
     pub fn at(address: SocketAddr, more_hosts: &[String], more_origins: &[String]) -> Self {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
@@ -43,7 +42,7 @@ impl AllowedOrigins {
             hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}")));
         }
         hosts.extend(more_hosts.iter().map(|host| host.to_ascii_lowercase()));
-        // Clients leave out the port that a scheme has anyway.
+        // Clients leave out a scheme's default port.
         for usual in [":80", ":443"] {
             hosts.extend(hosts.clone().iter().filter_map(|host| host.strip_suffix(usual).map(str::to_owned)));
         }
@@ -69,15 +68,15 @@ impl AllowedOrigins {
         for origin in headers.get_all(header::ORIGIN) {
             let is_known = origin.to_str().is_ok_and(|origin| self.origins.contains(&origin.to_ascii_lowercase()));
             if !is_known {
-                return Err(foreign());
+                return Err(cross_origin());
             }
         }
-        // Browsers say this of themselves. Another port of this machine is `same-site`, and foreign all the same.
+        // Browsers set this header. Another port of this machine is `same-site`, and still another origin.
         let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
         match site {
             None | Some(b"same-origin" | b"none") => Ok(()),
             Some(_) if headers.contains_key(header::ORIGIN) => Ok(()),
-            Some(_) => Err(foreign()),
+            Some(_) => Err(cross_origin()),
         }
     }
 }
@@ -87,19 +86,19 @@ fn wrong_host(why: &str) -> Problem {
     Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", format!("The request has {why}."), hint)
 }
 
-fn foreign() -> Problem {
+fn cross_origin() -> Problem {
     let hint = "Call from a program, or add the page's origin with `--allow-origin`.";
     let message = "The request comes from a page of another origin.";
     Problem::new(StatusCode::FORBIDDEN, "cross_origin", message, hint)
 }
 
-/// Lets a request in, with who sent it; or turns it away, on record.
-pub(crate) async fn authenticate(State(shared): State<Arc<ServerState>>, mut request: Request, next: Next) -> Response {
-    let admitted = admit(&shared, &request);
+/// Passes a request on with its caller, or refuses and records it.
+pub(crate) async fn authenticate(State(state): State<Arc<ServerState>>, mut request: Request, next: Next) -> Response {
+    let admitted = admit(&state, &request);
     match admitted {
         Ok(caller) => {
             if let Some(Caller::Owner) = caller {
-                // Front ends behind this door that know no sessions of ours serve the owner alone.
+                // Nested front ends don't know the sessions here, so they serve the owner alone.
                 request.extensions_mut().insert(Principal("owner".into()));
             }
             if let Some(caller) = caller {
@@ -113,52 +112,52 @@ pub(crate) async fn authenticate(State(shared): State<Arc<ServerState>>, mut req
         }
         Err(problem) => {
             let from = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
-            shared.record_refusal(&problem, request.method(), request.uri(), from);
+            state.record_refusal(&problem, request.method(), request.uri(), from);
             problem.into_response()
         }
     }
 }
 
-fn admit(shared: &ServerState, request: &Request) -> Result<Option<Caller>, Problem> {
+fn admit(state: &ServerState, request: &Request) -> Result<Option<Caller>, Problem> {
     let (headers, uri) = (request.headers(), request.uri());
-    shared.allowed_origins.check_host(headers, uri)?;
-    shared.allowed_origins.check_origin(headers)?;
-    check_address(shared, uri)?;
+    state.allowed_origins.check_host(headers, uri)?;
+    state.allowed_origins.check_origin(headers)?;
+    check_address(state, uri)?;
     if OPEN.contains(&uri.path()) {
         return Ok(None);
     }
-    caller(shared, headers).map(Some)
+    caller(state, headers).map(Some)
 }
 
-/// A token in an address ends up in logs, histories and other servers' books: it is refused there, right or wrong.
-fn check_address(shared: &ServerState, uri: &Uri) -> Result<(), Problem> {
+/// Refuses a token in a URL, valid or not: URLs end up in logs and browser histories.
+fn check_address(state: &ServerState, uri: &Uri) -> Result<(), Problem> {
     let query = uri.query().unwrap_or_default();
     let names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
     let mut words = uri.path().split('/').chain(query.split(['&', '=']));
     let is_named = names.map(str::to_ascii_lowercase).any(|name| TOKEN_NAMES.contains(&name.as_str()));
-    let holds_one = words.any(|word| word.starts_with("tgt_") || shared.caller_by_token(word).is_some());
+    let holds_one = words.any(|word| word.starts_with("tgt_") || state.caller_by_token(word).is_some());
     if !is_named && !holds_one {
         return Ok(());
     }
-    let hint = "Send it as `Authorization: Bearer …`. If it stood in an address before, make a new one.";
-    Err(Problem::new(StatusCode::BAD_REQUEST, "token_in_url", "A token must not stand in an address.", hint))
+    let hint = "Send it as `Authorization: Bearer …`. If it was part of a URL before, make a new one.";
+    Err(Problem::new(StatusCode::BAD_REQUEST, "token_in_url", "A token must not be part of a URL.", hint))
 }
 
-fn caller(shared: &ServerState, headers: &HeaderMap) -> Result<Caller, Problem> {
+fn caller(state: &ServerState, headers: &HeaderMap) -> Result<Caller, Problem> {
     let refused = |message: &str| {
         let hint = "Send `Authorization: Bearer TOKEN`; `toolgate serve` says where the owner's token is.";
         Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message, hint)
     };
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (sent.next(), sent.next()) else {
-        return Err(refused("This needs a token, and exactly one."));
+        return Err(refused("Exactly one token is required."));
     };
-    let text = value.to_str().map_err(|_| refused("The token can't be read."))?;
+    let text = value.to_str().map_err(|_| refused("The token is not valid text."))?;
     let token = match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => return Err(refused("Only tokens of the kind `Bearer` are taken.")),
+        _ => return Err(refused("Only `Bearer` tokens are accepted.")),
     };
-    shared.caller_by_token(token).ok_or_else(|| refused("This token isn't known."))
+    state.caller_by_token(token).ok_or_else(|| refused("The token is unknown."))
 }
 
 impl ServerState {
@@ -170,12 +169,12 @@ impl ServerState {
         }
     }
 
-    /// Writes down what was turned away. Of the address only the path, and only one that holds no secret.
+    /// Records a refused request: of the URL only the path, and only if it holds no token.
     pub(crate) fn record_refusal(&self, problem: &Problem, method: &Method, uri: &Uri, from: Option<String>) {
         self.metrics.refused(problem.code);
         let path: String = uri.path().chars().take(200).collect();
-        let path = if problem.code == "token_in_url" { "(an address with a token)".into() } else { path };
-        self.refusals.note(&self.owner.session, problem.code, format!("{method} {path}"), from);
+        let path = if problem.code == "token_in_url" { "(a URL with a token)".into() } else { path };
+        self.refusals.record(&self.owner.session, problem.code, format!("{method} {path}"), from);
     }
 }
 

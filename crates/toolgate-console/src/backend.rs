@@ -1,4 +1,4 @@
-//! What the program lends to the server: the gate and everything that belongs to it.
+//! What the server needs from the program that starts it: the gate and everything that belongs to it.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use toolgate_runtime::{ApprovalQueueClient, Gate, Session};
 
 use crate::live_events::LiveEvents;
 
-/// The gate, the record and the desk of one workspace.
+/// The gate, the record and the approval queue of one workspace.
 pub trait ConsoleBackend: Send + Sync + 'static {
-    /// The gate that every call walks.
+    /// The gate that every call goes through.
     fn gate(&self) -> &Gate;
     /// The workspace's record.
     fn state(&self) -> &StateDirectory;
     /// The store of past runs.
     fn store(&self) -> Result<Arc<dyn EventStore>, ToolError>;
-    /// Where tasks wait.
+    /// The inbox of tasks.
     fn inbox(&self) -> Result<Arc<dyn Inbox>, ToolError>;
-    /// The desk on which asks wait; none where answers couldn't be told from forgeries.
+    /// The approval queue; none without a signing key, because answers could be forged.
     fn queue(&self) -> Option<&ApprovalQueueClient>;
-    /// Where times and ids come from.
+    /// The source of times and ids.
     fn clock(&self) -> &dyn Clock;
-    /// Who holds the owner's token, for the record.
+    /// The name of the owner, for the record.
     fn owner(&self) -> String;
     /// Begins a run for a session.
     fn begin(&self, session: &str) -> Result<SessionRun, ToolError>;
-    /// What passes in the sessions that this house has begun, of all front ends.
+    /// Live events of the sessions of all front ends.
     fn live(&self) -> &LiveEvents;
     /// Waits until the store has what was recorded.
     fn finish(&self);
 }
 
-/// A client's stay: its session and the run that is recorded.
+/// A session and the run that it is recorded in.
 pub struct SessionRun {
     /// The session.
     pub session: Session,
-    /// Its run.
+    /// The run.
     pub run: Arc<Run>,
 }

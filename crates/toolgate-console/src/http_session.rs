@@ -1,12 +1,12 @@
-//! The clients of one server. Each has a session, a run, a token and rights of its own; what one has, another can't
-//! even tell from what doesn't exist.
+//! The sessions of one server. Each has a run, a token and rights of its own; what belongs to another session looks as if
+//! it didn't exist.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use toolgate_contract::CancellationToken;
 use toolgate_journal::Run;
 use toolgate_runtime::Session;
@@ -14,15 +14,15 @@ use toolgate_runtime::Session;
 use crate::problem::Problem;
 use crate::token::TokenDigest;
 
-/// One client: its session and what it is doing.
+/// One client: its session and its running calls.
 pub(crate) struct HttpSession {
     pub(crate) id: String,
     pub(crate) session: Session,
     pub(crate) run: Arc<Run>,
     pub(crate) since: Timestamp,
-    /// Whether it may answer its own asks. Whoever makes calls isn't the one who approves them, unless the owner said so.
+    /// Whether it may answer its own approvals, which the owner decides when the session begins.
     pub(crate) may_answer: bool,
-    /// Ends everything it does.
+    /// Cancels everything it does.
     pub(crate) stop: CancellationToken,
     calls: Mutex<HashMap<String, CancellationToken>>,
 }
@@ -38,16 +38,16 @@ impl HttpSession {
         Self { id: session.id.clone(), session, run, since, may_answer, stop, calls: Mutex::default() }
     }
 
-    /// Takes up a call, unless one of that id runs already or there are too many.
-    pub(crate) fn register_call(&self, call: &str, most: usize) -> Result<CancellationToken, Problem> {
+    /// Registers a call, unless one with that id runs already or the limit is reached.
+    pub(crate) fn register_call(&self, call: &str, max: usize) -> Result<CancellationToken, Problem> {
         let mut calls = self.calls();
         if calls.contains_key(call) {
-            let message = "A call of that `tool_call_id` is running already.";
-            let hint = "Ids are unique; leave it out to have one made.";
+            let message = "A call with that `tool_call_id` is already running.";
+            let hint = "Ids are unique; leave it out to get a new one.";
             return Err(Problem::new(StatusCode::CONFLICT, "duplicate_call", message, hint));
         }
-        if calls.len() >= most {
-            let message = format!("This session has {most} calls running, and may have no more.");
+        if calls.len() >= max {
+            let message = format!("This session has {max} calls running, which is the limit.");
             return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message));
         }
         let cancel = self.stop.child_token();
@@ -55,12 +55,12 @@ impl HttpSession {
         Ok(cancel)
     }
 
-    /// A call has ended.
+    /// Removes a call that has ended.
     pub(crate) fn done(&self, call: &str) {
         self.calls().remove(call);
     }
 
-    /// Cancels a call; false when none of that id runs.
+    /// Cancels a call; false when no call with that id runs.
     pub(crate) fn cancel(&self, call: &str) -> bool {
         self.calls().get(call).map(CancellationToken::cancel).is_some()
     }
@@ -75,7 +75,7 @@ impl HttpSession {
     }
 }
 
-/// All clients that have a session.
+/// All sessions, by token and by id.
 #[derive(Default)]
 pub(crate) struct SessionRegistry(Mutex<SessionIndex>);
 
@@ -86,17 +86,17 @@ struct SessionIndex {
 }
 
 impl SessionRegistry {
-    /// Whoever has this token.
+    /// The session with this token.
     pub(crate) fn with_token(&self, token: &TokenDigest) -> Option<Arc<HttpSession>> {
         self.known().by_token.get(token).cloned()
     }
 
-    /// The client of this session.
+    /// The session with this id.
     pub(crate) fn of_session(&self, id: &str) -> Option<Arc<HttpSession>> {
         self.known().by_id.get(id).map(|(_, client)| Arc::clone(client))
     }
 
-    /// Lets a client in, unless its session is taken.
+    /// Adds a session, unless its id is taken.
     pub(crate) fn admit(&self, token: TokenDigest, client: Arc<HttpSession>) -> bool {
         let mut known = self.known();
         if known.by_id.contains_key(&client.id) {
@@ -107,7 +107,7 @@ impl SessionRegistry {
         true
     }
 
-    /// Shows a client out: its token is worth nothing from now on.
+    /// Removes a session and invalidates its token.
     pub(crate) fn remove_session(&self, id: &str) -> Option<Arc<HttpSession>> {
         let mut known = self.known();
         let (token, client) = known.by_id.remove(id)?;
@@ -115,7 +115,7 @@ impl SessionRegistry {
         Some(client)
     }
 
-    /// Everyone, oldest first.
+    /// All sessions, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<HttpSession>> {
         let mut clients: Vec<_> = self.known().by_id.values().map(|(_, client)| Arc::clone(client)).collect();
         clients.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
@@ -131,10 +131,10 @@ impl SessionRegistry {
     }
 }
 
-/// Who sent a request, as the door found out.
+/// Who sent a request, as authentication found out.
 #[derive(Clone)]
 pub(crate) enum Caller {
-    /// The person whose gate this is.
+    /// The owner of the workspace.
     Owner,
     /// A client with a session.
     Session(Arc<HttpSession>),

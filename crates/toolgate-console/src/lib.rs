@@ -1,9 +1,9 @@
-//! HTTP: calls, events, approvals (C-63).
+//! HTTP: calls, events, approvals.
 //!
-//! A [`HttpServer`] stands on a [`ConsoleBackend`]: the gate, the record and the desk of a workspace. Every request passes the door
-//! first, which knows hosts, origins and tokens; every call then walks the gate like any other. The owner's token may
-//! everything that the person at the terminal may. A session, made with `POST /v1/sessions`, has a token, a run, grants
-//! and a set of tools of its own, and sees nothing of the others.
+//! A [`HttpServer`] serves a [`ConsoleBackend`]: the gate, the record and the approval queue of a workspace. Every request
+//! is authenticated first, by host, origin and token; every call then goes through the gate like any other. The owner's
+//! token can do whatever the person at the terminal can. A session, made with `POST /v1/sessions`, has a token, a run,
+//! grants and a set of tools of its own, and sees nothing of the others.
 
 mod authenticator;
 mod backend;

@@ -1,4 +1,4 @@
-//! What passes and is never on record: what processes write, for whoever listens to their run just then.
+//! Live events, which are never recorded: what processes write, for clients that follow their run at that moment.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 use toolgate_contract::Event;
 use toolgate_runtime::EventSink;
 
-/// How many pieces may wait for a slow listener; what is more, it misses.
+/// How many events are kept for a slow listener; it misses what comes beyond that.
 const BACKLOG: usize = 256;
 
-/// Takes what passes in all sessions of one program, and hands it to those who listen.
+/// Broadcasts the live events of all sessions of one program.
 #[derive(Clone)]
 pub struct LiveEvents(Sender<Arc<Event>>);
 
@@ -21,18 +21,18 @@ impl Default for LiveEvents {
 }
 
 impl LiveEvents {
-    /// Listens to one run from now on.
+    /// Follows one run from now on.
     pub(crate) fn of_run(&self, run: &str) -> LiveEventReceiver {
         LiveEventReceiver { run: run.to_owned(), events: self.0.subscribe() }
     }
 }
 
 impl EventSink for LiveEvents {
-    /// Those are on record, and told from there.
+    /// Recorded events are read from the record.
     fn event(&self, _event: &Event) {}
 
     fn live(&self, event: &Event) {
-        // The last listener may just have left.
+        // It is no error if nobody listens.
         let _ = self.0.send(Arc::new(event.clone()));
     }
 
@@ -41,21 +41,21 @@ impl EventSink for LiveEvents {
     }
 }
 
-/// What one listener hears of a run.
+/// The live events of one run, for one listener.
 pub(crate) struct LiveEventReceiver {
     run: String,
     events: Receiver<Arc<Event>>,
 }
 
 impl LiveEventReceiver {
-    /// What has passed since the last time, in order.
+    /// The events since the last time, in order.
     pub(crate) fn since(&mut self) -> Vec<Arc<Event>> {
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
             match self.events.try_recv() {
-                Ok(event) if event.run == self.run => heard.push(event),
+                Ok(event) if event.run == self.run => events.push(event),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return heard,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return events,
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: calls by tool and outcome, how long they took, what the door turned away, what waits.
+//! Metrics for Prometheus: calls by tool and outcome, their duration, refused requests, and what waits.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use toolgate_contract::Reply;
 
-/// What is counted.
+/// The metrics of one server.
 pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<CallLabels, Counter>,
@@ -39,7 +39,7 @@ struct RefusalLabels {
     code: &'static str,
 }
 
-/// What the server holds at this moment.
+/// The gauges at this moment.
 pub(crate) struct GaugeValues {
     pub(crate) running: usize,
     pub(crate) sessions: usize,
@@ -56,7 +56,7 @@ impl Metrics {
         let seconds = Family::new_with_constructor(buckets as fn() -> Histogram);
         registry.register("call_duration_seconds", "How long calls took", seconds.clone());
         let refused = Family::default();
-        registry.register("requests_refused", "Requests that the door turned away, by reason", refused.clone());
+        registry.register("requests_refused", "Requests refused before routing, by reason", refused.clone());
         let mut gauge = |name: &str, help: &str| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
@@ -69,19 +69,19 @@ impl Metrics {
         Self { registry, calls, seconds, refused, connections, running, sessions, waiting }
     }
 
-    /// A call has ended.
+    /// Counts a call that has ended.
     pub(crate) fn call(&self, tool: String, reply: &Reply) {
         let outcome = reply.error.as_ref().map_or("ok", |error| error.code.as_str());
         self.seconds.get_or_create(&ToolLabels { tool: tool.clone() }).observe(reply.duration_ms as f64 / 1000.0);
         self.calls.get_or_create(&CallLabels { tool, outcome }).inc();
     }
 
-    /// A request was turned away.
+    /// Counts a refused request.
     pub(crate) fn refused(&self, code: &'static str) {
         self.refused.get_or_create(&RefusalLabels { code }).inc();
     }
 
-    /// Everything, as Prometheus reads it.
+    /// All metrics in the OpenMetrics text format.
     pub(crate) fn text(&self, present: &GaugeValues) -> String {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.running.set(whole(present.running));

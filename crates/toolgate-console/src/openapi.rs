@@ -1,5 +1,5 @@
-//! What the server offers, as OpenAPI 3.1. The shapes come from the very types that are read and written; only the list
-//! of operations is kept here, beside the list of routes.
+//! The routes as an OpenAPI 3.1 document. Schemas come from the types that are read and written; the operations are listed
+//! here, in the order of the routes.
 
 mod operations;
 
@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use toolgate_contract::{Call, Reply, schemars};
 
 use self::operations::{ApiOperation, OperationTable, paths};
-use crate::routes::shapes;
+use crate::routes::schemas;
 
-/// What whoever reads the description should know first.
+/// The description at the top of the document.
 const ABOUT: &str = "The gate between a language model and a machine. A call that reached the gate is answered with status \
-                     200 and its reply, whose `ok` tells how it ended; other statuses come with a `Problem`.";
+                     200 and its reply, whose `ok` says how it ended; other statuses come with a `Problem`.";
 
-/// The whole description.
+/// The whole document.
 pub(crate) fn document() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into());
@@ -29,7 +29,7 @@ pub(crate) fn document() -> Value {
     let token = json!({
         "type": "http",
         "scheme": "bearer",
-        "description": "The owner's token, or a session's. Only in this header, never in an address.",
+        "description": "The owner's token, or a session's. Only in this header, never in a URL.",
     });
     let components = json!({ "securitySchemes": { "token": token }, "schemas": schemas });
     let security = json!([{ "token": [] }]);
@@ -46,11 +46,11 @@ fn operations(generator: &mut SchemaGenerator) -> Vec<ApiOperation> {
 }
 
 fn server_operations(table: &mut OperationTable<'_>) {
-    table.get("/health", "Say that the server is there. Needs no token.", 200, closed(&[("ok", "boolean")]));
+    table.get("/health", "Say that the server is up. Needs no token.", 200, closed(&[("ok", "boolean")]));
     table.get("/metrics", "Numbers for Prometheus. Only for the owner.", 200, schema(json!({ "type": "string" })));
     table.get("/openapi.json", "This description.", 200, open_object());
     table.get("/v1/tools", "The tools that the session may use.", 200, closed(&[("tools", "array")]));
-    table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<shapes::SessionList>();
+    table.get("/v1/sessions", "All sessions. Only for the owner.", 200, None).answer_as::<schemas::SessionList>();
     table
         .add(
             "post",
@@ -58,8 +58,8 @@ fn server_operations(table: &mut OperationTable<'_>) {
             "Begin a session with a run, grants, tools and a token of its own. Only for the owner.",
             201,
         )
-        .takes::<shapes::NewSession>()
-        .answer_as::<shapes::SessionView>();
+        .takes::<schemas::NewSession>()
+        .answer_as::<schemas::SessionView>();
     table.add("delete", "/v1/sessions/{id}", "End a session: cancel its calls, end its run. Only for the owner.", 204);
 }
 
@@ -67,15 +67,15 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
     table
         .add("post", "/v1/calls", "Call a tool. The owner may name a session with `X-Toolgate-Session`.", 200)
         .takes::<Call>()
-        .asks::<shapes::CallQuery>()
+        .asks::<schemas::CallQuery>()
         .answer_as::<Reply>()
-        .or_answer::<shapes::AcceptedCall>(202);
+        .or_answer::<schemas::AcceptedCall>(202);
     table.add("delete", "/v1/calls/{id}", "Cancel a call that runs.", 202);
     table
-        .add("post", "/v1/undo", "Take back what a call, a turn or a run changed: a call of the tool `undo`.", 200)
+        .add("post", "/v1/undo", "Undo what a call, a turn or a run changed: a call of the tool `undo`.", 200)
         .takes_schema(undo())
         .answer_as::<Reply>();
-    table.get("/v1/runs", "Runs, newest first.", 200, closed(&[("runs", "array")])).asks::<shapes::WhichRuns>();
+    table.get("/v1/runs", "Runs, newest first.", 200, closed(&[("runs", "array")])).asks::<schemas::RunsQuery>();
     table.get("/v1/runs/{id}", "A run and its calls.", 200, closed(&[("run", "object"), ("calls", "array")]));
     table.get("/v1/runs/{id}/tree", "A run as a tree: turns, calls, decisions, messages.", 200, open_object());
     let page = schema(json!({
@@ -84,32 +84,32 @@ fn call_and_run_operations(table: &mut OperationTable<'_>) {
         "required": ["events", "next"],
         "additionalProperties": false,
     }));
-    table.get("/v1/runs/{id}/events", EVENTS, 200, page).asks::<shapes::WhichEvents>();
+    table.get("/v1/runs/{id}/events", EVENTS, 200, page).asks::<schemas::EventsQuery>();
 }
 
-/// What the events of a run are, and how to have them live.
+/// The description of the events of a run.
 const EVENTS: &str = "The events of a run: a page of JSON, or with `Accept: text/event-stream` all of them live, from the one \
-                      after `Last-Event-ID` on. Live, what processes write passes as well, as `process.output` and \
-                      without a number.";
+                      after `Last-Event-ID` on. The live stream also has what processes write, as `process.output` without \
+                      an id.";
 
 fn approval_and_output_operations(table: &mut OperationTable<'_>) {
-    table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<shapes::ApprovalList>();
-    table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<shapes::ApprovalView>();
+    table.get("/v1/approvals", "Calls that wait for an approval.", 200, None).answer_as::<schemas::ApprovalList>();
+    table.get("/v1/approvals/{id}", "One of them, whole.", 200, None).answer_as::<schemas::ApprovalView>();
     table
         .add("post", "/v1/approvals/{id}", "Answer it. The first answer counts.", 204)
-        .takes::<shapes::ApprovalAnswerBody>();
-    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<shapes::QuestionList>();
+        .takes::<schemas::ApprovalAnswerBody>();
+    table.get("/v1/questions", "Questions of agents that wait.", 200, None).answer_as::<schemas::QuestionList>();
     table
         .add("post", "/v1/questions/{id}", "Answer one. The first answer counts.", 204)
-        .takes::<shapes::QuestionAnswerBody>();
+        .takes::<schemas::QuestionAnswerBody>();
     table
         .get("/v1/artifacts/{id}", "Stored output, whole or by `Range`.", 200, schema(json!({})))
-        .asks::<shapes::ArtifactQuery>()
+        .asks::<schemas::ArtifactQuery>()
         .or_answer_nothing(206)
         .or_answer_nothing(304);
     table
         .get("/v1/changes", "What calls changed.", 200, closed(&[("changes", "array")]))
-        .asks::<shapes::WhichChanges>();
+        .asks::<schemas::ChangesQuery>();
     table
         .get(
             "/v1/inbox",
@@ -117,7 +117,7 @@ fn approval_and_output_operations(table: &mut OperationTable<'_>) {
             200,
             closed(&[("tasks", "array")]),
         )
-        .asks::<shapes::WhichTasks>();
+        .asks::<schemas::TasksQuery>();
     table.get("/v1/inbox/{id}", "A task and its answer. Only for the owner.", 200, open_object());
 }
 

@@ -1,5 +1,5 @@
-//! How a request fails: one shape, `{"error": {code, message, hint}}`, with the status that fits. A call that reached
-//! the gate is no problem: it is answered with its reply, whose `ok` tells how it ended.
+//! How a request fails: one shape, `{"error": {code, message, hint}}`, with a fitting status. A call that reached the gate
+//! is no problem: it is answered with its reply, whose `ok` says how it ended.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,7 +15,7 @@ pub(crate) struct Problem {
     pub(crate) code: &'static str,
     message: String,
     hint: String,
-    /// Seconds after which it is worth trying again.
+    /// Seconds after which a retry makes sense.
     retry_after: Option<u64>,
 }
 
@@ -24,13 +24,13 @@ impl Problem {
         Self { status, code, message: message.into(), hint: hint.into(), retry_after: None }
     }
 
-    /// Too much at once.
+    /// The server is at a limit.
     pub(crate) fn busy(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         let hint = "Wait a moment and try again; `Retry-After` says how long.";
         Self { retry_after: Some(1), ..Self::new(status, code, message, hint) }
     }
 
-    /// Nothing there; or nothing that this caller may know of, which is the same.
+    /// Not there, or not visible to this caller.
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -46,14 +46,14 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message, hint)
     }
 
-    /// Something that only the owner may.
+    /// Only the owner can do this.
     pub(crate) fn owners_only() -> Self {
         let (message, hint) =
             ("A session's token isn't enough for this.", "Use the owner's token; `toolgate serve` says where it is.");
         Self::new(StatusCode::FORBIDDEN, "owner_only", message, hint)
     }
 
-    /// A fault of ours.
+    /// A fault of the server's.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         ToolError::internal(message).into()
     }
@@ -82,7 +82,7 @@ impl From<JournalError> for Problem {
                 StatusCode::CONFLICT,
                 "already_answered",
                 error.to_string(),
-                "Nothing more is to be done; `GET /v1/approvals` shows what still waits.",
+                "Nothing is left to do; `GET /v1/approvals` shows what still waits.",
             ),
             other => ToolError::from(other).into(),
         }

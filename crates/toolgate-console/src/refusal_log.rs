@@ -1,22 +1,22 @@
-//! Writes down what the door turned away. A flood of bad requests must not fill the disk, so within a minute only the
-//! first ones are written; the next one that is says how many there were in between.
+//! Records refused requests. A flood of them must not fill the disk, so within a minute only the first ones are recorded;
+//! the next recorded one says how many were left out.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use toolgate_contract::{Event, EventPayload, RefusedRequest};
 use toolgate_runtime::Session;
 
 use crate::backend::ConsoleBackend;
 
-/// How many are written down in a minute.
-const IN_A_MINUTE: u32 = 60;
+/// How many refusals are recorded in a minute.
+const MAX_PER_MINUTE: u32 = 60;
 
 /// The record of refusals.
 pub(crate) struct RefusalLog {
     backend: Arc<dyn ConsoleBackend>,
-    flood: Mutex<RefusalWindow>,
+    window: Mutex<RefusalWindow>,
 }
 
 struct RefusalWindow {
@@ -27,12 +27,12 @@ struct RefusalWindow {
 
 impl RefusalLog {
     pub(crate) fn new(backend: Arc<dyn ConsoleBackend>) -> Self {
-        Self { backend, flood: Mutex::new(RefusalWindow { since: Instant::now(), written: 0, unrecorded: 0 }) }
+        Self { backend, window: Mutex::new(RefusalWindow { since: Instant::now(), written: 0, unrecorded: 0 }) }
     }
 
-    /// Writes a refusal into the run of this session. What can't be written was refused all the same.
-    pub(crate) fn note(&self, session: &Session, code: &str, request: String, from: Option<String>) {
-        let Some(unrecorded) = self.turn() else { return };
+    /// Records a refusal in the run of this session. If that fails, the request is refused all the same.
+    pub(crate) fn record(&self, session: &Session, code: &str, request: String, from: Option<String>) {
+        let Some(unrecorded) = self.count() else { return };
         let refusal = RefusedRequest { door: "http".into(), code: code.to_owned(), request, from, unrecorded };
         let event = Event {
             time: self.backend.clock().now(),
@@ -45,17 +45,17 @@ impl RefusalLog {
         let _ = session.recorder.record(&[event]);
     }
 
-    /// Whether this one is written down; if so, how many before it weren't.
-    fn turn(&self) -> Option<u64> {
-        let mut flood = self.flood.lock();
-        if flood.since.elapsed() > Duration::from_secs(60) {
-            (flood.since, flood.written) = (Instant::now(), 0);
+    /// Whether this refusal is recorded; if so, how many before it weren't.
+    fn count(&self) -> Option<u64> {
+        let mut window = self.window.lock();
+        if window.since.elapsed() > Duration::from_secs(60) {
+            (window.since, window.written) = (Instant::now(), 0);
         }
-        if flood.written == IN_A_MINUTE {
-            flood.unrecorded += 1;
+        if window.written == MAX_PER_MINUTE {
+            window.unrecorded += 1;
             return None;
         }
-        flood.written += 1;
-        Some(std::mem::take(&mut flood.unrecorded))
+        window.written += 1;
+        Some(std::mem::take(&mut window.unrecorded))
     }
 }

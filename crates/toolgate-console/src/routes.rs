@@ -26,16 +26,16 @@ use crate::http_session::{Caller, HttpSession};
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 
-/// The shapes that requests and answers have, for the description.
-pub(crate) mod shapes {
+/// The types of requests and responses, for the OpenAPI document.
+pub(crate) mod schemas {
     pub(crate) use super::approvals::{ApprovalAnswerBody, ApprovalList, ApprovalView};
     pub(crate) use super::artifacts::ArtifactQuery;
     pub(crate) use super::calls::{AcceptedCall, CallQuery};
-    pub(crate) use super::changes::ChangesQuery as WhichChanges;
-    pub(crate) use super::events::EventsQuery as WhichEvents;
-    pub(crate) use super::inbox::TasksQuery as WhichTasks;
+    pub(crate) use super::changes::ChangesQuery;
+    pub(crate) use super::events::EventsQuery;
+    pub(crate) use super::inbox::TasksQuery;
     pub(crate) use super::questions::{QuestionAnswerBody, QuestionList};
-    pub(crate) use super::runs::RunsQuery as WhichRuns;
+    pub(crate) use super::runs::RunsQuery;
     pub(crate) use super::sessions::{NewSession, SessionList, SessionView};
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/tools", get(info::tools))
         .route("/v1/sessions", get(sessions::list).post(sessions::begin))
         .route("/v1/sessions/{id}", delete(sessions::end))
-        .route("/v1/calls", post(calls::make))
+        .route("/v1/calls", post(calls::create))
         .route("/v1/calls/{id}", delete(calls::cancel))
         .route("/v1/undo", post(calls::undo))
         .route("/v1/runs", get(runs::list))
@@ -65,30 +65,34 @@ pub(crate) fn all() -> Router<Arc<ServerState>> {
         .route("/v1/inbox/{id}", get(inbox::show))
 }
 
-/// Routes of another front end, which bring their own state and their own sessions. They know nothing of the rights of a
-/// session here, so only the owner comes to them.
-pub(crate) fn foreign(routes: Router, shared: &Arc<ServerState>) -> Router<Arc<ServerState>> {
-    routes.layer(from_extractor_with_state::<OwnerOnly, _>(Arc::clone(shared))).with_state(())
+/// Routes of another front end, with state and sessions of their own. They don't know the rights of sessions here, so only
+/// the owner may use them.
+pub(crate) fn for_owner(routes: Router, state: &Arc<ServerState>) -> Router<Arc<ServerState>> {
+    routes.layer(from_extractor_with_state::<OwnerOnly, _>(Arc::clone(state))).with_state(())
 }
 
-/// Puts the door before everything, unknown routes included.
-pub(crate) fn with_authentication(router: Router<Arc<ServerState>>, shared: &Arc<ServerState>) -> Router {
+/// Adds authentication before everything, unknown routes included.
+pub(crate) fn with_authentication(router: Router<Arc<ServerState>>, state: &Arc<ServerState>) -> Router {
     router
         .fallback(|| async { Problem::not_found("such route") })
         .method_not_allowed_fallback(|| async {
             let hint = "`/openapi.json` lists the methods of each route.";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "This route has no such method.", hint)
         })
-        .layer(from_fn_with_state(Arc::clone(shared), authenticator::authenticate))
-        .with_state(Arc::clone(shared))
+        .layer(from_fn_with_state(Arc::clone(state), authenticator::authenticate))
+        .with_state(Arc::clone(state))
 }
 
-/// Who sent the request; the door has seen to it that there is somebody.
+/// Who sent the request, as authentication has set it.
 impl FromRequestParts<Arc<ServerState>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _shared: &Arc<ServerState>) -> Result<Self, Problem> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(|| Problem::internal("A request came past the door."))
+        parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .ok_or_else(|| Problem::internal("A request reached a route unauthenticated."))
     }
 }
 
@@ -98,8 +102,8 @@ pub(crate) struct OwnerOnly;
 impl FromRequestParts<Arc<ServerState>> for OwnerOnly {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
-        match Caller::from_request_parts(parts, shared).await? {
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<ServerState>) -> Result<Self, Problem> {
+        match Caller::from_request_parts(parts, state).await? {
             Caller::Owner => Ok(Self),
             Caller::Session(_) => Err(Problem::owners_only()),
         }
@@ -112,10 +116,10 @@ pub(crate) struct ActingSession(pub(crate) Arc<HttpSession>);
 impl FromRequestParts<Arc<ServerState>> for ActingSession {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
-        let caller = Caller::from_request_parts(parts, shared).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<ServerState>) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
         let named = parts.headers.get("x-toolgate-session").map(|value| value.to_str().unwrap_or_default());
-        shared.acting(&caller, named).map(Self)
+        state.acting(&caller, named).map(Self)
     }
 }
 
@@ -125,32 +129,32 @@ pub(crate) struct JsonBody(pub(crate) Bytes);
 impl FromRequest<Arc<ServerState>> for JsonBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, shared: &Arc<ServerState>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &Arc<ServerState>) -> Result<Self, Problem> {
         let kind =
             request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/json") {
             let hint = "Send JSON, with `Content-Type: application/json`.";
-            let message = "The body is of a kind that isn't taken here.";
+            let message = "The content type is not supported.";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message, hint));
         }
-        let most = shared.limits.body_bytes;
+        let max = state.limits.body_bytes;
         let too_large = || {
             let hint = "Send less in one request.";
-            let message = format!("The body is larger than {most} bytes.");
+            let message = format!("The body is larger than {max} bytes.");
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message, hint)
         };
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        if length.is_some_and(|length: u64| length > most as u64) {
+        if length.is_some_and(|length: u64| length > max as u64) {
             return Err(too_large());
         }
-        let read = axum::body::to_bytes(request.into_body(), most);
-        match tokio::time::timeout(shared.limits.body_time, read).await {
+        let read = axum::body::to_bytes(request.into_body(), max);
+        match tokio::time::timeout(state.limits.body_time, read).await {
             Ok(Ok(bytes)) => Ok(Self(bytes)),
             Ok(Err(_)) => Err(too_large()),
             Err(_) => {
-                let hint = "Send the body right behind the head.";
-                let message = "The body didn't come in time.";
+                let hint = "Send the body right after the headers.";
+                let message = "The body took too long.";
                 Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message, hint))
             }
         }
@@ -166,7 +170,7 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<
     serde_json::from_value(value).map_err(|fault| Problem::invalid(format!("The body is not well formed: {fault}.")))
 }
 
-/// A query, read strictly, with a fault in our own shape.
+/// A query, read strictly; errors are problems.
 pub(crate) struct StrictQuery<T>(pub(crate) T);
 
 impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<ServerState>> for StrictQuery<T> {
@@ -180,21 +184,21 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Arc<ServerState>> for Stri
     }
 }
 
-/// One part of the path, with a fault in our own shape.
+/// The `{id}` in the path; errors are problems.
 pub(crate) struct PathId(pub(crate) String);
 
 impl FromRequestParts<Arc<ServerState>> for PathId {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ServerState>) -> Result<Self, Problem> {
-        match axum::extract::Path::<String>::from_request_parts(parts, shared).await {
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<ServerState>) -> Result<Self, Problem> {
+        match axum::extract::Path::<String>::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(id)) => Ok(Self(id)),
             Err(_) => Err(Problem::not_found("such thing")),
         }
     }
 }
 
-/// Work that waits for the disk, beside the threads that serve.
+/// Runs blocking work off the threads that serve.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -1,4 +1,4 @@
-//! The server itself: takes connections, as many as it can carry; gives none of them for ever; and stops in order.
+//! The server itself: accepts connections up to a limit, bounds each of them in time, and shuts down in order.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::tls::Tls;
 use crate::token::Token;
 use crate::write_timeout::WriteTimeout;
 
-/// How much a server carries.
+/// The limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
     /// Connections at a time.
@@ -45,7 +45,7 @@ pub struct HttpLimits {
     pub head_time: Duration,
     /// How long a client may take to send a body.
     pub body_time: Duration,
-    /// How long a client may take nothing of what it asked for.
+    /// How long a client may go without reading what it asked for.
     pub write_time: Duration,
     /// How long connections get to finish when the server stops.
     pub stop_time: Duration,
@@ -71,94 +71,101 @@ impl Default for HttpLimits {
 /// How a server is set up.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Who may call it, and as what.
+    /// Hosts and origins that are allowed.
     pub allowed_origins: AllowedOrigins,
-    /// How much it carries.
+    /// The limits.
     pub limits: HttpLimits,
-    /// What connections are encrypted with; none where nobody else could listen in.
+    /// TLS for connections; none on loopback or behind a proxy.
     pub tls: Option<Tls>,
 }
 
-/// The HTTP front end of one house.
+/// The HTTP front end of one workspace.
 pub struct HttpServer {
-    shared: Arc<ServerState>,
+    state: Arc<ServerState>,
     router: Router<Arc<ServerState>>,
     tls: Option<Tls>,
 }
 
 impl HttpServer {
-    /// A server for this house. Its own run has begun when this returns.
+    /// A server for this backend. Its own run has begun when this returns.
     pub fn new(backend: Arc<dyn ConsoleBackend>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
-        let shared = Arc::new(ServerState::open(backend, token, options.allowed_origins, options.limits)?);
-        Ok(Self { router: routes::all(), shared, tls: options.tls })
+        let state = Arc::new(ServerState::open(backend, token, options.allowed_origins, options.limits)?);
+        Ok(Self { router: routes::all(), state, tls: options.tls })
     }
 
-    /// Adds routes of another front end, behind the same door and for the owner alone.
+    /// Adds routes of another front end, behind the same authentication and for the owner alone.
     #[must_use]
     pub fn with_routes(mut self, routes: Router) -> Self {
-        self.router = self.router.merge(routes::foreign(routes, &self.shared));
+        self.router = self.router.merge(routes::for_owner(routes, &self.state));
         self
+    }
+
+    /// Every route, behind authentication.
+    pub fn router(&self) -> Router {
+        routes::with_authentication(self.router.clone(), &self.state)
+    }
+
+    /// Ends every call and its processes, and finishes the record.
+    pub async fn close(&self) {
+        self.state.close().await;
     }
 
     /// Serves until it is told to stop; then ends every call and its processes, finishes the record, and returns.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
-        let Self { shared, router, tls } = self;
-        let visits = ConnectionHandler {
-            router: routes::with_authentication(router, &shared),
-            shared: Arc::clone(&shared),
-            tls,
-        };
+        let Self { state, router, tls } = self;
+        let handler =
+            ConnectionHandler { router: routes::with_authentication(router, &state), state: Arc::clone(&state), tls };
         let connections = TaskTracker::new();
-        let room = Arc::new(Semaphore::new(shared.limits.connections));
+        let permits = Arc::new(Semaphore::new(state.limits.connections));
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 accepted = listener.accept() => accepted,
             };
-            match (accepted, Arc::clone(&room).try_acquire_owned()) {
+            match (accepted, Arc::clone(&permits).try_acquire_owned()) {
                 (Ok((stream, peer)), Ok(permit)) => {
-                    connections.spawn(visits.clone().receive(stream, peer, permit));
+                    connections.spawn(handler.clone().receive(stream, peer, permit));
                 }
-                (Ok((stream, _)), Err(_)) => drop(connections.spawn(visits.clone().reject_connection(stream))),
-                // Out of descriptors, most likely: there is nothing to do but wait for some to come back.
+                (Ok((stream, _)), Err(_)) => drop(connections.spawn(handler.clone().reject_connection(stream))),
+                // Most likely out of file descriptors: wait for some to be closed.
                 (Err(_), _) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
         drop(listener);
-        shared.close().await;
+        state.close().await;
         connections.close();
-        let _ = tokio::time::timeout(shared.limits.stop_time, connections.wait()).await;
+        let _ = tokio::time::timeout(state.limits.stop_time, connections.wait()).await;
     }
 }
 
 /// What every connection needs.
 #[derive(Clone)]
 struct ConnectionHandler {
-    shared: Arc<ServerState>,
+    state: Arc<ServerState>,
     router: Router,
     tls: Option<Tls>,
 }
 
 impl ConnectionHandler {
-    /// Takes a connection, in the clear or encrypted, and serves it to its end.
+    /// Serves a connection to its end, with TLS if it is configured.
     async fn receive(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
         let _ = stream.set_nodelay(true);
-        self.shared.metrics.connections.inc();
+        self.state.metrics.connections.inc();
         match &self.tls {
             None => self.serve_http(stream, peer).await,
-            Some(tls) => match tokio::time::timeout(self.shared.limits.head_time, tls.accept(stream)).await {
+            Some(tls) => match tokio::time::timeout(self.state.limits.head_time, tls.accept(stream)).await {
                 Ok(Ok(stream)) => self.serve_http(stream, peer).await,
-                Ok(Err(_)) => self.shared.record_malformed("(what can't be read as TLS)", peer),
+                Ok(Err(_)) => self.state.record_malformed("(invalid TLS handshake)", peer),
                 Err(_) => {}
             },
         }
-        self.shared.metrics.connections.dec();
+        self.state.metrics.connections.dec();
     }
 
     /// Serves one connection. When the server stops, the request at hand is still answered.
     async fn serve_http(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
-        let limits = &self.shared.limits;
+        let limits = &self.state.limits;
         let routes = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(peer));
@@ -172,22 +179,22 @@ impl ConnectionHandler {
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = self.shared.stop.cancelled() => {
+            () = self.state.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
-        // A client that merely had nothing more to say isn't worth a note.
+        // A client that merely disconnected is not recorded.
         if ended.is_err_and(|fault| fault.is_parse()) {
-            self.shared.record_malformed("(what can't be read as a request)", peer);
+            self.state.record_malformed("(invalid HTTP request)", peer);
         }
     }
 
-    /// Tells a client that there is no room, without taking its request. Encrypting just to say so would take the room
-    /// that there isn't.
+    /// Answers 503 without reading the request. With TLS the connection is closed instead: a handshake would cost what the
+    /// limit is there to save.
     async fn reject_connection(self, mut stream: TcpStream) {
-        const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has as many connections as it takes.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
-        self.shared.metrics.refused("too_many_connections");
+        const BODY: &str = r#"{"error":{"code":"too_many_connections","message":"The server has reached its limit of connections.","hint":"Wait a moment and try again; `Retry-After` says how long."}}"#;
+        self.state.metrics.refused("too_many_connections");
         if self.tls.is_some() {
             return;
         }
@@ -205,9 +212,9 @@ impl ConnectionHandler {
 }
 
 impl ServerState {
-    /// Writes down that somebody sent what is no request.
+    /// Records that somebody sent something else than a request.
     fn record_malformed(&self, what: &str, peer: SocketAddr) {
         self.metrics.refused("malformed");
-        self.refusals.note(&self.owner.session, "malformed", what.to_owned(), Some(peer.ip().to_string()));
+        self.refusals.record(&self.owner.session, "malformed", what.to_owned(), Some(peer.ip().to_string()));
     }
 }

@@ -1,6 +1,7 @@
-//! What every request of one server shares.
+//! The state that all requests of one server share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,40 +16,33 @@ use crate::http_session::{Caller, HttpSession, SessionRegistry};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::refusal_log::RefusalLog;
+use crate::routes::schemas::NewSession;
 use crate::server::HttpLimits;
 use crate::token::{Token, TokenDigest};
 
-/// What every request of one server shares.
+/// The state that all requests of one server share.
 pub(crate) struct ServerState {
     pub(crate) backend: Arc<dyn ConsoleBackend>,
     pub(crate) store: Arc<dyn EventStore>,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) owner_token: TokenDigest,
-    /// The owner's own session, in whose run the server's own events stand.
+    /// The owner's own session, whose run holds the server's own events.
     pub(crate) owner: Arc<HttpSession>,
     pub(crate) clients: SessionRegistry,
     pub(crate) refusals: RefusalLog,
     pub(crate) metrics: Metrics,
     pub(crate) limits: HttpLimits,
-    /// Ends everything.
+    /// Cancels everything.
     pub(crate) stop: CancellationToken,
-    /// Everything has ended, and is on record.
+    /// Cancelled when everything has ended and is recorded.
     pub(crate) closed: CancellationToken,
-    /// Calls that run, whoever waits for them.
+    /// All running calls.
     pub(crate) running: TaskTracker,
     calls: Arc<Semaphore>,
 }
 
-/// The owner's session; what is granted for it holds for every server that the owner starts.
+/// The owner's session. Its grants hold for every server that the owner starts.
 const OWNER_SESSION: &str = "http";
-
-/// What the owner wants of a new session.
-pub(crate) struct SessionOptions {
-    pub(crate) id: Option<String>,
-    pub(crate) tools: Option<Vec<String>>,
-    pub(crate) wait: Option<std::time::Duration>,
-    pub(crate) may_answer: bool,
-}
 
 impl ServerState {
     pub(crate) fn open(
@@ -89,10 +83,10 @@ impl ServerState {
         found.ok_or_else(|| Problem::not_found("such session"))
     }
 
-    /// Begins a session, and returns it with its token, which is told this once.
-    pub(crate) fn admit(&self, wanted: SessionOptions) -> Result<(Arc<HttpSession>, Token), Problem> {
+    /// Begins a session, and returns it with its token, which is shown only once.
+    pub(crate) fn admit(&self, wanted: NewSession) -> Result<(Arc<HttpSession>, Token), Problem> {
         if self.clients.count() >= self.limits.sessions {
-            let message = format!("There are {} sessions, and there may be no more.", self.limits.sessions);
+            let message = format!("There are {} sessions, which is the limit.", self.limits.sessions);
             return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", message));
         }
         let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.backend.clock().id().simple()));
@@ -111,8 +105,8 @@ impl ServerState {
         if let Some(tools) = wanted.tools {
             recorded.session.ceilings.push(Ceiling { source: format!("session {id}"), tools });
         }
-        if let (Some(wait), Some(queue)) = (wanted.wait, recorded.session.queue.as_mut()) {
-            queue.wait = wait;
+        if let (Some(seconds), Some(queue)) = (wanted.wait_seconds, recorded.session.queue.as_mut()) {
+            queue.wait = Duration::from_secs(seconds);
         }
         let token = Token::new(new_token().map_err(|error| Problem::internal(error.to_string()))?);
         let since = self.backend.clock().now();
@@ -128,17 +122,17 @@ impl ServerState {
         }
     }
 
-    /// Carries out a call of a client, within what the server can carry. The call goes on in a task of its own, so that
-    /// it comes to its end on record whatever becomes of the request.
+    /// Begins a call of a client, within the limits. The call runs in a task of its own, so that its end is recorded
+    /// whatever becomes of the request.
     pub(crate) fn begin(self: &Arc<Self>, client: &Arc<HttpSession>, call: Call) -> Result<SpawnedCall, Problem> {
         let permit = self.permit()?;
         let id = call.tool_call_id.clone();
         let cancel = client.register_call(&id, self.limits.calls_per_session)?;
-        let (shared, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
+        let (state, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
         let task = self.running.spawn(async move {
             let tool = call.name.clone();
-            let reply = shared.backend.gate().perform(call, &client.session, cancelled).await;
-            shared.metrics.call(shared.known_tool(&tool), &reply);
+            let reply = state.backend.gate().perform(call, &client.session, cancelled).await;
+            state.metrics.call(state.known_tool(&tool), &reply);
             client.done(&reply.tool_call_id);
             drop(permit);
             reply
@@ -151,18 +145,18 @@ impl ServerState {
             return Err(Problem::busy(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The server is stopping."));
         }
         Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
-            let message = format!("{} calls are running, and there may be no more.", self.limits.calls);
+            let message = format!("{} calls are running, which is the limit.", self.limits.calls);
             Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", message)
         })
     }
 
-    /// A tool's name as a metric's label: only names that exist, so that nobody can invent labels without end.
+    /// A tool's name as a metric's label: only names that exist, so that clients can't create labels.
     fn known_tool(&self, name: &str) -> String {
         let is_known = self.backend.gate().declarations().any(|tool| tool.name == name);
         if is_known { name.to_owned() } else { "unknown".into() }
     }
 
-    /// Whether a caller may see a run. One that it may not see is one that isn't there.
+    /// Checks that a caller may see a run; another session's run is reported as not found.
     pub(crate) fn may_see(&self, caller: &Caller, run: &str) -> Result<(), Problem> {
         let session = session_of(self.backend.as_ref(), run)?;
         match caller {
@@ -172,7 +166,7 @@ impl ServerState {
         }
     }
 
-    /// Ends everything: calls, their processes, runs; and waits for the record.
+    /// Ends every call, its processes and its run, and waits for the record.
     pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.running.close();
@@ -201,7 +195,7 @@ fn session_of(backend: &dyn ConsoleBackend, run: &str) -> Result<Option<String>,
     }))
 }
 
-/// A call that was taken up.
+/// A call that runs in a task.
 pub(crate) struct SpawnedCall {
     pub(crate) id: String,
     cancel: CancellationToken,
@@ -209,11 +203,11 @@ pub(crate) struct SpawnedCall {
 }
 
 impl SpawnedCall {
-    /// Waits for the reply. Dropped before it came, because the client has left, this cancels the call.
+    /// Waits for the reply. Dropping this earlier, because the client disconnected, cancels the call.
     pub(crate) async fn reply(self) -> Result<Reply, Problem> {
-        let leaving = self.cancel.drop_guard();
+        let cancel_on_disconnect = self.cancel.drop_guard();
         let reply = self.task.await;
-        leaving.disarm();
+        cancel_on_disconnect.disarm();
         reply.map_err(|fault| ToolError::new(ErrorCode::Internal, format!("The call was lost: {fault}.")).into())
     }
 }

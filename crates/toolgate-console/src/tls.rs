@@ -1,4 +1,4 @@
-//! TLS for clients beyond this machine: the server's certificate and its key, as PEM files hold them.
+//! TLS: the server's certificate and its key, from PEM.
 
 use std::sync::Arc;
 

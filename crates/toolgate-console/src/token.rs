@@ -1,13 +1,13 @@
-//! Tokens, and how they are compared: by digest and in constant time, so that an answer's timing tells nothing.
+//! Tokens, compared by digest and in constant time, so that timing reveals nothing.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// What is kept of a token to know it again.
+/// What the server keeps of a token.
 pub(crate) type TokenDigest = [u8; 32];
 
-/// A secret that lets a client in. It never shows itself.
+/// A secret that authenticates a client. Its `Debug` hides it.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -17,7 +17,7 @@ impl Token {
         Self(text.into())
     }
 
-    /// The text, for the one who is to have it.
+    /// The text, to be sent to its holder.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -37,7 +37,7 @@ pub(crate) fn digest(text: &str) -> TokenDigest {
     Sha256::digest(text).into()
 }
 
-/// Looks at every byte, whatever the ones before were.
+/// Compares all bytes, also after a difference.
 pub(crate) fn constant_time_eq(one: &TokenDigest, other: &TokenDigest) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     std::hint::black_box(difference) == 0

@@ -1,5 +1,5 @@
-//! A connection whose client has to take what it asked for: one that reads nothing for too long is let go, so that it
-//! can't hold a place for ever.
+//! A connection with a write timeout: a client that reads nothing for too long is disconnected, so that it can't hold a
+//! connection forever.
 
 use std::future::Future;
 use std::io;
@@ -13,23 +13,23 @@ use tokio::time::{Sleep, sleep};
 /// A stream, and how long a write may wait.
 pub(crate) struct WriteTimeout<Stream> {
     stream: Stream,
-    most: Duration,
+    timeout: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<Stream> WriteTimeout<Stream> {
-    pub(crate) fn new(stream: Stream, most: Duration) -> Self {
-        Self { stream, most, waiting: None }
+    pub(crate) fn new(stream: Stream, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
-    /// Passes on what came of a write, or gives up when it has waited long enough.
+    /// Passes on the result of a write, or fails when it has waited too long.
     fn bounded<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
             return written;
         }
-        let most = self.most;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(most)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_is_let_go_and_one_that_reads_is_not() {
+    async fn a_client_that_reads_nothing_is_disconnected_and_one_that_reads_is_not() {
         let (_silent, server) = pair().await;
         let mut patient = WriteTimeout::new(server, Duration::from_millis(20));
         let endless = vec![0; 64 * 1024 * 1024];

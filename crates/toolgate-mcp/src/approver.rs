@@ -1,5 +1,5 @@
-//! Asks the person who sits at the client (C-19), with what the terminal shows as well: what the call would do, its
-//! diff, and what each answer would grant.
+//! Asks the person at the client for an approval, with what the terminal shows as well: what the call would do, its diff,
+//! and what each answer would grant.
 
 use std::fmt::Write;
 
@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, BoxFuture};
 use toolgate_runtime::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Approver};
 
-use crate::elicitation::{self, Elicitor, filled, visible};
+use crate::elicitation::{self, Elicitor, escape_control, form_field};
 
 impl Approver for Elicitor {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
-            let shown = self.show(&request.tool_call_id, "approval", |is_modern| form(request, is_modern)).await;
+            let shown = self.show(&request.tool_call_id, "approval", |is_stateless| form(request, is_stateless)).await;
             shown.map_or(ApprovalAnswer::Nobody, |(answer, by)| read(&answer, request, by))
         })
     }
 }
 
 /// The question as a form.
-fn form(request: &ApprovalRequest, is_modern: bool) -> Value {
+fn form(request: &ApprovalRequest, is_stateless: bool) -> Value {
     let mut answers: Vec<(&str, String)> =
         request.scopes.iter().map(|offer| (word(offer.scope), format!("Yes: {}", first_line(offer)))).collect();
     answers.push(("no", "No".to_owned()));
     let fields = json!({
-        "answer": elicitation::choice("May this run?", &answers, is_modern),
+        "answer": elicitation::choice("May this run?", &answers, is_stateless),
         "reason": { "type": "string", "title": "Why not?", "description": "Told to the model; may be empty." },
     });
     elicitation::form(&words(request), fields, &["answer"])
@@ -33,15 +33,15 @@ fn form(request: &ApprovalRequest, is_modern: bool) -> Value {
 fn first_line(offer: &ApprovalOption) -> String {
     match offer.scope {
         ApprovalScope::Always => "always, by a rule in your configuration (see above)".to_owned(),
-        _ => visible(&offer.grants),
+        _ => escape_control(&offer.grants),
     }
 }
 
 /// Everything that the person needs to decide.
 fn words(request: &ApprovalRequest) -> String {
-    let mut text = format!("May this run? {}\n", visible(&request.tool));
+    let mut text = format!("May this run? {}\n", escape_control(&request.tool));
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "  {name:<10} {}", visible(value).replace('\n', "\\n"));
+        let _ = writeln!(text, "  {name:<10} {}", escape_control(value).replace('\n', "\\n"));
     };
     line("risk", json!(request.risk).as_str().unwrap_or_default());
     line("why asked", &request.reason);
@@ -53,11 +53,11 @@ fn words(request: &ApprovalRequest) -> String {
         line("will", &effect.to_string());
     }
     if let Some(diff) = &request.preview {
-        let _ = write!(text, "\n{}", visible(diff));
+        let _ = write!(text, "\n{}", escape_control(diff));
     }
     text.push('\n');
     for offer in &request.scopes {
-        let grants = visible(&offer.grants).trim().replace('\n', "\n             ");
+        let grants = escape_control(&offer.grants).trim().replace('\n', "\n             ");
         let _ = writeln!(text, "  {:<10} {grants}", word(offer.scope));
     }
     text
@@ -72,17 +72,17 @@ fn word(scope: ApprovalScope) -> &'static str {
     }
 }
 
-/// What came back. Only what was offered is a yes; a form that was put away is no answer.
+/// Reads the answer. Only an offered scope is a yes; a form that was dismissed is no answer.
 fn read(answer: &Value, request: &ApprovalRequest, by: String) -> ApprovalAnswer {
     let denied = |by| {
-        let reason = Some(filled(answer, "reason").to_owned()).filter(|words| !words.is_empty());
+        let reason = Some(form_field(answer, "reason").to_owned()).filter(|words| !words.is_empty());
         ApprovalAnswer::Denied { by, reason }
     };
     match answer.get("action").and_then(Value::as_str) {
         Some("decline") => denied(by),
-        Some("accept") if filled(answer, "answer") == "no" => denied(by),
+        Some("accept") if form_field(answer, "answer") == "no" => denied(by),
         Some("accept") => {
-            let granted = request.scopes.iter().find(|offer| word(offer.scope) == filled(answer, "answer"));
+            let granted = request.scopes.iter().find(|offer| word(offer.scope) == form_field(answer, "answer"));
             granted.map_or(ApprovalAnswer::Nobody, |offer| ApprovalAnswer::Granted { scope: offer.scope, by })
         }
         _ => ApprovalAnswer::Nobody,

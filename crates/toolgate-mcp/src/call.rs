@@ -1,5 +1,5 @@
-//! `tools/call`: a call through the gate. In the newer era a question to the person is part of a result: the call waits,
-//! and the client's next request for the same call brings the answer.
+//! `tools/call`: a call through the gate. In the protocol version without a handshake, a question to the person is part
+//! of a result: the call is suspended, and the client's next request for the same call brings the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,57 +11,59 @@ use toolgate_contract::{
 
 use crate::backend::McpSession;
 use crate::call_context::{CallContext, InputRequest};
-use crate::client::{Client, lock};
-use crate::conformance;
+use crate::client::Client;
+use crate::extension::ClientCall;
 use crate::json_rpc_error::JsonRpcError;
 use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
-use crate::suspended_calls::{InFlightCall, PATIENCE};
+use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
 use crate::tool_result::result;
 use crate::tools::REQUESTED;
 
-/// A client that wants to hear of progress hears at least this often.
+/// A client that sent a progress token hears of its call at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// Answers `tools/call`.
-pub(crate) async fn call(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let mcp_session = asking.client.mcp_session()?;
-    let state = match asking.params.get("requestState") {
-        Some(state) if asking.profile.is_modern() => Some(opened(asking, &mcp_session, state)?),
+pub(crate) async fn call(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let mcp_session = context.client.mcp_session()?;
+    let state = match context.params.get("requestState") {
+        Some(state) if context.profile.is_stateless() => Some(verified_state(context, &mcp_session, state)?),
         _ => None,
     };
-    asking.client.roots.hold(asking, &mcp_session.session).await;
-    let waited_for = state.as_ref().and_then(|state| state.get("call")?.as_str());
-    let running = match waited_for {
-        Some(id) => resume(asking, &mcp_session, id)?,
-        None => begin(asking, &mcp_session, state.as_ref().and_then(|state| state.get("data").cloned()))?,
+    context.client.roots.apply(context, &mcp_session.session).await;
+    let suspended = state.as_ref().and_then(|state| state.get("call")?.as_str());
+    let running = match suspended {
+        Some(id) => resume(context, &mcp_session, id)?,
+        None => begin(context, &mcp_session, state.as_ref().and_then(|state| state.get("data").cloned()))?,
     };
-    wait_for_reply(asking, &mcp_session, running).await
+    wait_for_reply(context, &mcp_session, running).await
 }
 
 /// Begins a call.
 fn begin(
-    asking: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     mcp_session: &Arc<McpSession>,
     state: Option<Value>,
 ) -> Result<InFlightCall, JsonRpcError> {
-    let client = asking.client;
-    let name = text(asking.params, "name")?;
-    let mut args = match asking.params.get("arguments") {
+    let client = context.client;
+    let name = text(context.params, "name")?;
+    let mut args = match context.params.get("arguments") {
         None => json!({}),
         Some(args) => args.clone(),
     };
-    let requested = requested(&mut args, client.server.host.gate().declarations().find(|tool| tool.name == name))?;
-    let mut call = Call::new(name, args, client.server.host.clock());
+    let backend = &client.server.backend;
+    let requested = take_requested(&mut args, backend.gate().declarations().find(|tool| tool.name == name))?;
+    let mut call = Call::new(name, args, backend.clock());
     call.requested_permissions = requested;
-    let (link, asks) = CallContext::new(asking.profile.clone(), asking.params, state, Arc::clone(asking.outlet));
-    let cancel = client.stop.child_token();
-    let reply = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&link), cancel.clone());
-    Ok(InFlightCall { reply, asks, link, cancel })
+    let (call_context, input_requests) =
+        CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
+    let (id, cancel) = (call.tool_call_id.clone(), client.stop.child_token());
+    let reply = perform(Arc::clone(client), Arc::clone(mcp_session), call, Arc::clone(&call_context), cancel.clone());
+    Ok(InFlightCall { id, reply, input_requests, context: call_context, cancel })
 }
 
-/// The rights that stand among the arguments, taken out of them, unless the tool itself has an argument of that name.
-fn requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Right>, JsonRpcError> {
+/// Takes the requested rights out of the arguments, unless the tool itself has an argument of that name.
+fn take_requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Right>, JsonRpcError> {
     let pointer = format!("/properties/{REQUESTED}");
     let is_its_own = tool.is_some_and(|tool| tool.args_schema.pointer(&pointer).is_some());
     let taken = args.as_object_mut().filter(|_| !is_its_own).and_then(|args| args.remove(REQUESTED));
@@ -71,27 +73,31 @@ fn requested(args: &mut Value, tool: Option<&Declaration>) -> Result<Vec<Right>,
         .map_err(|fault| JsonRpcError::invalid_params(format!("`{REQUESTED}`: {fault}.")))
 }
 
-/// The call itself, tied to its request while it lasts.
+/// The call itself. While it runs, the client finds its context by the call's id.
 fn perform(
     client: Arc<Client>,
     mcp_session: Arc<McpSession>,
     call: Call,
-    link: Arc<CallContext>,
+    call_context: Arc<CallContext>,
     cancel: CancellationToken,
 ) -> BoxFuture<'static, Option<Reply>> {
     Box::pin(async move {
-        let _work = client.work();
-        // What is declared later goes earlier: the stay isn't ours any longer when the work is over.
+        let _activity = client.activity();
+        // Declared after the activity, so dropped before it: once the client is idle, nothing here holds its session.
         let mcp_session = mcp_session;
-        let _tied = client.tie(&call.tool_call_id, Arc::clone(&link));
-        let gate = client.server.host.gate();
-        let performing = conformance::tied(&client, &link, gate.perform(call, &mcp_session.session, cancel));
+        let _registration = client.register_call(&call.tool_call_id, Arc::clone(&call_context));
+        if let Some(extension) = &client.server.extension {
+            extension.call_started(ClientCall::new(&call.tool_call_id, &client, &call_context));
+        }
+        let performing = client.server.backend.gate().perform(call, &mcp_session.session, cancel);
         tokio::pin!(performing);
         loop {
             tokio::select! {
                 biased;
                 reply = &mut performing => return Some(reply),
-                () = tokio::time::sleep(HEARTBEAT), if link.wants_progress() => link.progress("still running"),
+                () = tokio::time::sleep(HEARTBEAT), if call_context.wants_progress() => {
+                    call_context.progress("still running");
+                }
             }
         }
     })
@@ -99,133 +105,129 @@ fn perform(
 
 /// Follows a call until it ends or asks something.
 async fn wait_for_reply(
-    asking: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     mcp_session: &Arc<McpSession>,
     mut running: InFlightCall,
 ) -> Result<Value, JsonRpcError> {
     let asked = loop {
         tokio::select! {
             biased;
-            reply = &mut running.reply => return ended(asking, mcp_session, reply, &running.link),
-            Some(asked) = running.asks.recv() => break asked,
-            () = asking.cancel.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
+            reply = &mut running.reply => return ended(context, mcp_session, &running.id, reply),
+            Some(asked) = running.input_requests.recv() => break asked,
+            () = context.cancel.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
         }
     };
-    suspend(asking, mcp_session, running, asked)
+    suspend(context, mcp_session, running, asked)
 }
 
+/// The result of a call that came back from the gate.
 fn ended(
-    asking: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     mcp_session: &McpSession,
+    id: &str,
     reply: Option<Reply>,
-    link: &CallContext,
 ) -> Result<Value, JsonRpcError> {
-    if let Some(instead) = lock(&link.instead).take() {
-        let mut instead = instead?;
-        if let Some(data) = instead.as_object_mut().and_then(|fields| fields.remove("state")) {
-            instead["requestState"] = sealed(asking, mcp_session, &json!({ "data": data })).into();
+    let extension = context.client.server.extension.as_ref();
+    if let Some(replacement) = extension.and_then(|extension| extension.call_ended(id)) {
+        let mut replacement = replacement?;
+        if let Some(data) = replacement.as_object_mut().and_then(|fields| fields.remove("state")) {
+            replacement["requestState"] = signed_state(context, mcp_session, &json!({ "data": data })).into();
         }
-        return Ok(instead);
+        return Ok(replacement);
     }
     let reply = reply.ok_or_else(|| JsonRpcError::internal("The call was lost."))?;
-    asking.client.keep(&reply.artifacts.refs);
-    asking.client.announce_changed_tools(&mcp_session.session);
-    Ok(result(&reply, asking.profile, mcp_session.session.artifacts.as_ref()))
+    context.client.remember_artifacts(&reply.artifacts.refs);
+    context.client.announce_changed_tools(&mcp_session.session);
+    Ok(result(&reply, context.profile, mcp_session.session.artifacts.as_ref()))
 }
 
-/// Lets the call wait beside us, and answers with its question.
+/// Suspends the call, and answers with its question.
 fn suspend(
-    asking: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     mcp_session: &McpSession,
     mut running: InFlightCall,
     asked: InputRequest,
 ) -> Result<Value, JsonRpcError> {
-    let clock = asking.client.server.host.clock();
+    let clock = context.client.server.backend.clock();
     let id = clock.id().simple().to_string();
-    // Whoever else may answer does so meanwhile, and then the call goes on by itself.
+    // Somebody else may answer meanwhile (the approval queue); then the call goes on by itself.
     let task = tokio::spawn(running.reply);
     running.reply = Box::pin(async move { task.await.ok().flatten() });
     let (name, question) = (asked.name, json!({ "method": "elicitation/create", "params": asked.params }));
-    if !asking.client.pending.keep(id.clone(), running, asked, clock.now()) {
+    if !context.client.suspended_calls.keep(id.clone(), running, asked, clock.now()) {
         return Err(JsonRpcError::internal("Too many calls wait for an answer. Answer those first."));
     }
-    Ok(input_required(asking, mcp_session, name, &question, &json!({ "call": id })))
-}
-
-/// A result that asks for something first; the client's next request for the same call brings it, with the state.
-fn input_required(
-    asking: &RequestContext<'_>,
-    mcp_session: &McpSession,
-    name: &str,
-    request: &Value,
-    state: &Value,
-) -> Value {
-    json!({
+    Ok(json!({
         "resultType": "input_required",
-        "inputRequests": { name: request },
-        "requestState": sealed(asking, mcp_session, state),
-    })
+        "inputRequests": { name: question },
+        "requestState": signed_state(context, mcp_session, &json!({ "call": id })),
+    }))
 }
 
-/// Takes a waiting call up again, with the answer.
-fn resume(asking: &RequestContext<'_>, mcp_session: &McpSession, id: &str) -> Result<InFlightCall, JsonRpcError> {
-    let now = asking.client.server.host.clock().now();
-    let waiting = asking.client.pending.take(id, now);
-    let waiting = waiting.ok_or_else(|| refused(asking, mcp_session, "it was used before, or its time is up"))?;
-    let inputs = asking.params.get("inputResponses").and_then(Value::as_object);
-    let answer = inputs.and_then(|inputs| inputs.get(waiting.name)).cloned().unwrap_or_default();
-    waiting.running.link.redirect(asking.params, Arc::clone(asking.outlet));
+/// Resumes a suspended call with the answer that the client brought.
+fn resume(context: &RequestContext<'_>, mcp_session: &McpSession, id: &str) -> Result<InFlightCall, JsonRpcError> {
+    let now = context.client.server.backend.clock().now();
+    let suspended = context.client.suspended_calls.take(id, now);
+    let suspended = suspended.ok_or_else(|| refused(context, mcp_session, "it was used before or has expired"))?;
+    let inputs = context.params.get("inputResponses").and_then(Value::as_object);
+    let answer = inputs.and_then(|inputs| inputs.get(suspended.name)).cloned().unwrap_or_default();
+    suspended.running.context.redirect(context.params, Arc::clone(context.sink));
     // Somebody else may have answered first; then the call has gone on already.
-    let _ = waiting.answer.send(answer);
-    Ok(waiting.running)
+    let _ = suspended.answer.send(answer);
+    Ok(suspended.running)
 }
 
-/// A state for this client's next request for this very call.
-fn sealed(asking: &RequestContext<'_>, mcp_session: &McpSession, content: &Value) -> String {
+/// A signed state for this client's next request for this very call.
+fn signed_state(context: &RequestContext<'_>, mcp_session: &McpSession, content: &Value) -> String {
     let mut content = content.clone();
-    let expires = asking.client.server.host.clock().now() + PATIENCE;
+    let expires = context.client.server.backend.clock().now() + ANSWER_TIMEOUT;
     content["expires"] = expires.as_second().into();
-    asking.client.server.key.seal(&content, &bound(asking.params, mcp_session))
+    context.client.server.key.sign(&content, &binding(context.params, mcp_session))
 }
 
 /// The content of a state that the client brought back.
-fn opened(asking: &RequestContext<'_>, mcp_session: &McpSession, state: &Value) -> Result<Value, JsonRpcError> {
-    let server = &asking.client.server;
-    let content = state.as_str().and_then(|state| server.key.open(state, &bound(asking.params, mcp_session)));
+fn verified_state(
+    context: &RequestContext<'_>,
+    mcp_session: &McpSession,
+    state: &Value,
+) -> Result<Value, JsonRpcError> {
+    let server = &context.client.server;
+    let content = state.as_str().and_then(|state| server.key.verify(state, &binding(context.params, mcp_session)));
     let content =
-        content.ok_or_else(|| refused(asking, mcp_session, "it isn't one that this session got for this call"))?;
+        content.ok_or_else(|| refused(context, mcp_session, "it wasn't issued to this session for this call"))?;
     let expires = content.get("expires").and_then(Value::as_i64).unwrap_or_default();
-    if server.host.clock().now().as_second() >= expires {
-        return Err(refused(asking, mcp_session, "its time is up"));
+    if server.backend.clock().now().as_second() >= expires {
+        return Err(refused(context, mcp_session, "it has expired"));
     }
     Ok(content)
 }
 
-fn bound<'a>(params: &Map<String, Value>, mcp_session: &'a McpSession) -> StateBinding<'a> {
+fn binding<'a>(params: &Map<String, Value>, mcp_session: &'a McpSession) -> StateBinding<'a> {
     StateBinding { session: &mcp_session.session.id, method: "tools/call", params: digest(params) }
 }
 
-/// Refuses a state, and puts that on record.
-fn refused(asking: &RequestContext<'_>, mcp_session: &McpSession, why: &str) -> JsonRpcError {
-    let tool = asking.params.get("name").and_then(Value::as_str).unwrap_or_default();
+/// Refuses a state, and records that.
+fn refused(context: &RequestContext<'_>, mcp_session: &McpSession, why: &str) -> JsonRpcError {
+    let tool = context.params.get("name").and_then(Value::as_str).unwrap_or_default();
     let refusal = RefusedRequest {
         door: "mcp".into(),
         code: "bad_state".into(),
         request: format!("tools/call {tool}: {why}"),
-        from: Some(asking.client.visitor.principal.clone()),
+        from: Some(context.client.identity.principal.clone()),
         unrecorded: 0,
     };
     let event = Event {
-        time: asking.client.server.host.clock().now(),
+        time: context.client.server.backend.clock().now(),
         run: mcp_session.session.run.clone(),
         turn: mcp_session.session.turn,
         trace_id: None,
         tool_call_id: None,
         payload: EventPayload::RequestRefused(refusal),
     };
-    let reason = format!("The state that came with the request was refused: {why}.");
     match mcp_session.session.recorder.record(&[event]) {
-        Ok(()) => JsonRpcError::invalid_params(format!("{reason} Make the call anew, without a state.")),
+        Ok(()) => JsonRpcError::invalid_params(format!(
+            "`requestState` was refused: {why}. Repeat the call without `requestState`."
+        )),
         Err(error) => JsonRpcError::internal(error.message),
     }
 }

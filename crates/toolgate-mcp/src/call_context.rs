@@ -1,15 +1,13 @@
-//! What ties a running call to its client: where its messages go, what the client can be asked, and what it answered.
+//! Connects a running call to its client: where its messages go, what the client can be asked, and what it answered.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::client::lock;
 use crate::json_rpc;
-use crate::json_rpc_error::JsonRpcError;
 use crate::message_sink::SharedMessageSink;
 use crate::protocol_version::ClientProfile;
 
@@ -23,74 +21,75 @@ pub(crate) struct InputRequest {
     pub(crate) answer: oneshot::Sender<Value>,
 }
 
-/// What ties a call to its client.
+/// The client's side of one call.
 pub(crate) struct CallContext {
     pub(crate) profile: ClientProfile,
     /// Answers that came along with the request.
     pub(crate) inputs: Map<String, Value>,
-    /// What the call's tool said in an earlier round, as its state told.
+    /// What an extension put into the state of an earlier result.
     pub(crate) state: Option<Value>,
-    /// What is answered instead of the call's own result.
-    pub(crate) instead: Mutex<Option<Result<Value, JsonRpcError>>>,
-    asks: mpsc::UnboundedSender<InputRequest>,
-    way: Mutex<MessageTarget>,
-    steps: AtomicU64,
+    input_requests: mpsc::UnboundedSender<InputRequest>,
+    target: Mutex<MessageTarget>,
+    progress_count: AtomicU64,
 }
 
-/// Where the messages of a call go. A later request for the same call brings another one.
+/// Where the messages of a call go. A later request for the same call brings another target.
 #[derive(Clone)]
 struct MessageTarget {
-    outlet: SharedMessageSink,
-    progress: Option<Value>,
+    sink: SharedMessageSink,
+    progress_token: Option<Value>,
+}
+
+impl MessageTarget {
+    fn of(params: &Map<String, Value>, sink: SharedMessageSink) -> Self {
+        let progress_token = params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
+        Self { sink, progress_token }
+    }
 }
 
 impl CallContext {
-    /// A link for a request with these params, and where questions of the newer kind come out.
+    /// The context of a request with these params, and the receiver of questions that become part of a result.
     pub(crate) fn new(
         profile: ClientProfile,
         params: &Map<String, Value>,
         state: Option<Value>,
-        outlet: SharedMessageSink,
+        sink: SharedMessageSink,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<InputRequest>) {
-        let (asks, asked) = mpsc::unbounded_channel();
+        let (input_requests, requested) = mpsc::unbounded_channel();
         let inputs = params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
-        let way = Mutex::new(MessageTarget { outlet, progress: progress_token(params) });
-        let link = Self { profile, inputs, state, instead: Mutex::default(), asks, way, steps: AtomicU64::new(0) };
-        (Arc::new(link), asked)
+        let target = Mutex::new(MessageTarget::of(params, sink));
+        let context = Self { profile, inputs, state, input_requests, target, progress_count: AtomicU64::new(0) };
+        (Arc::new(context), requested)
     }
 
-    /// Messages go this way from now on.
-    pub(crate) fn redirect(&self, params: &Map<String, Value>, outlet: SharedMessageSink) {
-        *lock(&self.way) = MessageTarget { outlet, progress: progress_token(params) };
+    /// Sends messages to the sink of a later request from now on.
+    pub(crate) fn redirect(&self, params: &Map<String, Value>, sink: SharedMessageSink) {
+        *self.target.lock() = MessageTarget::of(params, sink);
     }
 
-    pub(crate) fn outlet(&self) -> SharedMessageSink {
-        Arc::clone(&lock(&self.way).outlet)
+    pub(crate) fn sink(&self) -> SharedMessageSink {
+        Arc::clone(&self.target.lock().sink)
     }
 
-    /// Whether the client asked to hear of progress.
+    /// Whether the client sent a progress token.
     pub(crate) fn wants_progress(&self) -> bool {
-        lock(&self.way).progress.is_some()
+        self.target.lock().progress_token.is_some()
     }
 
-    /// Tells the client that the call goes on, if it asked to hear so.
-    pub(crate) fn progress(&self, words: &str) {
-        let MessageTarget { outlet, progress } = lock(&self.way).clone();
-        let Some(token) = progress else { return };
-        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let params = json!({ "progressToken": token, "progress": step, "message": words });
-        outlet.send(json_rpc::notification("notifications/progress", params));
+    /// Reports progress to a client that sent a progress token.
+    pub(crate) fn progress(&self, message: &str) {
+        let MessageTarget { sink, progress_token } = self.target.lock().clone();
+        let Some(token) = progress_token else { return };
+        let progress = self.progress_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let params = json!({ "progressToken": token, "progress": progress, "message": message });
+        sink.send(json_rpc::notification("notifications/progress", params));
     }
 
-    /// Puts a question into the call's result. The answer comes with the client's next request, if it comes.
-    pub(crate) fn put(&self, name: &'static str, params: Value) -> oneshot::Receiver<Value> {
+    /// Puts a question into the call's result. The answer comes with the client's next request, if there is one.
+    pub(crate) fn request_input(&self, name: &'static str, params: Value) -> oneshot::Receiver<Value> {
         let (answer, answered) = oneshot::channel();
-        // If nobody takes questions any longer, the answer's other end is gone, which is an answer too.
-        let _ = self.asks.send(InputRequest { name, params, answer });
+        // If nobody takes questions any longer, the sender is dropped and the receiver reports that.
+        let _ = self.input_requests.send(InputRequest { name, params, answer });
         answered
     }
-}
-
-fn progress_token(params: &Map<String, Value>) -> Option<Value> {
-    params.get("_meta")?.get("progressToken").cloned()
 }

@@ -1,4 +1,4 @@
-//! Forms that a client shows to the person: how a question is put, and words that are safe to show.
+//! Elicitation: forms that a client shows to the person, with text that is safe to display.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
-use crate::suspended_calls::PATIENCE;
+use crate::suspended_calls::ANSWER_TIMEOUT;
 
-/// Asks the person at the client that made the call. Dropping a question withdraws it, so that it can be raced with others.
+/// Asks the person at the client that made the call. Dropping the future cancels the question, so that others can be
+/// asked at the same time.
 pub(crate) struct Elicitor(pub(crate) Weak<Client>);
 
 impl Elicitor {
-    /// Shows a form and waits for what comes back, and from whom; none when nobody can be shown one. In the newer era the
-    /// form becomes a part of the call's result, under this name.
+    /// Shows a form and waits for the answer and who gave it; none when the client can't show forms. Without a handshake
+    /// the form becomes part of the call's result, under this name.
     pub(crate) async fn show(
         &self,
         call: &str,
@@ -21,25 +22,25 @@ impl Elicitor {
         form: impl FnOnce(bool) -> Value,
     ) -> Option<(Value, String)> {
         let client = self.0.upgrade()?;
-        let link = client.link(call)?;
-        if !link.profile.can_show_forms() {
+        let call_context = client.call_context(call)?;
+        if !call_context.profile.can_show_forms() {
             return None;
         }
-        let params = form(link.profile.is_modern());
+        let params = form(call_context.profile.is_stateless());
         let answered = async {
-            match link.profile.is_modern() {
-                true => link.put(name, params).await.ok(),
-                false => client.ask(&link.outlet(), "elicitation/create", params).await?.ok(),
+            match call_context.profile.is_stateless() {
+                true => call_context.request_input(name, params).await.ok(),
+                false => client.ask(&call_context.sink(), "elicitation/create", params).await?.ok(),
             }
         };
-        let patience = Duration::try_from(PATIENCE).unwrap_or_default();
-        let answer = tokio::time::timeout(patience, answered).await.ok().flatten()?;
-        Some((answer, format!("person at {}", name_of(&link.profile.client))))
+        let timeout = Duration::try_from(ANSWER_TIMEOUT).unwrap_or_default();
+        let answer = tokio::time::timeout(timeout, answered).await.ok().flatten()?;
+        Some((answer, format!("person at {}", name_of(&call_context.profile.client))))
     }
 }
 
 fn name_of(client: &str) -> String {
-    if client.is_empty() { "the client".to_owned() } else { visible(client) }
+    if client.is_empty() { "the client".to_owned() } else { escape_control(client) }
 }
 
 /// A form with these fields.
@@ -50,10 +51,10 @@ pub(crate) fn form(message: &str, fields: Value, required: &[&str]) -> Value {
     })
 }
 
-/// A field with answers to choose from, each a word and its title. Newer clients show titles by a standard of its own.
-pub(crate) fn choice(title: &str, answers: &[(&str, String)], is_modern: bool) -> Value {
+/// A field with answers to choose from, each a value and its title. The two protocol versions write titles differently.
+pub(crate) fn choice(title: &str, answers: &[(&str, String)], is_stateless: bool) -> Value {
     let mut field = json!({ "type": "string", "title": title });
-    if is_modern {
+    if is_stateless {
         let choices = answers.iter().map(|(word, title)| json!({ "const": word, "title": title }));
         field["oneOf"] = choices.collect();
     } else {
@@ -63,15 +64,15 @@ pub(crate) fn choice(title: &str, answers: &[(&str, String)], is_modern: bool) -
     field
 }
 
-/// What stands in a field of a form that came back; empty when nothing does.
-pub(crate) fn filled<'a>(answer: &'a Value, field: &str) -> &'a str {
+/// The text in a field of an answered form; empty when there is none.
+pub(crate) fn form_field<'a>(answer: &'a Value, field: &str) -> &'a str {
     let content = answer.get("content").and_then(Value::as_object);
     let text = content.and_then(|content: &Map<String, Value>| content.get(field)?.as_str());
     text.map(str::trim).unwrap_or_default()
 }
 
-/// Text from a model or a file, with what a screen would obey made visible.
-pub(crate) fn visible(text: &str) -> String {
+/// Text from a model or a file, with control and direction characters escaped.
+pub(crate) fn escape_control(text: &str) -> String {
     let is_tricky = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,6 +1,6 @@
 //! MCP over HTTP: one endpoint that takes messages by POST. An answer is plain JSON when nothing came before it, and a
-//! stream of events otherwise. Clients with a handshake have a session in a header; the others are known by their
-//! principal and their name. Whoever hangs up ends what they had asked for: nothing could bring them the answer.
+//! stream of events otherwise. Clients with a handshake send their session's id in a header; the others are identified by
+//! principal and name. Disconnecting cancels the request, since nothing could deliver its answer.
 
 mod clients;
 mod headers;
@@ -30,61 +30,65 @@ pub fn service(server: Arc<McpServer>) -> Router {
     Router::new().fallback(handle).with_state(Arc::new(ClientRegistry::new(server)))
 }
 
-async fn handle(State(door): State<Arc<ClientRegistry>>, request: HttpRequest) -> Response {
-    let principal = match authorize(&door, &request) {
+async fn handle(State(registry): State<Arc<ClientRegistry>>, request: HttpRequest) -> Response {
+    let principal = match authorize(&registry, &request) {
         Ok(principal) => principal,
         Err(why) => return (StatusCode::FORBIDDEN, why).into_response(),
     };
     let answered = match request.method().clone() {
-        Method::POST => post(&door, principal, request).await,
-        Method::GET => watch(&door, &principal, request.headers()),
-        Method::DELETE => leave(&door, &principal, request.headers()),
+        Method::POST => post(&registry, principal, request).await,
+        Method::GET => open_stream(&registry, &principal, request.headers()),
+        Method::DELETE => end_session(&registry, &principal, request.headers()),
         _ => Err(plain(StatusCode::METHOD_NOT_ALLOWED, "Use POST.")),
     };
     answered.unwrap_or_else(|refusal| *refusal)
 }
 
-/// Who may come in, and as whom.
-fn authorize(door: &ClientRegistry, request: &HttpRequest) -> Result<String, &'static str> {
+/// Decides who may send requests, and as whom.
+fn authorize(registry: &ClientRegistry, request: &HttpRequest) -> Result<String, &'static str> {
     let principal = request.extensions().get::<Principal>().map(|principal| principal.0.clone());
-    if door.server.options.is_behind_door {
-        return principal.ok_or("This token isn't good for MCP. Use the owner's.");
+    if registry.server.options.is_preauthenticated {
+        return principal.ok_or("MCP needs the owner's token.");
     }
     headers::check_origin(request.headers())?;
     Ok(principal.unwrap_or_else(|| "local".into()))
 }
 
-/// An answer that ends the request early.
+/// A response that is sent before the request reaches a method.
 type EarlyResponse = Box<Response>;
 
 fn plain(status: StatusCode, why: &'static str) -> EarlyResponse {
     Box::new((status, why).into_response())
 }
 
-/// A protocol error, with the status that the protocol asks for.
+/// A protocol error with this status.
 fn fault(request: Option<&JsonRpcRequest>, status: StatusCode, fault: &JsonRpcError) -> EarlyResponse {
     let body = json_rpc::error(request.map(|request| &request.id), fault);
     Box::new((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-async fn post(door: &Arc<ClientRegistry>, principal: String, request: HttpRequest) -> Result<Response, EarlyResponse> {
+async fn post(
+    registry: &Arc<ClientRegistry>,
+    principal: String,
+    request: HttpRequest,
+) -> Result<Response, EarlyResponse> {
     let (parts, body) = request.into_parts();
     if !headers::is_json(&parts.headers) {
         return Err(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send application/json."));
     }
-    let bytes = axum::body::to_bytes(body, door.server.options.most_bytes).await;
-    let bytes = bytes.map_err(|_| plain(StatusCode::PAYLOAD_TOO_LARGE, "The message is too long, or broke off."))?;
+    let bytes = axum::body::to_bytes(body, registry.server.options.max_message_bytes).await;
+    let bytes = bytes.map_err(|_| plain(StatusCode::PAYLOAD_TOO_LARGE, "The message is too long or incomplete."))?;
     match json_rpc::read(&bytes) {
-        Ok(JsonRpcMessage::Request(request)) => ask(door, principal, &parts.headers, request).await,
+        Ok(JsonRpcMessage::Request(request)) => ask(registry, principal, &parts.headers, request).await,
         Ok(JsonRpcMessage::Notification { method, params }) => {
-            if let Some(client) = door.session(&principal, &parts.headers)? {
-                methods::note(&client, &method, &params);
+            if let Some(client) = registry.session(&principal, &parts.headers)? {
+                methods::handle_notification(&client, &method, &params);
             }
             Ok(StatusCode::ACCEPTED.into_response())
         }
         Ok(JsonRpcMessage::Answer { id, outcome }) => {
-            let client = door.session(&principal, &parts.headers)?;
-            client.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "Nothing was asked."))?.answered(&id, outcome);
+            let client = registry.session(&principal, &parts.headers)?;
+            client.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "No request is pending."))?.resolve(&id, outcome);
             Ok(StatusCode::ACCEPTED.into_response())
         }
         Err(unusable) => {
@@ -94,20 +98,20 @@ async fn post(door: &Arc<ClientRegistry>, principal: String, request: HttpReques
     }
 }
 
-/// A request: finds out who asks and in which manner, then answers.
+/// Answers a request in the protocol version that it uses.
 async fn ask(
-    door: &Arc<ClientRegistry>,
+    registry: &Arc<ClientRegistry>,
     principal: String,
     headers: &HeaderMap,
     request: JsonRpcRequest,
 ) -> Result<Response, EarlyResponse> {
     if headers::is_stateless(headers, &request) {
         let profile = declared_version(headers, &request)?;
-        let client = door.visitor(ClientIdentity { principal, name: profile.client.clone() });
+        let client = registry.stateless_client(ClientIdentity { principal, name: profile.client.clone() });
         return Ok(PendingResponse::begin(client, profile, request).respond(true).await);
     }
     if request.method == "initialize" {
-        let (id, client) = door.admit(principal);
+        let (id, client) = registry.admit(principal);
         let profile = ClientProfile::of_handshake(&request.params);
         let mut response = PendingResponse::begin(client, profile, request).respond(false).await;
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -115,18 +119,18 @@ async fn ask(
         }
         return Ok(response);
     }
-    let client = door.session(&principal, headers)?;
+    let client = registry.session(&principal, headers)?;
     let client = client.ok_or_else(|| {
         let missing =
             JsonRpcError::invalid_request("Send the session's id in the header Mcp-Session-Id, or initialize first.");
         fault(Some(&request), StatusCode::BAD_REQUEST, &missing)
     })?;
-    let profile = methods::protocol_version_of(&client, &request);
+    let profile = methods::profile_of(&client, &request);
     let profile = profile.map_err(|wrong| fault(Some(&request), StatusCode::BAD_REQUEST, &wrong))?;
     Ok(PendingResponse::begin(client, profile, request).respond(false).await)
 }
 
-/// How a request that stands alone introduces itself; headers have to say the same as the body, which decides.
+/// The profile in a request without a handshake. The body decides; headers have to agree with it.
 fn declared_version(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<ClientProfile, EarlyResponse> {
     let refuse = |wrong: JsonRpcError| fault(Some(request), StatusCode::BAD_REQUEST, &wrong);
     headers::check_headers(headers, request).map_err(refuse)?;
@@ -134,21 +138,29 @@ fn declared_version(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<Cli
     profile.ok_or_else(|| refuse(protocol_version::missing_version()))
 }
 
-/// A stream for what belongs to no request.
-fn watch(door: &Arc<ClientRegistry>, principal: &str, headers: &HeaderMap) -> Result<Response, EarlyResponse> {
-    let client = door.session(principal, headers)?;
+/// Opens the stream for messages that belong to no request.
+fn open_stream(
+    registry: &Arc<ClientRegistry>,
+    principal: &str,
+    headers: &HeaderMap,
+) -> Result<Response, EarlyResponse> {
+    let client = registry.session(principal, headers)?;
     let client = client.ok_or_else(|| plain(StatusCode::METHOD_NOT_ALLOWED, "Use POST."))?;
     if !headers::takes_events(headers) {
-        return Err(plain(StatusCode::NOT_ACCEPTABLE, "This is a stream of events; accept text/event-stream."));
+        return Err(plain(StatusCode::NOT_ACCEPTABLE, "This is an event stream; accept text/event-stream."));
     }
-    Ok(response::aside(&client))
+    Ok(response::notification_stream(&client))
 }
 
-/// The end of a session.
-fn leave(door: &Arc<ClientRegistry>, principal: &str, headers: &HeaderMap) -> Result<Response, EarlyResponse> {
-    let client = door.session(principal, headers)?;
+/// Ends a session.
+fn end_session(
+    registry: &Arc<ClientRegistry>,
+    principal: &str,
+    headers: &HeaderMap,
+) -> Result<Response, EarlyResponse> {
+    let client = registry.session(principal, headers)?;
     let client = client.ok_or_else(|| plain(StatusCode::METHOD_NOT_ALLOWED, "There is no session to end."))?;
-    door.remove_session(headers);
-    tokio::spawn(async move { client.leave().await });
+    registry.remove_session(headers);
+    tokio::spawn(async move { client.disconnect().await });
     Ok(StatusCode::NO_CONTENT.into_response())
 }

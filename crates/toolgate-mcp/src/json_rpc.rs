@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0 as MCP uses it: one message in, one message out. Messages are read strictly, so that the arguments that
-//! are judged are the arguments that are used: a key that stands twice is refused, wherever it stands.
+//! JSON-RPC 2.0 as MCP uses it: reading and writing messages. Messages are read strictly, so that the arguments that
+//! policy judges are the arguments that run: a duplicate key is refused at any depth.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use toolgate_contract::strict_json;
 
 use crate::json_rpc_error::JsonRpcError;
 
-/// Names a request; a string or a whole number.
+/// The id of a request: a string or an integer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RequestId(String);
 
@@ -21,12 +21,12 @@ impl RequestId {
         }
     }
 
-    /// The id of a request that is mentioned in the params of another message.
+    /// The request id in a field of another message's params.
     pub(crate) fn mentioned(params: &Map<String, Value>, field: &str) -> Option<Self> {
         params.get(field).and_then(Self::of)
     }
 
-    /// An id that no client can have sent.
+    /// An id that no client can send.
     pub(crate) fn server_generated(number: u64) -> Self {
         Self(format!("#{number}"))
     }
@@ -43,7 +43,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Something that a client asks for.
+/// A request of a client.
 #[derive(Debug)]
 pub(crate) struct JsonRpcRequest {
     pub(crate) id: RequestId,
@@ -51,7 +51,7 @@ pub(crate) struct JsonRpcRequest {
     pub(crate) params: Map<String, Value>,
 }
 
-/// What a client can send.
+/// A message of a client.
 #[derive(Debug)]
 pub(crate) enum JsonRpcMessage {
     Request(JsonRpcRequest),
@@ -59,14 +59,14 @@ pub(crate) enum JsonRpcMessage {
         method: String,
         params: Map<String, Value>,
     },
-    /// The answer to something that was asked of the client.
+    /// The answer to a request of the server's.
     Answer {
         id: Value,
         outcome: Result<Value, Value>,
     },
 }
 
-/// A message that can't be used, and the request that should hear of it.
+/// A message that was refused, and the id that the error goes to.
 #[derive(Debug)]
 pub(crate) struct InvalidMessage {
     pub(crate) id: Option<RequestId>,
@@ -76,7 +76,7 @@ pub(crate) struct InvalidMessage {
 /// Reads one message.
 pub(crate) fn read(bytes: &[u8]) -> Result<JsonRpcMessage, InvalidMessage> {
     let value = strict_json::parse(bytes).map_err(|error| {
-        // Whoever sent it should hear which request was wrong, if that can be told at all.
+        // The error names the request if a lenient parser can find its id.
         let lenient: Option<Value> = serde_json::from_slice(bytes).ok();
         let id = lenient.as_ref().and_then(|value| RequestId::of(value.get("id")?));
         let fault = if lenient.is_some() {
@@ -87,7 +87,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<JsonRpcMessage, InvalidMessage> {
         InvalidMessage { id, fault }
     })?;
     let Value::Object(mut fields) = value else {
-        return Err(InvalidMessage { id: None, fault: JsonRpcError::invalid_request("A message is one JSON object.") });
+        return Err(InvalidMessage {
+            id: None,
+            fault: JsonRpcError::invalid_request("A message has to be one JSON object."),
+        });
     };
     let id = fields.get("id").and_then(RequestId::of);
     let wrong = |what: &str| InvalidMessage { id: id.clone(), fault: JsonRpcError::invalid_request(what) };
@@ -97,7 +100,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<JsonRpcMessage, InvalidMessage> {
     let method = match fields.remove("method") {
         Some(Value::String(method)) => method,
         Some(_) => return Err(wrong("`method` has to be a string.")),
-        None => return answer(fields).ok_or_else(|| wrong("A message has a `method`, a `result` or an `error`.")),
+        None => return answer(fields).ok_or_else(|| wrong("A message needs a `method`, a `result` or an `error`.")),
     };
     let params = match fields.remove("params") {
         None => Map::new(),
@@ -107,7 +110,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<JsonRpcMessage, InvalidMessage> {
     match (id.clone(), fields.contains_key("id")) {
         (Some(id), _) => Ok(JsonRpcMessage::Request(JsonRpcRequest { id, method, params })),
         (None, false) => Ok(JsonRpcMessage::Notification { method, params }),
-        (None, true) => Err(wrong("`id` has to be a string or a whole number.")),
+        (None, true) => Err(wrong("`id` has to be a string or an integer.")),
     }
 }
 
@@ -121,28 +124,28 @@ fn answer(mut fields: Map<String, Value>) -> Option<JsonRpcMessage> {
     Some(JsonRpcMessage::Answer { id, outcome })
 }
 
-/// A result on its way out.
+/// A response with a result.
 pub(crate) fn result(id: &RequestId, result: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, written(result))
 }
 
-/// A value as text. By way of `Display` it would take several times as long.
+/// A value as JSON text, several times as fast as its `Display`.
 pub(crate) fn written(value: &Value) -> String {
-    serde_json::to_string(value).expect("a value has only texts for keys")
+    serde_json::to_string(value).expect("a JSON value has only strings for keys")
 }
 
-/// An error on its way out.
+/// A response with an error.
 pub(crate) fn error(id: Option<&RequestId>, fault: &JsonRpcError) -> String {
     let id = id.map_or_else(|| "null".to_owned(), ToString::to_string);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, fault.json())
 }
 
-/// A notification on its way out.
+/// A notification.
 pub(crate) fn notification(method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
 }
 
-/// A request of ours on its way out.
+/// A request of the server's.
 pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }

@@ -1,42 +1,47 @@
-//! Errors of the protocol: the message was wrong, so there is no call whose reply could say so. A call that fails is a
-//! result instead (see `result.rs`).
+//! Errors of JSON-RPC and MCP: the message was wrong, so there is no call whose reply could say so. A call that fails is
+//! a result (see `tool_result.rs`).
 
 use serde_json::{Value, json};
 
-/// What is answered instead of a result.
+/// The `error` of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JsonRpcError {
-    pub(crate) code: i64,
-    pub(crate) message: String,
-    pub(crate) data: Option<Value>,
+pub struct JsonRpcError {
+    /// The code.
+    pub code: i64,
+    /// What went wrong.
+    pub message: String,
+    /// More about it, for programs.
+    pub data: Option<Value>,
 }
 
 impl JsonRpcError {
-    /// No JSON.
+    /// Not JSON.
     pub(crate) const PARSE: i64 = -32700;
-    /// No message.
+    /// JSON, but not a valid message.
     pub(crate) const INVALID_REQUEST: i64 = -32600;
     /// No such method.
     pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-    /// The params don't fit.
+    /// Wrong params.
     pub(crate) const INVALID_PARAMS: i64 = -32602;
-    /// A fault of ours.
+    /// A fault of the server's.
     pub(crate) const INTERNAL: i64 = -32603;
-    /// Too much at once.
+    /// Too many requests at once.
     pub(crate) const BUSY: i64 = -32000;
     /// Headers and body disagree.
     pub(crate) const HEADER_MISMATCH: i64 = -32020;
-    /// The client can't do what the request would need of it.
+    /// The client lacks a capability that the request needs.
     pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-    /// The client speaks a revision that isn't served.
+    /// The client speaks a protocol version that isn't served.
     pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
-    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+    /// An error with this code and message.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
+    /// Adds data.
     #[must_use]
-    pub(crate) fn with_data(mut self, data: Value) -> Self {
+    pub fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
     }
@@ -49,12 +54,14 @@ impl JsonRpcError {
         Self::new(Self::INVALID_REQUEST, message)
     }
 
-    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+    /// Wrong params.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    pub(crate) fn method_not_found(method: &str) -> Self {
-        Self::new(Self::METHOD_NOT_FOUND, format!("There is no method `{method}` here."))
+    /// An unknown method.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(Self::METHOD_NOT_FOUND, format!("Unknown method `{method}`."))
     }
 
     pub(crate) fn busy(message: impl Into<String>) -> Self {
@@ -65,7 +72,8 @@ impl JsonRpcError {
         Self::new(Self::INTERNAL, message)
     }
 
-    pub(crate) fn missing_capability(name: &str) -> Self {
+    /// The client lacks a capability.
+    pub fn missing_capability(name: &str) -> Self {
         Self::new(Self::MISSING_CAPABILITY, format!("This needs a client that declares the capability `{name}`."))
             .with_data(json!({ "requiredCapabilities": { name: {} } }))
     }

@@ -1,20 +1,21 @@
-//! Speaks MCP: our tools outward.
+//! Serves the gate's tools over MCP.
 //!
-//! [`serve_stdio`] and [`service`] bring messages in, `methods` answers them, and every call goes through the gate like
-//! anyone else's. Both eras of the protocol are served: the one with a handshake (up to 2025-11-25) and the one in which
-//! each request stands alone (2026-07-28). Whoever starts a server is its [`ServerBackend`] and says what a session is.
+//! [`serve_stdio`] and [`service`] read messages, `methods` answers them, and every call goes through the gate like
+//! any other. Both protocol versions are served: with a handshake (up to 2025-11-25) and with requests that carry their
+//! own client information (2026-07-28). The program that starts a server implements [`ServerBackend`], which opens a
+//! session for each client.
 //!
-//! The protocol is written by hand on `serde_json`. Libraries decode a message before we see it; here the bytes that
-//! came are the value that is judged, read strictly, and a call that needs no waiting is answered on the thread that
-//! read it.
+//! The protocol is implemented here on `serde_json`, without an MCP library: messages are parsed strictly, so that the
+//! arguments that policy judges are the arguments that run, and a call that needs no waiting is answered on the thread
+//! that read it.
 
 mod approver;
 mod backend;
 mod call;
 mod call_context;
 mod client;
-mod conformance;
 mod elicitation;
+mod extension;
 mod http;
 mod json_rpc;
 mod json_rpc_error;
@@ -35,7 +36,8 @@ mod tool_result;
 mod tools;
 
 pub use backend::{ClientHandlers, ClientIdentity, McpSession, ServerBackend};
-pub use conformance::tools as conformance_tools;
+pub use extension::{ClientCall, ExtensionRequest, ServerExtension};
 pub use http::service;
-pub use server::{McpOptions, McpServer};
-pub use stdio::serve_stdio;
+pub use json_rpc_error::JsonRpcError;
+pub use server::{ListKind, McpOptions, McpServer};
+pub use stdio::{serve_stdio, serve_stream};

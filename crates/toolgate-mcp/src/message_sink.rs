@@ -1,12 +1,12 @@
-//! Where messages for a client go: a pipe, or the stream that answers one of its requests.
+//! Where messages for a client go: an output stream, or the event stream that answers one of its requests.
 
 use std::sync::Arc;
 
 /// Takes messages for a client, in order.
 pub(crate) trait MessageSink: Send + Sync {
-    /// Sends one message. A client that is gone gets nothing, and nobody waits for it.
+    /// Sends one message and never waits; messages for a client that has disconnected are dropped.
     fn send(&self, message: String);
 }
 
-/// An outlet that several can share.
+/// A sink that several calls share.
 pub(crate) type SharedMessageSink = Arc<dyn MessageSink>;

@@ -1,4 +1,4 @@
-//! Every method, and who answers it.
+//! Every method, and the function that answers it. Clients with a handshake and clients without one share most methods.
 
 use std::sync::Arc;
 
@@ -6,48 +6,60 @@ use serde_json::{Map, Value, json};
 use toolgate_contract::CancellationToken;
 
 use crate::call;
-use crate::client::{Client, lock};
-use crate::conformance;
+use crate::client::Client;
+use crate::extension::ExtensionRequest;
 use crate::json_rpc::{self, JsonRpcRequest, RequestId};
 use crate::json_rpc_error::JsonRpcError;
 use crate::message_sink::SharedMessageSink;
 use crate::protocol_version::{self, ClientProfile, SERVER};
 use crate::{notifications, resources, subscriptions, tools};
 
-/// How long lists may be kept: they don't change without notice.
-const LIST_LIFE_MS: u64 = 60_000;
+/// How long clients may cache lists, in milliseconds. Changes are announced.
+const LIST_TTL_MS: u64 = 60_000;
 
-/// One request on its way to an answer.
+/// One request, and what its answer needs.
 pub(crate) struct RequestContext<'a> {
     pub(crate) client: &'a Arc<Client>,
     pub(crate) profile: &'a ClientProfile,
     pub(crate) params: &'a Map<String, Value>,
     pub(crate) id: &'a RequestId,
-    pub(crate) outlet: &'a SharedMessageSink,
+    pub(crate) sink: &'a SharedMessageSink,
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// In which manner a request is made: its own, or the one that the handshake settled on.
-pub(crate) fn protocol_version_of(client: &Client, request: &JsonRpcRequest) -> Result<ClientProfile, JsonRpcError> {
+/// The profile of a request: its own, or the one that the handshake negotiated.
+pub(crate) fn profile_of(client: &Client, request: &JsonRpcRequest) -> Result<ClientProfile, JsonRpcError> {
     if let Some(profile) = ClientProfile::of_request(&request.params)? {
         return Ok(profile);
     }
     if request.method == "initialize" {
         return Ok(ClientProfile::of_handshake(&request.params));
     }
-    match client.settled.get() {
+    match client.negotiated.get() {
         Some(profile) => Ok(profile.clone()),
         None if request.method == "ping" => Ok(ClientProfile::of_handshake(&request.params)),
         None => Err(protocol_version::missing_version()),
     }
 }
 
-/// Answers one request.
-pub(crate) async fn answer(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
-    match asking.profile.is_modern() {
-        true => modern(asking, method).await.map(|result| finish(asking, method, result)),
-        false => legacy(asking, method).await,
+/// Answers one request. An extension comes first.
+pub(crate) async fn answer(context: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+    if let Some(answer) = extension_answer(context, method) {
+        return match context.profile.is_stateless() {
+            true => answer.map(|result| finish(context, method, result)),
+            false => answer,
+        };
     }
+    match context.profile.is_stateless() {
+        true => stateless_methods(context, method).await.map(|result| finish(context, method, result)),
+        false => handshake_methods(context, method).await,
+    }
+}
+
+fn extension_answer(context: &RequestContext<'_>, method: &str) -> Option<Result<Value, JsonRpcError>> {
+    let extension = context.client.server.extension.as_ref()?;
+    let is_stateless = context.profile.is_stateless();
+    extension.answer(&ExtensionRequest { method, params: context.params, is_stateless })
 }
 
 /// An answer as a message.
@@ -58,8 +70,8 @@ pub(crate) fn response_message(id: &RequestId, answer: &Result<Value, JsonRpcErr
     }
 }
 
-/// Takes note of what a client says without asking. What isn't known is passed over, as the protocol wants.
-pub(crate) fn note(client: &Client, method: &str, params: &Map<String, Value>) {
+/// Handles a notification. Unknown ones are ignored, as the protocol requires.
+pub(crate) fn handle_notification(client: &Client, method: &str, params: &Map<String, Value>) {
     match method {
         "notifications/cancelled" => {
             if let Some(id) = RequestId::mentioned(params, "requestId") {
@@ -71,53 +83,49 @@ pub(crate) fn note(client: &Client, method: &str, params: &Map<String, Value>) {
     }
 }
 
-/// Methods of the era with a handshake, beside those of both.
-async fn legacy(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
-    let RequestContext { client, profile, params, .. } = asking;
+/// Methods of protocol versions with a handshake, beside the common ones.
+async fn handshake_methods(context: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+    let RequestContext { client, profile, params, .. } = context;
     match method {
-        "initialize" => initialize(asking),
+        "initialize" => initialize(context),
         "ping" => Ok(json!({})),
         "logging/setLevel" => {
             let level = text(params, "level")?;
             if !notifications::is_severity(level) {
-                return Err(JsonRpcError::invalid_params(format!("`{level}` is no level.")));
+                return Err(JsonRpcError::invalid_params(format!("`{level}` is not a log level.")));
             }
-            *lock(&client.log_level) = Some(level.to_owned());
+            *client.log_level.lock() = Some(level.to_owned());
             Ok(json!({}))
         }
-        "resources/subscribe" | "resources/unsubscribe" if client.server.options.conformance => {
-            text(params, "uri").map(|_| json!({}))
-        }
         "server/discover" => Ok(discover(client, profile)),
-        _ => common_methods(asking, method).await,
+        _ => common_methods(context, method).await,
     }
 }
 
-/// Methods of the era in which requests stand alone, beside those of both.
-async fn modern(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+/// Methods of the protocol version without a handshake, beside the common ones.
+async fn stateless_methods(context: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
     match method {
-        "server/discover" => Ok(discover(asking.client, asking.profile)),
-        "subscriptions/listen" => subscriptions::listen(asking).await,
-        _ => common_methods(asking, method).await,
+        "server/discover" => Ok(discover(context.client, context.profile)),
+        "subscriptions/listen" => subscriptions::listen(context).await,
+        _ => common_methods(context, method).await,
     }
 }
 
-async fn common_methods(asking: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
+async fn common_methods(context: &RequestContext<'_>, method: &str) -> Result<Value, JsonRpcError> {
     match method {
-        "tools/list" => tools::list(asking),
-        "tools/call" => call::call(asking).await,
-        "resources/list" => resources::list(asking),
-        "resources/templates/list" => resources::templates(asking),
-        "resources/read" => resources::read(asking).await,
-        _ if asking.client.server.options.conformance => conformance::answer(asking, method),
+        "tools/list" => tools::list(context),
+        "tools/call" => call::call(context).await,
+        "resources/list" => resources::list(context),
+        "resources/templates/list" => resources::templates(context),
+        "resources/read" => resources::read(context).await,
         _ => Err(JsonRpcError::method_not_found(method)),
     }
 }
 
-fn initialize(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let RequestContext { client, profile, .. } = asking;
-    if client.settled.set((*profile).clone()).is_err() {
-        return Err(JsonRpcError::invalid_request("This connection is initialized already."));
+fn initialize(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let RequestContext { client, profile, .. } = context;
+    if client.negotiated.set((*profile).clone()).is_err() {
+        return Err(JsonRpcError::invalid_request("This connection is already initialized."));
     }
     Ok(json!({
         "protocolVersion": profile.version,
@@ -135,36 +143,38 @@ fn discover(client: &Client, profile: &ClientProfile) -> Value {
     })
 }
 
-/// What every result of the newer era says: what kind it is, who answers, and how long it may be kept.
-fn finish(asking: &RequestContext<'_>, method: &str, mut result: Value) -> Value {
+/// Adds what every result without a handshake says: its type, who answers, and how long it may be cached.
+fn finish(context: &RequestContext<'_>, method: &str, mut result: Value) -> Value {
     let Some(fields) = result.as_object_mut() else { return result };
     fields.entry("resultType").or_insert_with(|| "complete".into());
     let meta = fields.entry("_meta").or_insert_with(|| json!({}));
-    meta[SERVER] = asking.client.server.identity();
+    meta[SERVER] = context.client.server.identity();
     if method.ends_with("/list") || matches!(method, "resources/read" | "server/discover") {
-        let life = if method == "resources/read" { 0 } else { LIST_LIFE_MS };
-        fields.entry("ttlMs").or_insert_with(|| life.into());
+        let ttl = if method == "resources/read" { 0 } else { LIST_TTL_MS };
+        fields.entry("ttlMs").or_insert_with(|| ttl.into());
         fields.entry("cacheScope").or_insert_with(|| "private".into());
     }
     result
 }
 
-/// A param that has to be there and be text.
+/// A required param that is a string.
 pub(crate) fn text<'a>(params: &'a Map<String, Value>, field: &str) -> Result<&'a str, JsonRpcError> {
     let value = params.get(field).and_then(Value::as_str);
     value.ok_or_else(|| JsonRpcError::invalid_params(format!("`params.{field}` has to be a string.")))
 }
 
 /// One page of a list, and the cursor of the next.
-pub(crate) fn page(asking: &RequestContext<'_>, name: &str, entries: &[Value]) -> Result<Value, JsonRpcError> {
-    let size = asking.client.server.options.page.max(1);
-    let start = match asking.params.get("cursor") {
+pub(crate) fn page(context: &RequestContext<'_>, name: &str, entries: &[Value]) -> Result<Value, JsonRpcError> {
+    let size = context.client.server.options.page_size.max(1);
+    let start = match context.params.get("cursor") {
         None => 0,
         Some(cursor) => cursor
             .as_str()
             .and_then(|cursor| cursor.strip_prefix("from-")?.parse().ok())
             .filter(|&start| start < entries.len())
-            .ok_or_else(|| JsonRpcError::invalid_params("This cursor isn't one of this list; begin without one."))?,
+            .ok_or_else(|| {
+                JsonRpcError::invalid_params("This cursor doesn't belong to this list; start without one.")
+            })?,
     };
     let end = entries.len().min(start + size);
     let mut result = json!({ name: entries[start..end] });

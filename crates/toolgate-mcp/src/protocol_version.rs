@@ -1,30 +1,31 @@
-//! The two ways of MCP. Until 2025-11-25 a client introduces itself once (`initialize`) and can be asked in return; since
-//! 2026-07-28 every request says who asks and what they can do, and whatever is asked of the client is part of a result.
+//! Protocol versions of MCP. Until 2025-11-25 a client introduces itself once (`initialize`) and the server can send it
+//! requests; since 2026-07-28 every request carries the client's information, and whatever the server needs from the
+//! client is part of a result.
 
 use serde_json::{Map, Value, json};
 
 use crate::json_rpc_error::JsonRpcError;
 
-/// The revision without a handshake.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// Revisions with a handshake, newest first.
-pub(crate) const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The first revision that knows structured results.
+/// The version without a handshake.
+pub(crate) const STATELESS: &str = "2026-07-28";
+/// Versions with a handshake, newest first.
+pub(crate) const HANDSHAKE: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The first version with structured results.
 const STRUCTURED_SINCE: &str = "2025-06-18";
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Who answers.
+/// The server's name and version, in results.
 pub(crate) const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 /// The subscription that a notification belongs to.
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What is known of whoever sent a request.
+/// What a client says of itself: protocol version, capabilities, name, log level.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientProfile {
-    /// The revision it speaks.
+    /// The protocol version that it speaks.
     pub(crate) version: String,
     pub(crate) capabilities: Value,
     /// Its name; empty when it didn't say.
@@ -34,10 +35,10 @@ pub(crate) struct ClientProfile {
 }
 
 impl ClientProfile {
-    /// Reads how a request without handshake introduces itself; none when it doesn't.
+    /// Reads the profile in a request without a handshake; none when it has none.
     pub(crate) fn of_request(params: &Map<String, Value>) -> Result<Option<Self>, JsonRpcError> {
         let (Some(version), Some(meta)) = (version_in(params), params.get("_meta")) else { return Ok(None) };
-        if version != MODERN {
+        if version != STATELESS {
             return Err(unsupported(version));
         }
         let capabilities =
@@ -51,10 +52,10 @@ impl ClientProfile {
         }))
     }
 
-    /// The manner that a handshake settles on: the client's revision if it is served, else the newest with a handshake.
+    /// The profile that a handshake negotiates: the client's version if it is served, else the newest with a handshake.
     pub(crate) fn of_handshake(params: &Map<String, Value>) -> Self {
         let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        let version = LEGACY.iter().find(|&&served| served == wanted).unwrap_or(&LEGACY[0]);
+        let version = HANDSHAKE.iter().find(|&&served| served == wanted).unwrap_or(&HANDSHAKE[0]);
         let client = params.get("clientInfo").and_then(|info| info.get("name")?.as_str());
         Self {
             version: (*version).to_owned(),
@@ -64,9 +65,9 @@ impl ClientProfile {
         }
     }
 
-    /// Whether requests stand alone.
-    pub(crate) fn is_modern(&self) -> bool {
-        self.version == MODERN
+    /// Whether requests carry the client's information, without a handshake.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.version == STATELESS
     }
 
     /// Whether results may be structured.
@@ -79,24 +80,24 @@ impl ClientProfile {
         self.capabilities.get(capability).is_some_and(Value::is_object)
     }
 
-    /// Whether a person can be shown a form. A client that says nothing more exact means forms.
+    /// Whether the client can show a form. Elicitation without further details means forms.
     pub(crate) fn can_show_forms(&self) -> bool {
         let Some(Value::Object(ways)) = self.capabilities.get("elicitation") else { return false };
         ways.contains_key("form") || !ways.contains_key("url")
     }
 }
 
-/// The revision that a request says it speaks.
+/// The protocol version in a request's `_meta`.
 pub(crate) fn version_in(params: &Map<String, Value>) -> Option<&str> {
     params.get("_meta")?.get(VERSION)?.as_str()
 }
 
-/// A request that should introduce itself and doesn't.
+/// A request lacks keys in its `_meta`.
 pub(crate) fn missing(keys: &[&str]) -> JsonRpcError {
     JsonRpcError::invalid_params(format!("`params._meta` lacks {}.", keys.join(" and ")))
 }
 
-/// Neither a handshake nor an introduction.
+/// A request has neither a handshake before it nor a profile of its own.
 pub(crate) fn missing_version() -> JsonRpcError {
     missing(&[VERSION, CAPABILITIES])
 }
@@ -105,14 +106,14 @@ fn unsupported(version: &str) -> JsonRpcError {
     let served: Vec<&str> = served().collect();
     JsonRpcError::new(
         JsonRpcError::UNSUPPORTED_VERSION,
-        format!("The revision {version} isn't served as a request of its own."),
+        format!("Protocol version {version} is not supported without a handshake."),
     )
     .with_data(json!({ "supported": served, "requested": version }))
 }
 
-/// Every revision that is served, newest first.
+/// Every version that is served, newest first.
 pub(crate) fn served() -> impl Iterator<Item = &'static str> {
-    std::iter::once(MODERN).chain(LEGACY.iter().copied())
+    std::iter::once(STATELESS).chain(HANDSHAKE.iter().copied())
 }
 
 #[cfg(test)]
@@ -125,12 +126,15 @@ mod tests {
 
     #[test]
     fn a_handshake_settles_on_what_both_know() {
-        for (wanted, settled) in
-            [("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"), (MODERN, "2025-11-25"), ("1999", "2025-11-25")]
-        {
+        for (wanted, negotiated) in [
+            ("2025-06-18", "2025-06-18"),
+            ("2024-11-05", "2024-11-05"),
+            (STATELESS, "2025-11-25"),
+            ("1999", "2025-11-25"),
+        ] {
             let profile = ClientProfile::of_handshake(&object(json!({ "protocolVersion": wanted })));
-            assert_eq!(profile.version, settled);
-            assert!(!profile.is_modern());
+            assert_eq!(profile.version, negotiated);
+            assert!(!profile.is_stateless());
         }
     }
 
@@ -138,13 +142,13 @@ mod tests {
     fn a_request_of_its_own_says_what_the_client_can_do() {
         let with = |meta: Value| ClientProfile::of_request(&object(json!({ "_meta": meta })));
         assert!(with(json!({})).unwrap().is_none());
-        assert_eq!(with(json!({ VERSION: MODERN })).unwrap_err().code, JsonRpcError::INVALID_PARAMS);
+        assert_eq!(with(json!({ VERSION: STATELESS })).unwrap_err().code, JsonRpcError::INVALID_PARAMS);
         assert_eq!(
             with(json!({ VERSION: "v9", CAPABILITIES: {} })).unwrap_err().code,
             JsonRpcError::UNSUPPORTED_VERSION
         );
-        let profile = with(json!({ VERSION: MODERN, CAPABILITIES: { "elicitation": {} } })).unwrap().unwrap();
-        assert!(profile.is_modern() && profile.can_show_forms() && !profile.can("sampling"));
+        let profile = with(json!({ VERSION: STATELESS, CAPABILITIES: { "elicitation": {} } })).unwrap().unwrap();
+        assert!(profile.is_stateless() && profile.can_show_forms() && !profile.can("sampling"));
     }
 
     #[test]

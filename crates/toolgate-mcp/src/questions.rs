@@ -1,43 +1,43 @@
-//! The agent's own questions, put to the person at the client: answers to choose from, words of their own, or both.
+//! Puts the agent's own questions to the person at the client: answers to choose from, free text, or both.
 
 use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, Choice, Question, QuestionAnswer};
 use toolgate_runtime::QuestionAnswerer;
 
-use crate::elicitation::{self, Elicitor, filled, visible};
+use crate::elicitation::{self, Elicitor, escape_control, form_field};
 
 impl QuestionAnswerer for Elicitor {
     fn answer<'a>(&'a self, call: &'a str, question: &'a Question) -> BoxFuture<'a, Option<QuestionAnswer>> {
         Box::pin(async move {
-            let (answer, by) = self.show(call, "answer", |is_modern| form(question, is_modern)).await?;
+            let (answer, by) = self.show(call, "answer", |is_stateless| form(question, is_stateless)).await?;
             read(&answer, question, by)
         })
     }
 }
 
-fn form(question: &Question, is_modern: bool) -> Value {
+fn form(question: &Question, is_stateless: bool) -> Value {
     let title = |choice: &Choice| match &choice.description {
-        Some(words) => format!("{}: {}", visible(&choice.label), visible(words)),
-        None => visible(&choice.label),
+        Some(words) => format!("{}: {}", escape_control(&choice.label), escape_control(words)),
+        None => escape_control(&choice.label),
     };
     let choices: Vec<(&str, String)> =
         question.choices.iter().map(|choice| (choice.label.as_str(), title(choice))).collect();
-    let chosen = || elicitation::choice("Your answer", &choices, is_modern);
+    let chosen = || elicitation::choice("Your answer", &choices, is_stateless);
     let words = |title: &str| json!({ "type": "string", "title": title });
     let (fields, required): (Value, &[&str]) = match (choices.is_empty(), question.free_text) {
         (true, _) => (json!({ "words": words("Your answer") }), &["words"]),
         (false, false) => (json!({ "choice": chosen() }), &["choice"]),
         (false, true) => (json!({ "choice": chosen(), "words": words("Or in your own words") }), &[]),
     };
-    elicitation::form(&visible(&question.question), fields, required)
+    elicitation::form(&escape_control(&question.question), fields, required)
 }
 
-/// What came back. Words of their own count where they will do; of choices, only what was offered.
+/// Reads the answer. Free text counts where the question allows it; of choices, only those that were offered.
 fn read(answer: &Value, question: &Question, by: String) -> Option<QuestionAnswer> {
     if answer.get("action").and_then(Value::as_str) != Some("accept") {
         return None;
     }
-    let (words, chosen) = (filled(answer, "words"), filled(answer, "choice"));
+    let (words, chosen) = (form_field(answer, "words"), form_field(answer, "choice"));
     if !words.is_empty() && (question.free_text || question.choices.is_empty()) {
         return Some(QuestionAnswer { answer: words.to_owned(), choice: None, by });
     }
@@ -61,8 +61,8 @@ mod tests {
             (&["left", "right"], false, vec!["choice"], 1),
             (&["left", "right"], true, vec!["choice", "words"], 0),
         ] {
-            for is_modern in [true, false] {
-                let form = form(&question(labels, free_text), is_modern);
+            for is_stateless in [true, false] {
+                let form = form(&question(labels, free_text), is_stateless);
                 let schema = &form["requestedSchema"];
                 assert!(schema["properties"].as_object().unwrap().keys().eq(&fields), "{schema}");
                 assert_eq!(schema["required"].as_array().unwrap().len(), required, "{schema}");

@@ -1,5 +1,5 @@
-//! Seals what a client carries from one request to the next, so that it can't be altered, used for another call, or
-//! brought by somebody else. The key lives and dies with the process.
+//! Signs the state that a client carries from one request to the next, so that it can't be altered, used for another
+//! call, or sent by another client. The key lives as long as the process.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,14 +11,14 @@ use sha2::{Digest, Sha256};
 /// A key of 32 random bytes.
 pub(crate) struct StateKey([u8; 32]);
 
-/// What a state is good for: one session's one call.
+/// What a state is valid for: one call of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateBinding<'a> {
     /// The session's id.
     pub(crate) session: &'a str,
     /// The method of the request.
     pub(crate) method: &'a str,
-    /// The request's own params, as [`digest`] tells them.
+    /// The [`digest`] of the request's own params.
     pub(crate) params: String,
 }
 
@@ -33,23 +33,23 @@ impl StateKey {
         Ok(Self(bytes))
     }
 
-    /// The content, readable by anyone and good only for what it is bound to.
-    pub(crate) fn seal(&self, content: &Value, bound: &StateBinding<'_>) -> String {
+    /// Signs the content, which stays readable, for this binding.
+    pub(crate) fn sign(&self, content: &Value, binding: &StateBinding<'_>) -> String {
         let content = URL_SAFE_NO_PAD.encode(content.to_string());
-        let seal = URL_SAFE_NO_PAD.encode(self.mac(&content, bound).finalize().into_bytes());
-        format!("{content}.{seal}")
+        let signature = URL_SAFE_NO_PAD.encode(self.mac(&content, binding).finalize().into_bytes());
+        format!("{content}.{signature}")
     }
 
-    /// The content of a state, if it was sealed here for exactly this.
-    pub(crate) fn open(&self, state: &str, bound: &StateBinding<'_>) -> Option<Value> {
-        let (content, seal) = state.split_once('.')?;
-        self.mac(content, bound).verify_slice(&URL_SAFE_NO_PAD.decode(seal).ok()?).ok()?;
+    /// The content of a state, if this key signed it for exactly this binding.
+    pub(crate) fn verify(&self, state: &str, binding: &StateBinding<'_>) -> Option<Value> {
+        let (content, signature) = state.split_once('.')?;
+        self.mac(content, binding).verify_slice(&URL_SAFE_NO_PAD.decode(signature).ok()?).ok()?;
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()
     }
 
-    fn mac(&self, content: &str, bound: &StateBinding<'_>) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length of key is good for this");
-        for part in [content, bound.session, bound.method, &bound.params] {
+    fn mac(&self, content: &str, binding: &StateBinding<'_>) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        for part in [content, binding.session, binding.method, &binding.params] {
             mac.update(&(part.len() as u64).to_le_bytes());
             mac.update(part.as_bytes());
         }
@@ -57,7 +57,7 @@ impl StateKey {
     }
 }
 
-/// What a request asks for, whatever it brings along for the way: the same for both rounds of one call.
+/// A digest of a request's own params: the same for the first request of a call and for the one with the answers.
 pub(crate) fn digest(params: &Map<String, Value>) -> String {
     let own: Map<String, Value> = params
         .iter()
@@ -80,21 +80,21 @@ mod tests {
         let key = StateKey::fresh().unwrap();
         let params = |value: Value| digest(value.as_object().unwrap());
         let delete = params(json!({ "name": "delete", "arguments": { "path": "a", "all": true } }));
-        let bound = StateBinding { session: "s", method: "tools/call", params: delete };
-        let state = key.seal(&json!({ "call": 1 }), &bound);
+        let binding = StateBinding { session: "s", method: "tools/call", params: delete };
+        let state = key.sign(&json!({ "call": 1 }), &binding);
         let again = params(json!({
             "arguments": { "all": true, "path": "a" }, "name": "delete", "requestState": state, "_meta": { "n": 1 },
         }));
-        assert_eq!(key.open(&state, &StateBinding { params: again, ..bound.clone() }), Some(json!({ "call": 1 })));
+        assert_eq!(key.verify(&state, &StateBinding { params: again, ..binding.clone() }), Some(json!({ "call": 1 })));
         let other = params(json!({ "name": "delete", "arguments": { "path": "b", "all": true } }));
         for (what, opened) in [
-            ("altered", key.open(&format!("{state}A"), &bound)),
-            ("cut", key.open(state.split_once('.').unwrap().0, &bound)),
-            ("other content", key.open(&format!("e30.{}", state.split_once('.').unwrap().1), &bound)),
-            ("another session", key.open(&state, &StateBinding { session: "t", ..bound.clone() })),
-            ("another method", key.open(&state, &StateBinding { method: "prompts/get", ..bound.clone() })),
-            ("other arguments", key.open(&state, &StateBinding { params: other, ..bound.clone() })),
-            ("another process", StateKey::fresh().unwrap().open(&state, &bound)),
+            ("altered", key.verify(&format!("{state}A"), &binding)),
+            ("cut", key.verify(state.split_once('.').unwrap().0, &binding)),
+            ("other content", key.verify(&format!("e30.{}", state.split_once('.').unwrap().1), &binding)),
+            ("another session", key.verify(&state, &StateBinding { session: "t", ..binding.clone() })),
+            ("another method", key.verify(&state, &StateBinding { method: "prompts/get", ..binding.clone() })),
+            ("other arguments", key.verify(&state, &StateBinding { params: other, ..binding.clone() })),
+            ("another process", StateKey::fresh().unwrap().verify(&state, &binding)),
         ] {
             assert_eq!(opened, None, "{what}");
         }

@@ -1,68 +1,56 @@
 //! Stored output as resources. Reading one is a call of the tool `artifact`, so it is judged and recorded like any other;
-//! the part that is wanted stands in the address: `toolgate://artifact/art_…?offset=501&limit=500`.
+//! the URI says which part: `toolgate://artifact/art_…?offset=501&limit=500`.
 
 use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, Reply};
 use toolgate_redact::Redactor;
 
 use crate::backend::McpSession;
-use crate::conformance;
 use crate::json_rpc_error::JsonRpcError;
 use crate::methods::{RequestContext, page, text};
 use crate::tool_result::{bytes_of, encoded, error_text, link};
 
 const SCHEME: &str = "toolgate://artifact/";
-/// Bytes of an artifact that isn't text; more can't be sent.
-const MOST_BYTES: u64 = 8 * 1024 * 1024;
+/// The largest artifact that is sent whole because it isn't text.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The address of an artifact.
+/// The URI of an artifact.
 pub(crate) fn uri_of(id: &str) -> String {
     format!("{SCHEME}{id}")
 }
 
-/// Answers `resources/list`: what this client's calls have left.
-pub(crate) fn list(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let mut resources: Vec<Value> = asking.client.kept().iter().map(link).collect();
+/// Answers `resources/list`: the stored output of this client's calls.
+pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let mut resources: Vec<Value> = context.client.artifacts().iter().map(link).collect();
     for resource in resources.iter_mut().filter_map(Value::as_object_mut) {
         resource.remove("type");
     }
-    if asking.client.server.options.conformance {
-        resources.extend(conformance::resources());
-    }
-    page(asking, "resources", &resources)
+    page(context, "resources", &resources)
 }
 
 /// Answers `resources/templates/list`.
-pub(crate) fn templates(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let mut templates = vec![json!({
+pub(crate) fn templates(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let templates = [json!({
         "uriTemplate": format!("{SCHEME}{{id}}{{?offset,limit}}"),
         "name": "artifact",
         "title": "Stored output",
         "description": "Output that was cut from a reply, by lines: `offset` from 1, `limit` up to 2000.",
     })];
-    if asking.client.server.options.conformance {
-        templates.extend(conformance::templates());
-    }
-    page(asking, "resourceTemplates", &templates)
+    page(context, "resourceTemplates", &templates)
 }
 
 /// Answers `resources/read`.
-pub(crate) async fn read(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let uri = text(asking.params, "uri")?;
-    if asking.client.server.options.conformance
-        && let Some(found) = conformance::resource(uri)
-    {
-        return Ok(found);
-    }
-    let args = arguments(uri).ok_or_else(|| unknown(uri, "There is no such resource."))?;
-    let mcp_session = asking.client.mcp_session()?;
-    let host = &asking.client.server.host;
-    let call = Call::new("artifact", args.clone(), host.clock());
-    let reply = host.gate().perform(call, &mcp_session.session, asking.cancel.clone()).await;
-    contents(uri, &args, &reply, &mcp_session, host.gate().redactor())
+pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let uri = text(context.params, "uri")?;
+    let args = arguments(uri).ok_or_else(|| unknown(uri, "No such resource."))?;
+    let mcp_session = context.client.mcp_session()?;
+    let backend = &context.client.server.backend;
+    let call = Call::new("artifact", args.clone(), backend.clock());
+    let reply = backend.gate().perform(call, &mcp_session.session, context.cancel.clone()).await;
+    contents(uri, &args, &reply, &mcp_session, backend.gate().redactor())
 }
 
-/// The arguments of the call that an address stands for.
+/// The arguments of the call of `artifact` that reads this URI.
 fn arguments(uri: &str) -> Option<Value> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -104,13 +92,13 @@ fn contents(
     Ok(json!({ "contents": [content] }))
 }
 
-/// An artifact that isn't text, which the gate let us have a moment ago. It may hold some, and that may hold secrets.
+/// An artifact that isn't text, which the gate has just allowed to read. Text inside it may hold secrets.
 fn whole(uri: &str, args: &Value, mcp_session: &McpSession, redactor: &Redactor) -> Result<Value, JsonRpcError> {
     let artifacts = mcp_session.session.artifacts.as_ref();
     let opened = artifacts.open(args["id"].as_str().unwrap_or_default());
     let (artifact, _) = opened.map_err(|error| unknown(uri, &error_text(&error)))?;
-    if artifact.bytes > MOST_BYTES {
-        return Err(unknown(uri, "It is too large to be sent."));
+    if artifact.bytes > MAX_BYTES {
+        return Err(unknown(uri, "It is too large to send."));
     }
     let bytes = bytes_of(&artifact, artifacts).ok_or_else(|| unknown(uri, "It can't be read."))?;
     let content = match std::str::from_utf8(&bytes) {

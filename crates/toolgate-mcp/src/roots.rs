@@ -1,10 +1,11 @@
 //! The client's roots: directories that it has open. They narrow what its calls may touch inside the workspace and never
-//! widen it. They are asked for with the first call, since only then there is something to narrow, and only in the era
-//! with a handshake: the newer one has given them up, and clients that still declare them don't expect a call to ask.
+//! widen it. They are requested with the first call, and only from clients with a handshake: the later protocol version
+//! has no roots.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use toolgate_contract::WorkspacePath;
@@ -13,35 +14,35 @@ use toolgate_runtime::{PathBounds, Session};
 use crate::methods::RequestContext;
 
 /// How long a client may take to name its roots.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is known of a client's roots.
+/// Whether a client's roots are in force.
 #[derive(Default)]
 pub(crate) struct ClientRoots {
-    /// Whether they are in force. Calls of one client wait here for the first of them.
+    /// Calls of one client wait here until the first of them has the roots.
     is_known: Mutex<bool>,
 }
 
 impl ClientRoots {
-    /// Sees to it that the session is held to the client's roots before it acts.
-    pub(crate) async fn hold(&self, asking: &RequestContext<'_>, session: &Session) {
-        if asking.profile.is_modern() || !asking.profile.can("roots") {
+    /// Holds the session to the client's roots, requesting them if necessary.
+    pub(crate) async fn apply(&self, context: &RequestContext<'_>, session: &Session) {
+        if context.profile.is_stateless() || !context.profile.can("roots") {
             return;
         }
         let mut is_known = self.is_known.lock().await;
         if *is_known {
             return;
         }
-        let answer = asking.client.ask(asking.outlet, "roots/list", json!({}));
-        let answer = tokio::time::timeout(PATIENCE, answer).await.ok().flatten();
-        // A client that doesn't say has no narrower wish than the workspace itself.
+        let answer = context.client.ask(context.sink, "roots/list", json!({}));
+        let answer = tokio::time::timeout(ROOTS_TIMEOUT, answer).await.ok().flatten();
+        // A client that doesn't answer is held to the workspace alone.
         if let Some(Ok(answer)) = answer {
-            session.hold_to(bounds(&answer, asking.client.server.host.workspace()));
+            session.hold_to(bounds(&answer, context.client.server.backend.workspace()));
         }
         *is_known = true;
     }
 
-    /// The client says that its roots are others now: they are asked for again.
+    /// The client's roots changed: they are requested again with the next call.
     pub(crate) fn changed(&self) {
         if let Ok(mut is_known) = self.is_known.try_lock() {
             *is_known = false;
@@ -49,7 +50,7 @@ impl ClientRoots {
     }
 }
 
-/// The part of the workspace that lies in the client's roots; none when that is all of it.
+/// The part of the workspace inside the client's roots; none when that is the whole workspace.
 fn bounds(answer: &Value, workspace: &Path) -> Option<PathBounds> {
     let roots = answer.get("roots").and_then(Value::as_array)?;
     let paths: Vec<PathBuf> = roots.iter().filter_map(|root| path_of(root.get("uri")?.as_str()?)).collect();
@@ -61,25 +62,14 @@ fn bounds(answer: &Value, workspace: &Path) -> Option<PathBounds> {
     Some(PathBounds { source: "the client's roots".into(), places })
 }
 
-/// The path of a `file://` address.
+/// The path of a `file://` URI without `..`. `Url` would resolve `..` before it could be refused.
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        let byte = match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            byte => byte,
-        };
-        bytes.push(byte);
-    }
-    let path = PathBuf::from(String::from_utf8(bytes).ok()?.trim_end_matches('/'));
-    let is_plain = path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
-    (path.is_absolute() && is_plain).then_some(path)
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    let path = PathBuf::from(path.trim_end_matches('/'));
+    let has_parent = path.components().any(|part| part == Component::ParentDir);
+    (path.is_absolute() && !has_parent).then_some(path)
 }
 
 #[cfg(test)]

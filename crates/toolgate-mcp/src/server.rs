@@ -1,4 +1,4 @@
-//! One server for all clients: what they share, and how it tells them that something changed.
+//! One server for all clients: what they share, and how they are told that a list changed.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,41 +8,42 @@ use tokio::sync::broadcast;
 use toolgate_contract::CancellationToken;
 
 use crate::backend::ServerBackend;
+use crate::extension::ServerExtension;
 use crate::protocol_version::ClientProfile;
 use crate::request_state::StateKey;
 
-/// How many changes may wait for a slow listener.
+/// How many changes are kept for a slow listener.
 const BACKLOG: usize = 16;
 
-/// What can be set.
+/// Limits and modes of a server.
 #[derive(Debug, Clone)]
 pub struct McpOptions {
     /// Entries in one page of a list.
-    pub page: usize,
-    /// Bytes in one message.
-    pub most_bytes: usize,
-    /// Requests of one client that may be under way at a time.
-    pub most_underway: usize,
-    /// Whether somebody else has checked `ServerBackend`, `Origin` and token before a request comes here, and says whose it is.
-    pub is_behind_door: bool,
-    /// Offers what the public conformance suite asks for, beside the tools.
-    pub conformance: bool,
+    pub page_size: usize,
+    /// The largest message, in bytes.
+    pub max_message_bytes: usize,
+    /// Requests of one client that may run at a time.
+    pub max_requests: usize,
+    /// Whether an outer server has checked `Host`, `Origin` and token, and says as whom a request was authenticated.
+    pub is_preauthenticated: bool,
 }
 
 impl Default for McpOptions {
     fn default() -> Self {
-        Self { page: 100, most_bytes: 16 * 1024 * 1024, most_underway: 64, is_behind_door: false, conformance: false }
+        Self { page_size: 100, max_message_bytes: 16 * 1024 * 1024, max_requests: 64, is_preauthenticated: false }
     }
 }
 
-/// A list that changed.
+/// A list whose changes are announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListKind {
+pub enum ListKind {
+    /// `tools/list`.
     Tools,
+    /// `prompts/list`.
     Prompts,
 }
 
-/// The news that a list changed, for all clients or for one.
+/// Announces that a list changed, to all clients or to one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListChanged {
     pub(crate) changed: ListKind,
@@ -50,7 +51,7 @@ pub(crate) struct ListChanged {
 }
 
 impl ListChanged {
-    /// Whether the client of this number should hear of it.
+    /// Whether the client of this number is told.
     pub(crate) fn is_for(self, client: u64) -> bool {
         self.only.is_none_or(|only| only == client)
     }
@@ -58,30 +59,49 @@ impl ListChanged {
 
 /// Serves MCP to any number of clients.
 pub struct McpServer {
-    pub(crate) host: Arc<dyn ServerBackend>,
+    pub(crate) backend: Arc<dyn ServerBackend>,
     pub(crate) options: McpOptions,
     pub(crate) key: StateKey,
     pub(crate) changes: broadcast::Sender<ListChanged>,
-    /// How many clients there have been.
-    pub(crate) visitors: AtomicU64,
+    /// How many clients have connected so far.
+    pub(crate) client_count: AtomicU64,
     pub(crate) stop: CancellationToken,
+    pub(crate) extension: Option<Arc<dyn ServerExtension>>,
 }
 
 impl McpServer {
-    /// A server for this host.
-    pub fn new(host: Arc<dyn ServerBackend>, options: McpOptions) -> std::io::Result<Arc<Self>> {
+    /// A server for this backend.
+    pub fn new(backend: Arc<dyn ServerBackend>, options: McpOptions) -> std::io::Result<Arc<Self>> {
+        Self::build(backend, options, None)
+    }
+
+    /// A server that an extension adds methods and results to.
+    pub fn with_extension(
+        backend: Arc<dyn ServerBackend>,
+        options: McpOptions,
+        extension: Arc<dyn ServerExtension>,
+    ) -> std::io::Result<Arc<Self>> {
+        Self::build(backend, options, Some(extension))
+    }
+
+    fn build(
+        backend: Arc<dyn ServerBackend>,
+        options: McpOptions,
+        extension: Option<Arc<dyn ServerExtension>>,
+    ) -> std::io::Result<Arc<Self>> {
         let (changes, _) = broadcast::channel(BACKLOG);
         Ok(Arc::new(Self {
-            host,
+            backend,
             options,
             key: StateKey::fresh()?,
             changes,
-            visitors: AtomicU64::new(0),
+            client_count: AtomicU64::new(0),
             stop: CancellationToken::new(),
+            extension,
         }))
     }
 
-    /// Tells every client that the list of tools is another one now.
+    /// Tells every client that the list of tools changed.
     pub fn tools_changed(&self) {
         self.announce(ListKind::Tools);
     }
@@ -97,16 +117,16 @@ impl McpServer {
     }
 
     pub(crate) fn announce(&self, changed: ListKind) {
-        // Nobody may be listening.
+        // It is no error if nobody listens.
         let _ = self.changes.send(ListChanged { changed, only: None });
     }
 
-    /// Tells one client, whose number this is.
+    /// Tells the client of this number.
     pub(crate) fn announce_to(&self, client: u64, changed: ListKind) {
         let _ = self.changes.send(ListChanged { changed, only: Some(client) });
     }
 
-    /// Who answers.
+    /// The server's name and version.
     pub(crate) fn identity(&self) -> Value {
         json!({
             "name": "toolgate",
@@ -115,31 +135,27 @@ impl McpServer {
         })
     }
 
-    /// What can be asked for.
+    /// What the server offers a client of this profile.
     pub(crate) fn capabilities(&self, profile: &ClientProfile) -> Value {
         let mut can = json!({
             "tools": { "listChanged": true },
             "resources": {},
         });
-        if !profile.is_modern() {
+        if !profile.is_stateless() {
             can["logging"] = json!({});
         }
-        if self.options.conformance {
-            can["prompts"] = json!({ "listChanged": true });
-            can["completions"] = json!({});
-            if !profile.is_modern() {
-                can["resources"] = json!({ "subscribe": true });
-            }
+        if let (Some(extension), Some(can)) = (&self.extension, can.as_object_mut()) {
+            extension.add_capabilities(can, profile.is_stateless());
         }
         can
     }
 
-    /// How a model should use what is here.
+    /// How a model should use the tools.
     pub(crate) fn instructions(&self) -> String {
         format!(
             "Tools work in {}. Paths are relative to it. Every call is judged by policy and recorded; an error says what \
              to do next. Output that was cut can be read back with the tool `artifact`.",
-            self.host.workspace().display()
+            self.backend.workspace().display()
         )
     }
 }

@@ -1,18 +1,19 @@
 //! MCP over standard input and output: one client, one message a line.
 //!
-//! A few threads take turns at reading. Whoever has read a line also works on it, and another reads on if that takes
-//! long; so a call that needs no waiting is answered without a change of threads, and a long one never keeps a
-//! cancellation from being read. What has to wait goes on in the runtime.
+//! A few threads take turns at reading. The thread that read a line also works on it, and another one reads on if that
+//! takes long: a call that needs no waiting is answered without a change of threads, and a long one never keeps a
+//! cancellation from being read. Whatever has to wait goes on in the runtime.
 
-use std::io::{BufRead, Read, Stdin, Write};
+use std::io::{BufRead, Read, Write};
 use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use toolgate_contract::BoxFuture;
 
 use crate::backend::ClientIdentity;
-use crate::client::{ActiveRequest, Client, lock};
+use crate::client::{ActiveRequest, Client};
 use crate::json_rpc::{self, JsonRpcMessage, JsonRpcRequest};
 use crate::json_rpc_error::JsonRpcError;
 use crate::message_sink::{MessageSink, SharedMessageSink};
@@ -25,29 +26,39 @@ use crate::subscriptions;
 /// Threads that take turns at reading.
 const READERS: usize = 4;
 
-/// Serves the client at the other end of standard input and output, until it hangs up or the server is stopped. Returns
-/// when everything that it had begun is over and on record.
+/// Serves the client at the other end of standard input and output, until it disconnects or the server is stopped.
+/// Returns when everything that the client began has ended and is recorded.
 pub async fn serve_stdio(server: &Arc<McpServer>) {
-    let visitor = ClientIdentity { principal: "local".into(), name: String::new() };
-    let client = Client::new(Arc::clone(server), visitor);
-    let outlet: SharedMessageSink = Arc::new(StdoutSink { client: Arc::downgrade(&client) });
-    *lock(&client.aside) = Some(Arc::clone(&outlet));
+    serve_stream(server, std::io::stdin(), std::io::stdout()).await;
+}
+
+/// Serves the client at the other end of a pair of streams, as [`serve_stdio`] does. Reading and writing block, each on
+/// a thread of its own.
+pub async fn serve_stream(
+    server: &Arc<McpServer>,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+) {
+    let identity = ClientIdentity { principal: "local".into(), name: String::new() };
+    let client = Client::new(Arc::clone(server), identity);
+    let sink: SharedMessageSink = Arc::new(WriterSink { client: Arc::downgrade(&client), output: Mutex::new(output) });
+    *client.notifications.lock() = Some(Arc::clone(&sink));
     subscriptions::forward(&client);
-    let turn = Arc::new(SharedInput::new(std::io::stdin()));
+    let input = Arc::new(SharedInput::new(input));
     for _ in 0..READERS {
-        let (client, outlet, turn) = (Arc::clone(&client), Arc::clone(&outlet), Arc::clone(&turn));
-        let reader = StdinReader { client, outlet, turn, runtime: Handle::current() };
-        std::thread::spawn(move || reader.read());
+        let (client, sink, input) = (Arc::clone(&client), Arc::clone(&sink), Arc::clone(&input));
+        let reader = MessageReader { client, sink, input, runtime: Handle::current() };
+        std::thread::spawn(move || reader.run());
     }
     client.stop.cancelled().await;
-    client.leave().await;
+    client.disconnect().await;
 }
 
 /// One of the threads that read.
-struct StdinReader {
+struct MessageReader<R> {
     client: Arc<Client>,
-    outlet: SharedMessageSink,
-    turn: Arc<SharedInput<Stdin>>,
+    sink: SharedMessageSink,
+    input: Arc<SharedInput<R>>,
     runtime: Handle,
 }
 
@@ -59,95 +70,93 @@ enum LineRead {
     End,
 }
 
-/// What may take longer than the next message.
-type RequestFuture = BoxFuture<'static, ()>;
-
-impl StdinReader {
-    fn read(self) {
+impl<R: Read> MessageReader<R> {
+    fn run(self) {
         let _in_runtime = self.runtime.enter();
         let mut line = Vec::new();
-        while let Some(job) = self.take(&mut line) {
-            if let Some(mut job) = job
-                && (&mut job).now_or_never().is_none()
+        while let Some(answering) = self.next(&mut line) {
+            if let Some(mut answering) = answering
+                && (&mut answering).now_or_never().is_none()
             {
-                self.runtime.spawn(job);
+                self.runtime.spawn(answering);
             }
-            self.turn.message_done();
+            self.input.message_done();
         }
         self.client.stop.cancel();
     }
 
-    /// Reads a message and does what has to happen in order; what may take longer is returned. None at the end.
-    fn take(&self, line: &mut Vec<u8>) -> Option<Option<RequestFuture>> {
-        let mut input = self.turn.take();
-        let most = self.client.server.options.most_bytes;
-        let read = next_line(&mut *input, line, most);
-        let taken = match read {
+    /// Reads a message and does what has to happen in order; what may take longer is returned. None at the end of input.
+    fn next(&self, line: &mut Vec<u8>) -> Option<Option<BoxFuture<'static, ()>>> {
+        let mut input = self.input.take();
+        let max = self.client.server.options.max_message_bytes;
+        let taken = match next_line(&mut *input, line, max) {
             Ok(LineRead::Whole) if line.trim_ascii().is_empty() => Some(None),
             Ok(LineRead::Whole) => Some(self.accept(line)),
             Ok(LineRead::TooLong) => {
-                let fault = JsonRpcError::invalid_request(format!("The message is longer than {most} bytes."));
-                self.outlet.send(json_rpc::error(None, &fault));
+                let fault = JsonRpcError::invalid_request(format!("The message is longer than {max} bytes."));
+                self.sink.send(json_rpc::error(None, &fault));
                 Some(None)
             }
             Ok(LineRead::End) | Err(_) => None,
         };
-        self.turn.message_read(&input);
+        self.input.message_read(&input);
         taken
     }
 
-    fn accept(&self, line: &[u8]) -> Option<RequestFuture> {
+    fn accept(&self, line: &[u8]) -> Option<BoxFuture<'static, ()>> {
         match json_rpc::read(line) {
             Ok(JsonRpcMessage::Request(request)) => return self.begin(request),
-            Ok(JsonRpcMessage::Notification { method, params }) => methods::note(&self.client, &method, &params),
-            Ok(JsonRpcMessage::Answer { id, outcome }) => self.client.answered(&id, outcome),
-            Err(unusable) => self.outlet.send(json_rpc::error(unusable.id.as_ref(), &unusable.fault)),
+            Ok(JsonRpcMessage::Notification { method, params }) => {
+                methods::handle_notification(&self.client, &method, &params);
+            }
+            Ok(JsonRpcMessage::Answer { id, outcome }) => self.client.resolve(&id, outcome),
+            Err(invalid) => self.sink.send(json_rpc::error(invalid.id.as_ref(), &invalid.fault)),
         }
         None
     }
 
-    fn begin(&self, request: JsonRpcRequest) -> Option<RequestFuture> {
-        let profile = methods::protocol_version_of(&self.client, &request);
+    fn begin(&self, request: JsonRpcRequest) -> Option<BoxFuture<'static, ()>> {
+        let profile = methods::profile_of(&self.client, &request);
         let begun = profile.and_then(|profile| Ok((profile, self.client.begin(&request.id)?)));
-        let (profile, underway) = match begun {
+        let (profile, active) = match begun {
             Ok(begun) => begun,
             Err(fault) => {
-                self.outlet.send(json_rpc::error(Some(&request.id), &fault));
+                self.sink.send(json_rpc::error(Some(&request.id), &fault));
                 return None;
             }
         };
         let is_handshake = request.method == "initialize";
-        let mut job: RequestFuture =
-            Box::pin(work(Arc::clone(&self.client), Arc::clone(&self.outlet), request, profile, underway));
-        // The handshake decides how later messages are read, so it is over before the next one is.
-        if is_handshake && (&mut job).now_or_never().is_some() { None } else { Some(job) }
+        let mut answering: BoxFuture<'static, ()> =
+            Box::pin(answer(Arc::clone(&self.client), Arc::clone(&self.sink), request, profile, active));
+        // The handshake decides how later messages are read, so it ends before the next message is read.
+        if is_handshake && (&mut answering).now_or_never().is_some() { None } else { Some(answering) }
     }
 }
 
-async fn work(
+async fn answer(
     client: Arc<Client>,
-    outlet: SharedMessageSink,
+    sink: SharedMessageSink,
     request: JsonRpcRequest,
     profile: ClientProfile,
-    underway: ActiveRequest,
+    active: ActiveRequest,
 ) {
-    let _until_it_is_answered = client.work();
+    let _until_it_is_answered = client.activity();
     let JsonRpcRequest { id, method, params } = &request;
-    let cancel = underway.cancel.clone();
-    let asking = RequestContext { client: &client, profile: &profile, params, id, outlet: &outlet, cancel: &cancel };
-    let answer = methods::answer(&asking, method).await;
-    // Whoever has the answer may use the id again.
-    drop(underway);
-    // A request that the client has taken back gets no answer.
+    let cancel = active.cancel.clone();
+    let context = RequestContext { client: &client, profile: &profile, params, id, sink: &sink, cancel: &cancel };
+    let answer = methods::answer(&context, method).await;
+    // A client that has the answer may use the id again.
+    drop(active);
+    // A cancelled request gets no answer.
     if !cancel.is_cancelled() {
-        outlet.send(methods::response_message(id, &answer));
+        sink.send(methods::response_message(id, &answer));
     }
 }
 
-/// Reads up to the next line break. Of a line that is too long nothing is kept.
-fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, most: usize) -> std::io::Result<LineRead> {
+/// Reads up to the next line break. A line that is too long is skipped.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, max: usize) -> std::io::Result<LineRead> {
     line.clear();
-    let limit = most as u64 + 1;
+    let limit = max as u64 + 1;
     if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
         return Ok(LineRead::End);
     }
@@ -159,15 +168,16 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, most: usize) -> std::
     Ok(LineRead::Whole)
 }
 
-/// Standard output, one message at a time.
-struct StdoutSink {
+/// Writes one message a line. A client that can't be written to is disconnected.
+struct WriterSink<W> {
     client: Weak<Client>,
+    output: Mutex<W>,
 }
 
-impl MessageSink for StdoutSink {
+impl<W: Write + Send> MessageSink for WriterSink<W> {
     fn send(&self, mut message: String) {
         message.push('\n');
-        let mut output = std::io::stdout().lock();
+        let mut output = self.output.lock();
         let sent = output.write_all(message.as_bytes()).and_then(|()| output.flush());
         if sent.is_err()
             && let Some(client) = self.client.upgrade()
@@ -182,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over() {
+    fn a_line_that_is_too_long_is_skipped() {
         let mut input: &[u8] = b"12345\n1234567\n\n123456\nend";
         let mut line = Vec::new();
         let mut read = || {

@@ -13,7 +13,7 @@ use crate::protocol_version::SUBSCRIPTION;
 use crate::server::ListKind;
 
 impl ListKind {
-    /// The notification that says so, and the name by which clients ask for it.
+    /// The notification of a change, and the name by which clients subscribe to it.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Tools => ("notifications/tools/list_changed", "toolsListChanged"),
@@ -22,24 +22,24 @@ impl ListKind {
     }
 }
 
-/// Stays open until the client has enough.
-pub(crate) async fn listen(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let wanted = asking.params.get("notifications").cloned().unwrap_or_default();
+/// Answers `subscriptions/listen`, which stays open until the client cancels it.
+pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let wanted = context.params.get("notifications").cloned().unwrap_or_default();
     let wants = |changed: ListKind| wanted.get(changed.names().1) == Some(&Value::Bool(true));
     let accepted: serde_json::Map<String, Value> = [ListKind::Tools, ListKind::Prompts]
         .into_iter()
         .filter(|&changed| wants(changed))
         .map(|changed| (changed.names().1.to_owned(), true.into()))
         .collect();
-    let mut changes = asking.client.server.changes.subscribe();
-    let meta = json!({ SUBSCRIPTION: asking.id.value() });
-    let say = |method: &str, params: Value| asking.outlet.send(json_rpc::notification(method, params));
+    let mut changes = context.client.server.changes.subscribe();
+    let meta = json!({ SUBSCRIPTION: context.id.value() });
+    let say = |method: &str, params: Value| context.sink.send(json_rpc::notification(method, params));
     say("notifications/subscriptions/acknowledged", json!({ "notifications": accepted, "_meta": meta }));
     loop {
         tokio::select! {
-            () = asking.cancel.cancelled() => return Ok(json!({})),
+            () = context.cancel.cancelled() => return Ok(json!({})),
             changed = changes.recv() => match changed {
-                Ok(news) if news.is_for(asking.client.number) && wants(news.changed) => {
+                Ok(news) if news.is_for(context.client.number) && wants(news.changed) => {
                     say(news.changed.names().0, json!({ "_meta": meta }));
                 }
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
@@ -49,7 +49,7 @@ pub(crate) async fn listen(asking: &RequestContext<'_>) -> Result<Value, JsonRpc
     }
 }
 
-/// Tells a client of the older era, which can't listen, as long as it is there.
+/// Forwards changes to a client with a handshake, which has no `subscriptions/listen`.
 pub(crate) fn forward(client: &Arc<Client>) {
     let mut changes = client.server.changes.subscribe();
     let (stop, client) = (client.stop.clone(), Arc::downgrade(client));
@@ -61,8 +61,8 @@ pub(crate) fn forward(client: &Arc<Client>) {
             };
             let Some(client) = client.upgrade() else { return };
             match changed {
-                Ok(news) if news.is_for(client.number) && client.settled.get().is_some() => {
-                    client.tell(json_rpc::notification(news.changed.names().0, json!({})));
+                Ok(news) if news.is_for(client.number) && client.negotiated.get().is_some() => {
+                    client.notify(json_rpc::notification(news.changed.names().0, json!({})));
                 }
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return,

@@ -1,30 +1,31 @@
-//! Calls that wait between two requests: the first was answered with a question, the second brings the answer. Each wait
-//! can be ended once.
+//! Calls that wait between two requests: the first was answered with a question, the second brings the answer. Each
+//! suspended call can be resumed once.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use toolgate_contract::{BoxFuture, CancellationToken, Reply};
 
 use crate::call_context::{CallContext, InputRequest};
-use crate::client::lock;
 
-/// How long an answer is waited for.
-pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
-/// The most calls of one client that wait at a time.
-const MOST_WAITING: usize = 64;
+/// How long a call waits for an answer.
+pub(crate) const ANSWER_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// The most calls of one client that are suspended at a time.
+const MAX_SUSPENDED: usize = 64;
 
-/// A call on its way, and what the client's next request needs to go on with it.
+/// A running call, and what the client's next request needs to resume it.
 pub(crate) struct InFlightCall {
+    /// The call's id.
+    pub(crate) id: String,
     /// Comes when the call ends; none if it was lost.
     pub(crate) reply: BoxFuture<'static, Option<Reply>>,
     /// Questions that become part of a result.
-    pub(crate) asks: mpsc::UnboundedReceiver<InputRequest>,
-    pub(crate) link: Arc<CallContext>,
+    pub(crate) input_requests: mpsc::UnboundedReceiver<InputRequest>,
+    pub(crate) context: Arc<CallContext>,
     /// Ends the call.
     pub(crate) cancel: CancellationToken,
 }
@@ -38,31 +39,31 @@ pub(crate) struct SuspendedCall {
     expires: Timestamp,
 }
 
-/// Calls of one client that wait.
+/// The suspended calls of one client.
 #[derive(Default)]
 pub(crate) struct SuspendedCalls(Mutex<HashMap<String, SuspendedCall>>);
 
 impl SuspendedCalls {
-    /// Keeps a call until its answer comes. False if too many wait already: then the call is ended.
+    /// Keeps a call until its answer comes. False if too many are suspended already: then the call is cancelled.
     pub(crate) fn keep(&self, id: String, running: InFlightCall, asked: InputRequest, now: Timestamp) -> bool {
-        let mut waiting = lock(&self.0);
-        waiting.retain(|_, call| now < call.expires);
-        if waiting.len() >= MOST_WAITING {
+        let mut suspended = self.0.lock();
+        suspended.retain(|_, call| now < call.expires);
+        if suspended.len() >= MAX_SUSPENDED {
             running.cancel.cancel();
             return false;
         }
         let InputRequest { name, answer, .. } = asked;
-        waiting.insert(id, SuspendedCall { running, name, answer, expires: now + PATIENCE });
+        suspended.insert(id, SuspendedCall { running, name, answer, expires: now + ANSWER_TIMEOUT });
         true
     }
 
-    /// Takes a call up again, once, while it may be.
+    /// Takes a call out once, unless it has expired.
     pub(crate) fn take(&self, id: &str, now: Timestamp) -> Option<SuspendedCall> {
-        lock(&self.0).remove(id).filter(|waiting| now < waiting.expires)
+        self.0.lock().remove(id).filter(|suspended| now < suspended.expires)
     }
 
-    /// Lets go of all of them.
+    /// Drops all of them.
     pub(crate) fn clear(&self) {
-        lock(&self.0).clear();
+        self.0.lock().clear();
     }
 }

@@ -1,4 +1,5 @@
-//! A reply as the result of `tools/call`. A failed call is a result too, marked as an error: the model should read it.
+//! A reply as the result of `tools/call`. A failed call is a result too, marked as an error, because the model should
+//! read it.
 
 use std::io::Read;
 
@@ -11,10 +12,10 @@ use crate::json_rpc::written;
 use crate::protocol_version::ClientProfile;
 use crate::resources::uri_of;
 
-/// Bytes of an image that are sent along; a larger one is only named.
-const MOST_IMAGE: u64 = 8 * 1024 * 1024;
+/// The largest image, in bytes, that is sent along; a larger one is only linked.
+const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 
-/// The reply in the client's manner.
+/// The reply as this client's protocol version expects it.
 pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Artifacts) -> Value {
     let mut content = Vec::new();
     let mut result = json!({});
@@ -28,8 +29,8 @@ pub(crate) fn result(reply: &Reply, profile: &ClientProfile, artifacts: &dyn Art
             if is_structured {
                 result["structuredContent"] = payload.clone();
             }
-            // Older clients show only texts to their model; newer ones read what is structured, once.
-            if !(is_structured && profile.is_modern()) {
+            // Clients with a handshake show only text to their model; the others read the structured content.
+            if !(is_structured && profile.is_stateless()) {
                 content.push(text(written(payload)));
             }
         }
@@ -46,7 +47,7 @@ fn text(words: String) -> Value {
     json!({ "type": "text", "text": words })
 }
 
-/// What happened, why, and what to do next.
+/// An error as text: what happened, which rule decided, and what to do next.
 pub(crate) fn error_text(error: &ToolError) -> String {
     let mut words = format!("error[{}]: {}", error.code, error.message);
     let detail = |name: &str| error.details.as_ref()?.get(name)?.as_str();
@@ -59,10 +60,10 @@ pub(crate) fn error_text(error: &ToolError) -> String {
     words
 }
 
-/// Stored output: an image is shown, anything else can be fetched.
+/// Stored output: an image is embedded, anything else is linked.
 fn stored(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Value {
     if artifact.mime.starts_with("image/")
-        && artifact.bytes <= MOST_IMAGE
+        && artifact.bytes <= MAX_IMAGE
         && let Some(data) = bytes_of(artifact, artifacts)
     {
         return json!({ "type": "image", "data": encoded(&data), "mimeType": artifact.mime });
@@ -77,7 +78,7 @@ pub(crate) fn link(artifact: &ArtifactRef) -> Value {
         "type": "resource_link",
         "uri": uri_of(&artifact.id),
         "name": artifact.id,
-        "description": format!("All of {what}, which was cut."),
+        "description": format!("The full text of {what}, which was truncated."),
         "mimeType": artifact.mime,
         "size": artifact.bytes,
     })
@@ -91,12 +92,12 @@ pub(crate) fn bytes_of(artifact: &ArtifactRef, artifacts: &dyn Artifacts) -> Opt
     Some(bytes)
 }
 
-/// Bytes as JSON can carry them.
+/// Bytes in base64.
 pub(crate) fn encoded(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// What the model should know beside the payload.
+/// Notes for the model beside the payload.
 fn notes(reply: &Reply) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
@@ -104,7 +105,7 @@ fn notes(reply: &Reply) -> Vec<String> {
             notes.push(format!("{} lines, {} bytes are not shown.", cut.lines, cut.bytes));
         }
         if let Some(artifact) = &cut.artifact {
-            notes.push(format!("All of it: the tool `artifact` with {}.", json!({ "id": artifact })));
+            notes.push(format!("Full output: call the tool `artifact` with {}.", json!({ "id": artifact })));
         }
         if let Some(cursor) = &cut.next_cursor {
             notes.push(format!("There is more: repeat the call with {}.", json!({ "cursor": cursor })));

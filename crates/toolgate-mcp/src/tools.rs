@@ -1,4 +1,4 @@
-//! The list of tools: what policy offers, each with its schemas and with hints that are derived from its declaration.
+//! `tools/list`: the tools that policy offers, each with its schemas and with hints derived from its declaration.
 
 use serde_json::{Value, json};
 use toolgate_contract::Declaration;
@@ -7,26 +7,25 @@ use toolgate_dialects::{Dialect, definition};
 use crate::json_rpc_error::JsonRpcError;
 use crate::methods::{RequestContext, page};
 
-/// Rights beyond what a tool states. They are no argument of the tool, but MCP has no other place that models can fill. Only
-/// tools that tell what was kept from them show it.
+/// The argument for rights beyond those that a tool declares. It is not the tool's own, but MCP has no other field that
+/// models can fill. Only tools that report what they were denied show it.
 pub(crate) const REQUESTED: &str = "requested_permissions";
 
 /// Answers `tools/list`.
-pub(crate) fn list(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let host = &asking.client.server.host;
-    let ceilings = asking.client.ceilings();
-    let offered = host.gate().offered(&ceilings);
-    let tools: Vec<Value> = offered.map(|tool| described(tool, asking.profile.is_structured())).collect();
-    page(asking, "tools", &tools)
+pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+    let backend = &context.client.server.backend;
+    let ceilings = context.client.ceilings();
+    let offered = backend.gate().offered(&ceilings);
+    let tools: Vec<Value> = offered.map(|tool| described(tool, context.profile.is_structured())).collect();
+    page(context, "tools", &tools)
 }
 
-/// A tool as clients take it.
+/// A tool as `tools/list` describes it.
 fn described(tool: &Declaration, is_structured: bool) -> Value {
     let mut described = definition(tool, Dialect::Mcp);
     without(&mut described, &|name, value| name == "format" && value.as_str().is_some_and(is_width));
     if let Some(schema) = described.get_mut("outputSchema") {
-        // What a result's fields mean is told by their names, and that none is negative is of no use; the list is read by
-        // models, and has to be short.
+        // Models read the list, so it has to be short: field names explain a result well enough.
         without(schema, &|name, value| match name {
             "description" => value.is_string(),
             "minimum" => value == 0,
@@ -44,18 +43,18 @@ fn described(tool: &Declaration, is_structured: bool) -> Value {
         described["inputSchema"]["properties"][REQUESTED] = json!({
             "type": "array",
             "items": { "type": "string" },
-            "description": "The `request` of what a reply says was denied; a person is asked.",
+            "description": "The `request` values of a reply's `denied`; a person is asked.",
         });
     }
     described
 }
 
-/// How wide a number is here: clients don't know these formats, and complain of each.
+/// Number formats of schemars. Clients don't know them and warn about each.
 fn is_width(format: &str) -> bool {
     ["int", "uint", "float", "double"].iter().any(|kind| format.starts_with(kind))
 }
 
-/// Takes keywords out of a schema.
+/// Removes keywords from a schema.
 fn without(schema: &mut Value, is_out: &dyn Fn(&str, &Value) -> bool) {
     match schema {
         Value::Object(fields) => {

@@ -1,8 +1,8 @@
 //! Answers that were written down beforehand.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use toolgate_contract::{ApprovalScope, BoxFuture, Question, QuestionAnswer};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer};
 

@@ -18,6 +18,6 @@ pub use skip::{SKIPS_FILE, skip};
 pub use test_workspace::{CollectingSink, TestWorkspace};
 pub use toolgate_sandbox::process::Tier;
 pub use tools::{
-    CommandTool, FailingTool, LongOutputTool, PanickingTool, SecretLeakingTool, SleepingTool, UndeclaredEffectTool,
-    UndeclaredPermissionTool, WritingTool,
+    CommandTool, FailingTool, HangingTool, LongOutputTool, PanickingTool, SecretLeakingTool, SleepingTool,
+    UndeclaredEffectTool, UndeclaredPermissionTool, WritingTool,
 };

@@ -1,9 +1,10 @@
 //! A workspace with everything wired, in a temporary directory.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
@@ -12,10 +13,12 @@ use toolgate_contract::{
     AnyTool, Call, CancellationToken, Clock, Durability, Event, EventPayload, Files, HiddenPaths, Layer, Reply,
     RunFacts, SkillOwner, WorkspacePath,
 };
-use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, read_events};
+use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, read_events, seal_key as signing_key};
 use toolgate_policy::compile;
 use toolgate_redact::Redactor;
-use toolgate_runtime::{AgentNotes, EventSink, Gate, GateParts, Registry, Replay, Session, SkillDirectory};
+use toolgate_runtime::{
+    AgentNotes, ApprovalQueueClient, EventSink, Gate, GateParts, Registry, Replay, Session, SkillDirectory,
+};
 use toolgate_sandbox::process::{Profile, SandboxOptions, Tier, zygote_before_main};
 use toolgate_sandbox::{Roots, SandboxedProcesses};
 
@@ -30,7 +33,10 @@ pub struct TestWorkspace {
     pub gate: Arc<Gate>,
     /// The run that calls are recorded in.
     pub run: Arc<Run>,
-    state: StateDirectory,
+    /// The approval queue at which sessions wait, if there is one.
+    pub queue: Option<ApprovalQueueClient>,
+    /// The workspace's record.
+    pub state: StateDirectory,
     options: RunOptions,
 }
 
@@ -82,15 +88,8 @@ impl TestWorkspace {
         });
         let state = open_state(directory.path());
         let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
-        let facts = RunFacts {
-            workspace: directory.path().display().to_string(),
-            session: "test".into(),
-            preset: "workspace".into(),
-            front_end: "test".into(),
-            version: "0".into(),
-        };
-        let run = Arc::new(state.begin_run("run_test", facts, &options).expect("a run begins"));
-        Self { directory, clock, gate: Arc::new(gate), run, state, options }
+        let run = state.begin_run("run_test", facts(directory.path(), "test"), &options).expect("a run begins");
+        Self { directory, clock, gate: Arc::new(gate), run: Arc::new(run), queue: None, state, options }
     }
 
     /// The same world, with a sandbox that holds what has to be confined.
@@ -132,6 +131,15 @@ impl TestWorkspace {
         self
     }
 
+    /// The same world, with an approval queue at which the calls of new sessions wait this long.
+    #[must_use]
+    pub fn with_approval_queue(mut self, wait: Duration) -> Self {
+        let key = signing_key(&self.state.path().join("test.key")).expect("a key can be made");
+        let approvals = Arc::new(self.state.queue(key).expect("the queue opens"));
+        self.queue = Some(ApprovalQueueClient { approvals, wait, clock: Arc::clone(&self.clock) as Arc<dyn Clock> });
+        self
+    }
+
     /// The workspace's directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
@@ -156,6 +164,19 @@ impl TestWorkspace {
         let recorder = self.recorder();
         let (grants, _) = recorder.known_grants().expect("grants can be read");
         Session::new("test", "run_test", Arc::new(recorder), Arc::clone(&self.run.artifacts) as _).with_grants(grants)
+    }
+
+    /// Begins a session with a run of its own, as a server does for each client. Nobody is there to ask but the approval
+    /// queue.
+    pub fn begin_session(&self, session: &str) -> (Session, Arc<Run>) {
+        let run = format!("run_{}", self.clock.id().simple());
+        let run = self.state.begin_run(&run, facts(self.path(), session), &self.options).expect("a run begins");
+        let grants = self.state.session_grants(session, &self.options).expect("the session's directory opens");
+        let run = Arc::new(run);
+        let recorder = RunRecorder::new(Arc::clone(&run), grants);
+        let mut session = Session::new(session, &run.id, Arc::new(recorder), Arc::clone(&run.artifacts) as _);
+        session.queue.clone_from(&self.queue);
+        (session, run)
     }
 
     /// A call with fixed ids.
@@ -198,6 +219,16 @@ fn skill_directory(shelf: SkillOwner, path: &str, files: &Arc<dyn Files>, worksp
         path: path.into(),
         directory: workspace.join(path),
         is_veiled: true,
+    }
+}
+
+fn facts(workspace: &Path, session: &str) -> RunFacts {
+    RunFacts {
+        workspace: workspace.display().to_string(),
+        session: session.into(),
+        preset: "workspace".into(),
+        front_end: "test".into(),
+        version: "0".into(),
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
+use toolgate_contract::{
+    Effect, ErrorCode, Hands, Message, MessageLevel, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError,
+};
 
 /// Arguments of most of these: a path.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -148,6 +150,26 @@ impl Tool for SleepingTool {
     async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
         tokio::time::sleep(Duration::from_secs(3_600)).await;
         Ok(TextOutput { content: "rested".into() })
+    }
+}
+
+/// Says that it has started, and never ends: a test that hears it knows that the call runs.
+pub struct HangingTool;
+
+impl Tool for HangingTool {
+    type Args = NoArgs;
+    type Output = TextOutput;
+    const SPEC: Spec =
+        Spec { side_effects: &[SideEffect::SpeaksToPerson], ..spec("hangs", &[Permission::Agent], Risk::Low) };
+
+    fn effects(&self, _args: &NoArgs) -> Vec<Effect> {
+        vec![Effect::Speak]
+    }
+
+    async fn run(&self, _args: NoArgs, hands: &Hands) -> Result<TextOutput, ToolError> {
+        let content = "started".to_owned();
+        hands.say(&Message { level: MessageLevel::Info, title: None, content, thought: None, evidence: Vec::new() })?;
+        std::future::pending().await
     }
 }
 

@@ -1,6 +1,5 @@
 //! `toolgate serve`: the gate for other programs.
 
-mod conformance;
 mod http;
 mod limits;
 mod mcp;
@@ -20,9 +19,9 @@ use crate::terminal::{DIM, paint};
 
 /// Serve this workspace's tools to other programs.
 ///
-/// With `--stdio` it speaks MCP to the client that started it, in both eras of the protocol (2025-11-25 and 2026-07-28).
+/// With `--stdio` it speaks MCP to the client that started it, in both protocol versions (2025-11-25 and 2026-07-28).
 /// Each client has its own session and run; questions are asked through the client if it can show them. It ends when the
-/// client hangs up, with everything that the client had started.
+/// client disconnects, with everything that the client had started.
 ///
 /// Otherwise it listens on loopback, for HTTP. Every request needs the token from the file that is named when the server
 /// starts; `GET /openapi.json` describes what can be asked, and `/mcp` speaks MCP to the owner. Beyond loopback it

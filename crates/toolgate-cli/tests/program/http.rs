@@ -1,4 +1,5 @@
-//! The HTTP server as programs meet it, over real sockets.
+//! The HTTP server of the program, over real sockets: processes, signals, flags, TLS, other terminals. What needs no
+//! program is tested in `toolgate-console`.
 
 mod abuse;
 mod approvals;

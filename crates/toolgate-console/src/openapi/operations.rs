@@ -1,4 +1,4 @@
-//! The operations as they are written down, and as OpenAPI words them.
+//! A table of operations, and the OpenAPI that comes from it.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
@@ -14,11 +14,11 @@ pub(super) struct ApiOperation {
     body: Option<Schema>,
     /// The status when it works, and the shape that comes with it.
     answers: Vec<(u16, Option<Schema>)>,
-    /// What comes when it fails; every operation can fail at the door.
+    /// The statuses when it fails; every operation needs authentication.
     fails: &'static [u16],
 }
 
-/// The operations, as they are written down.
+/// The operations, as they are added.
 pub(super) struct OperationTable<'a> {
     generator: &'a mut SchemaGenerator,
     pub(super) operations: Vec<ApiOperation>,
@@ -136,7 +136,7 @@ fn responses(operation: &ApiOperation) -> Map<String, Value> {
         responses.insert(status.to_string(), answered(*status, kind_of(operation.path), shape.as_ref()));
     }
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
-    let refused = json!({ "description": "It was refused.", "content": { "application/json": problem } });
+    let refused = json!({ "description": "Refused.", "content": { "application/json": problem } });
     for status in operation.fails {
         responses.insert(status.to_string(), refused.clone());
     }
@@ -154,10 +154,10 @@ fn kind_of(path: &str) -> &'static str {
 
 fn answered(status: u16, kind: &str, shape: Option<&Schema>) -> Value {
     let description = match status {
-        201 => "It was made.",
-        202 => "It was taken up.",
+        201 => "Created.",
+        202 => "Accepted.",
         204 => "Done.",
-        _ => "It worked.",
+        _ => "Success.",
     };
     match shape {
         Some(shape) => json!({ "description": description, "content": { kind: { "schema": shape } } }),

@@ -1,5 +1,5 @@
-//! Approvals: what waits, and answering it. A session sees what its own calls ask; whether it may answer that itself,
-//! the owner said when the session began.
+//! Approvals: what waits, and answering it. A session sees the approvals of its own calls; whether it may answer them, the
+//! owner decides when the session begins.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ pub(crate) struct ApprovalView {
     /// Until when it waits, if there is an end to it.
     #[schemars(with = "Option<String>")]
     expires: Option<Timestamp>,
-    /// What the person is to decide about, whole.
+    /// What the person has to decide.
     request: ApprovalRequest,
 }
 
-/// All that wait.
+/// All calls that wait for an approval.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ApprovalList {
     approvals: Vec<ApprovalView>,
@@ -61,69 +61,66 @@ pub(crate) enum ApprovalAnswerBody {
     },
 }
 
-pub(super) async fn list(
-    State(shared): State<Arc<ServerState>>,
-    caller: Caller,
-) -> Result<Json<ApprovalList>, Problem> {
+pub(super) async fn list(State(state): State<Arc<ServerState>>, caller: Caller) -> Result<Json<ApprovalList>, Problem> {
     run_blocking(move || {
-        Ok(Json(ApprovalList { approvals: visible(&shared, &caller)?.into_iter().filter_map(shown).collect() }))
+        Ok(Json(ApprovalList { approvals: visible(&state, &caller)?.into_iter().filter_map(shown).collect() }))
     })
     .await
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(id): PathId,
 ) -> Result<Json<ApprovalView>, Problem> {
-    run_blocking(move || shared.approval(&caller, &id).map(Json)).await
+    run_blocking(move || state.approval(&caller, &id).map(Json)).await
 }
 
 pub(super) async fn answer(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(id): PathId,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
     let given: ApprovalAnswerBody = read_json(&body)?;
     run_blocking(move || {
-        let approval = shared.approval(&caller, &id)?;
-        let by = answerer(&shared, &caller)?;
+        let approval = state.approval(&caller, &id)?;
+        let by = answerer(&state, &caller)?;
         let answer = match given {
             ApprovalAnswerBody::Deny { reason } => QueuedAnswer::Denied { by, reason },
             ApprovalAnswerBody::Approve { scope } => {
                 let scope = scope.unwrap_or(ApprovalScope::Call);
                 if !approval.request.scopes.iter().any(|offer| offer.scope == scope) {
-                    return Err(Problem::invalid("That scope isn't among those that the request offers."));
+                    return Err(Problem::invalid("The request doesn't offer that scope."));
                 }
                 QueuedAnswer::Granted { scope, by }
             }
         };
-        give(&shared, &id, &answer)
+        submit_answer(&state, &id, &answer)
     })
     .await
 }
 
-/// Lays an answer on the desk; the first one counts.
-pub(super) fn give(shared: &ServerState, id: &str, answer: &QueuedAnswer) -> Result<StatusCode, Problem> {
-    shared.queue()?.approvals.answer(id, answer, shared.backend.clock().now())?;
+/// Puts an answer into the approval queue; the first one counts.
+pub(super) fn submit_answer(state: &ServerState, id: &str, answer: &QueuedAnswer) -> Result<StatusCode, Problem> {
+    state.queue()?.approvals.answer(id, answer, state.backend.clock().now())?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What waits on the desk, as far as this caller may see it.
-pub(super) fn visible(shared: &ServerState, caller: &Caller) -> Result<Vec<QueueEntry>, Problem> {
-    let mut asks = shared.queue()?.approvals.asks(shared.backend.clock().now())?;
+/// The entries of the approval queue that this caller may see.
+pub(super) fn visible(state: &ServerState, caller: &Caller) -> Result<Vec<QueueEntry>, Problem> {
+    let mut asks = state.queue()?.approvals.asks(state.backend.clock().now())?;
     asks.retain(|ask| is_visible(caller, ask));
     Ok(asks)
 }
 
-/// Who answers, for the record; or that they may not.
-pub(super) fn answerer(shared: &ServerState, caller: &Caller) -> Result<String, Problem> {
+/// Who answers, for the record; a problem if they may not.
+pub(super) fn answerer(state: &ServerState, caller: &Caller) -> Result<String, Problem> {
     match caller {
-        Caller::Owner => Ok(format!("{} (http)", shared.backend.owner())),
+        Caller::Owner => Ok(format!("{} (http)", state.backend.owner())),
         Caller::Session(client) if client.may_answer => Ok(format!("session {} (http)", client.id)),
         Caller::Session(_) => {
-            let message = "This session may see what its calls ask, but not answer it.";
+            let message = "This session may see its approvals, but not answer them.";
             let hint = "The owner answers, or begins the session with `may_answer`.";
             Err(Problem::new(StatusCode::FORBIDDEN, "may_not_answer", message, hint))
         }
@@ -137,7 +134,7 @@ fn is_visible(caller: &Caller, ask: &QueueEntry) -> bool {
     }
 }
 
-/// An ask, if it is about an approval.
+/// An entry of the queue, if it is an approval.
 fn shown(ask: QueueEntry) -> Option<ApprovalView> {
     let QueueEntry { id, run, session, asked, expires, request } = ask;
     match serde_json::from_value(request).ok()? {
@@ -149,7 +146,7 @@ fn shown(ask: QueueEntry) -> Option<ApprovalView> {
 impl ServerState {
     pub(super) fn queue(&self) -> Result<&ApprovalQueueClient, Problem> {
         self.backend.queue().ok_or_else(|| {
-            let message = "Nothing can wait for approval here, because there is no seal's key.";
+            let message = "There is no approval queue, because there is no signing key.";
             let hint = "`toolgate doctor` says why.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_desk", message, hint)
         })

@@ -1,4 +1,4 @@
-//! Stored output, whole or in part (`Range`). Handles belong to a run: another session's don't exist here.
+//! Stored output, whole or in part (`Range`). Artifacts belong to a run; those of other sessions are not found.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -19,7 +19,7 @@ use crate::http_session::Caller;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 
-/// Whose artifact.
+/// Which artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArtifactQuery {
@@ -29,7 +29,7 @@ pub(crate) struct ArtifactQuery {
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     ActingSession(client): ActingSession,
     PathId(id): PathId,
@@ -39,8 +39,8 @@ pub(super) async fn show(
     let opened = run_blocking(move || match run {
         None => Ok(client.session.artifacts.open(&id)?),
         Some(run) => {
-            shared.may_see(&caller, &run)?;
-            Ok(shared.backend.state().artifacts(&run)?.open(&id)?)
+            state.may_see(&caller, &run)?;
+            Ok(state.backend.state().artifacts(&run)?.open(&id)?)
         }
     });
     let (artifact, file) = opened.await?;
@@ -93,7 +93,7 @@ enum RequestedRange {
 }
 
 impl RequestedRange {
-    /// One range of bytes (RFC 9110). What isn't one, or is several, is answered with everything, as it may be.
+    /// One range of bytes (RFC 9110). Anything else, also several ranges, gets the whole artifact, which the RFC allows.
     fn read(text: &str, size: u64) -> Self {
         let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
             return Self::Whole;

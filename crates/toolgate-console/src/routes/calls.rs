@@ -1,4 +1,4 @@
-//! Calls: the body is a call (C-2), the answer is its reply (C-3), and the path between is the gate's.
+//! Calls: the body is a call, the response is its reply, and the gate does the rest.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::problem::Problem;
 use crate::server_state::ServerState;
 
 /// The longest id that a caller may give a call.
-const LONGEST_ID: usize = 200;
+const MAX_ID_LENGTH: usize = 200;
 
 /// Whether the reply is waited for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallQuery {
-    /// `false`: the call is taken up, and its events tell how it ends.
+    /// `false`: the call is accepted, and its events say how it ends.
     #[serde(default)]
     wait: Option<bool>,
 }
 
-/// A call that was taken up and isn't waited for.
+/// A call that was accepted and isn't waited for.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AcceptedCall {
     /// The call; `DELETE /v1/calls/{id}` cancels it.
@@ -36,29 +36,29 @@ pub(crate) struct AcceptedCall {
     events: String,
 }
 
-pub(super) async fn make(
-    State(shared): State<Arc<ServerState>>,
+pub(super) async fn create(
+    State(state): State<Arc<ServerState>>,
     ActingSession(client): ActingSession,
     StrictQuery(CallQuery { wait }): StrictQuery<CallQuery>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::from_json(&body, shared.backend.clock())?;
-    if call.tool_call_id.is_empty() || call.tool_call_id.chars().count() > LONGEST_ID {
-        return Err(Problem::invalid(format!("`tool_call_id` has 1 to {LONGEST_ID} characters.")));
+    let call = Call::from_json(&body, state.backend.clock())?;
+    if call.tool_call_id.is_empty() || call.tool_call_id.chars().count() > MAX_ID_LENGTH {
+        return Err(Problem::invalid(format!("`tool_call_id` has 1 to {MAX_ID_LENGTH} characters.")));
     }
     let is_waited_for = wait.unwrap_or_else(|| !prefers_async(&headers));
-    perform(&shared, &client, call, is_waited_for).await
+    perform(&state, &client, call, is_waited_for).await
 }
 
-/// Takes back what a call, a turn or a run changed: a call of the tool `undo`, like any other.
+/// Undoes what a call, a turn or a run changed: a call of the tool `undo`, like any other.
 pub(super) async fn undo(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     ActingSession(client): ActingSession,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::new("undo", strict_json::parse(&body)?, shared.backend.clock());
-    perform(&shared, &client, call, true).await
+    let call = Call::new("undo", strict_json::parse(&body)?, state.backend.clock());
+    perform(&state, &client, call, true).await
 }
 
 pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): PathId) -> Result<StatusCode, Problem> {
@@ -69,12 +69,12 @@ pub(super) async fn cancel(ActingSession(client): ActingSession, PathId(id): Pat
 }
 
 async fn perform(
-    shared: &Arc<ServerState>,
+    state: &Arc<ServerState>,
     client: &Arc<HttpSession>,
     call: Call,
     wait: bool,
 ) -> Result<Response, Problem> {
-    let running = shared.begin(client, call)?;
+    let running = state.begin(client, call)?;
     if wait {
         return Ok(Json(running.reply().await?).into_response());
     }

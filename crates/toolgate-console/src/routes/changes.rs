@@ -1,4 +1,4 @@
-//! What calls changed, so that it can be taken back.
+//! What calls changed, so that it can be undone.
 
 use std::sync::Arc;
 
@@ -25,22 +25,22 @@ pub(crate) struct ChangesQuery {
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     StrictQuery(ChangesQuery { run }): StrictQuery<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
         let runs = match (run, &caller) {
             (Some(run), _) => {
-                shared.may_see(&caller, &run)?;
+                state.may_see(&caller, &run)?;
                 vec![run]
             }
             (None, Caller::Session(client)) => vec![client.run.id.clone()],
-            (None, Caller::Owner) => list_runs(shared.backend.state().path())?,
+            (None, Caller::Owner) => list_runs(state.backend.state().path())?,
         };
         let mut changes = Vec::new();
         for run in runs.iter().rev() {
-            changes.extend(of_run(&shared, run)?);
+            changes.extend(of_run(&state, run)?);
         }
         Ok(Json(json!({ "changes": changes })))
     })
@@ -48,8 +48,8 @@ pub(super) async fn list(
 }
 
 /// The changes of a run, oldest first. A run whose journal is only just being made has none.
-fn of_run(shared: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
-    let events = match read_events(&shared.backend.state().run_dir(run)?) {
+fn of_run(state: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
+    let events = match read_events(&state.backend.state().run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
     };

@@ -1,16 +1,17 @@
-//! The events of a run: a page of them as JSON, or all of them live as server-sent events, from the one after
-//! `Last-Event-ID` on, until the run ends or the client leaves. Whoever listens live also sees what processes write while
-//! they write it, which is never on record and has no number.
+//! The events of a run: a page of JSON, or all of them live as server-sent events, from the one after `Last-Event-ID` on,
+//! until the run ends or the client disconnects. The live stream also has what processes write, which is never recorded
+//! and has no id.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,14 +24,14 @@ use crate::live_events::LiveEventReceiver;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 
-/// How often the file is looked at for more.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the record is read for more.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a stream may be silent, so that whoever listens knows that it lives.
-const SILENT: Duration = Duration::from_secs(15);
+/// A silent stream sends a comment this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How many events a page has at most.
-const MOST: usize = 10_000;
+const MAX_LIMIT: usize = 10_000;
 
 /// Which events.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,30 +47,30 @@ pub(crate) struct EventsQuery {
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(run): PathId,
     StrictQuery(EventsQuery { after, limit }): StrictQuery<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let limit = limit.unwrap_or(1000);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
     let after = last_seen(&headers)?.or(after).unwrap_or(0);
-    let (closed, heard) = (shared.closed.clone(), shared.backend.live().of_run(&run));
+    let (closed, live) = (state.closed.clone(), state.backend.live().of_run(&run));
     let follower = run_blocking(move || {
-        shared.may_see(&caller, &run)?;
-        Ok(Follower::open(&shared.backend.state().run_dir(&run)?, after)?)
+        state.may_see(&caller, &run)?;
+        Ok(Follower::open(&state.backend.state().run_dir(&run)?, after)?)
     })
     .await?;
     match wants_stream(&headers) {
-        true => Ok(live(follower, heard, closed)),
+        true => Ok(event_stream(follower, live, closed)),
         false => run_blocking(move || page(follower, limit)).await.map(IntoResponse::into_response),
     }
 }
 
-/// Where a client that was cut off wants to go on.
+/// The id after which a disconnected client resumes.
 fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
@@ -81,7 +82,7 @@ fn wants_stream(headers: &HeaderMap) -> bool {
     kinds.flat_map(|kinds| kinds.split(',')).any(|kind| kind.trim().starts_with("text/event-stream"))
 }
 
-/// A page, and the number behind which the next one begins; none when this is the end so far.
+/// A page, and the number after which the next one begins; none at the end.
 fn page(mut follower: Follower, limit: usize) -> Result<Json<Value>, Problem> {
     let mut events = Vec::new();
     while events.len() <= limit {
@@ -98,58 +99,58 @@ fn page(mut follower: Follower, limit: usize) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({ "events": events, "next": next })))
 }
 
-/// What a stream is at.
+/// A stream of a run's events, recorded and live.
 struct RunEventStream {
     follower: Follower,
-    heard: LiveEventReceiver,
+    live: LiveEventReceiver,
     closed: CancellationToken,
-    silent_since: Instant,
     is_over: bool,
 }
 
-fn live(follower: Follower, heard: LiveEventReceiver, closed: CancellationToken) -> Response {
-    let listening = RunEventStream { follower, heard, closed, silent_since: Instant::now(), is_over: false };
-    let frames = stream::unfold(listening, |mut listening| async move {
-        let frame = listening.frame().await?;
-        Some((Ok::<_, std::io::Error>(frame), listening))
+fn event_stream(follower: Follower, live: LiveEventReceiver, closed: CancellationToken) -> Response {
+    let following = RunEventStream { follower, live, closed, is_over: false };
+    let batches = stream::unfold(following, |mut following| async move {
+        let batch = following.next_batch().await?;
+        Some((stream::iter(batch.into_iter().map(Ok::<_, Infallible>)), following))
     });
-    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(frames)).into_response()
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
+    let mut response = Sse::new(batches.flatten()).keep_alive(keep_alive).into_response();
+    // Authentication sets a stricter one.
+    response.headers_mut().remove(header::CACHE_CONTROL);
+    response
 }
 
 impl RunEventStream {
-    /// The next piece of the stream; none when the run has ended, the server has closed, or the record can't be read.
-    async fn frame(&mut self) -> Option<String> {
+    /// The next events; none when the run has ended, the server has closed, or the record can't be read.
+    async fn next_batch(&mut self) -> Option<Vec<SseEvent>> {
         while !self.is_over {
-            // Asked before looking: what was recorded until the server closed is still told.
+            // Checked before reading, so that everything recorded until the server closed is still sent.
             self.is_over = self.closed.is_cancelled();
-            let events = self.follower.more().ok()?;
-            // Heard after looking and told first: what a command wrote comes before its end.
-            let passed = self.heard.since();
-            if !events.is_empty() || !passed.is_empty() {
-                self.silent_since = Instant::now();
-                self.is_over |= events.iter().any(|event| matches!(event.event.payload, EventPayload::RunEnded));
-                return Some(passed.iter().map(|event| live_frame(event)).chain(events.iter().map(written)).collect());
+            let recorded = self.follower.more().ok()?;
+            // Received after reading and sent first, so that a command's output comes before its end.
+            let live = self.live.since();
+            if !recorded.is_empty() || !live.is_empty() {
+                self.is_over |= recorded.iter().any(|event| matches!(event.event.payload, EventPayload::RunEnded));
+                return Some(
+                    live.iter().map(|event| live_event(event)).chain(recorded.iter().map(recorded_event)).collect(),
+                );
             }
-            if self.silent_since.elapsed() > SILENT {
-                self.silent_since = Instant::now();
-                return Some(": still here\n\n".into());
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         None
     }
 }
 
-/// An event as a server sends it: the line as it stands in the record, under its number.
-fn written(event: &RecordedEvent) -> String {
+/// A recorded event: its line in the record, with its number as the id.
+fn recorded_event(event: &RecordedEvent) -> SseEvent {
     let kind = line(event)["kind"].as_str().unwrap_or("event").to_owned();
-    format!("id: {}\nevent: {kind}\ndata: {}\n\n", event.seq, event.line)
+    SseEvent::default().id(event.seq.to_string()).event(kind).data(&event.line)
 }
 
-/// Something that passes: without a number, since nobody can go on from it.
-fn live_frame(event: &Event) -> String {
+/// A live event, without an id because no client can resume after it.
+fn live_event(event: &Event) -> SseEvent {
     let event = json!(event);
-    format!("event: {}\ndata: {event}\n\n", event["kind"].as_str().unwrap_or("event"))
+    SseEvent::default().event(event["kind"].as_str().unwrap_or("event")).data(event.to_string())
 }
 
 fn line(event: &RecordedEvent) -> Value {

@@ -1,4 +1,4 @@
-//! Tasks that wait for a worker, and what became of them. Only for the owner: a session sees none but its own work.
+//! Tasks in the inbox and their answers, for the owner alone.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::server_state::ServerState;
 
 /// How many tasks are listed at most.
-const MOST: usize = 1000;
+const MAX_LIMIT: usize = 1000;
 
 /// Which tasks.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,24 +30,24 @@ pub(crate) struct TasksQuery {
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     _owner: OwnerOnly,
     StrictQuery(TasksQuery { all, limit }): StrictQuery<TasksQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = limit.unwrap_or(100);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
-    run_blocking(move || Ok(Json(json!({ "tasks": shared.backend.inbox()?.tasks(all, limit)? })))).await
+    run_blocking(move || Ok(Json(json!({ "tasks": state.backend.inbox()?.tasks(all, limit)? })))).await
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     _owner: OwnerOnly,
     PathId(id): PathId,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
-        let task = shared.backend.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
+        let task = state.backend.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
         Ok(Json(json!(task)))
     })
     .await

@@ -1,4 +1,4 @@
-//! What needs no more than a look: health, metrics, the description, the tools.
+//! Health, metrics, the OpenAPI document, and the list of tools.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::metrics::GaugeValues;
 use crate::openapi;
 use crate::server_state::ServerState;
 
-/// Says that the server is there, and nothing else: anybody may ask.
+/// Says that the server is up, and nothing else; needs no token.
 pub(super) async fn health() -> Json<Value> {
     Json(json!({ "ok": true }))
 }
 
 /// Numbers for Prometheus.
-pub(super) async fn metrics(State(shared): State<Arc<ServerState>>, _owner: OwnerOnly) -> impl IntoResponse {
-    let clients = shared.clients.all();
-    let now = shared.backend.clock().now();
-    let waiting = shared.backend.queue().and_then(|queue| queue.approvals.asks(now).ok()).map_or(0, |asks| asks.len());
-    let present = GaugeValues { running: shared.running.len(), sessions: clients.len(), waiting };
+pub(super) async fn metrics(State(state): State<Arc<ServerState>>, _owner: OwnerOnly) -> impl IntoResponse {
+    let clients = state.clients.all();
+    let now = state.backend.clock().now();
+    let waiting = state.backend.queue().and_then(|queue| queue.approvals.asks(now).ok()).map_or(0, |asks| asks.len());
+    let present = GaugeValues { running: state.running.len(), sessions: clients.len(), waiting };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], shared.metrics.text(&present))
+    ([(header::CONTENT_TYPE, kind)], state.metrics.text(&present))
 }
 
 /// What this server offers, as OpenAPI 3.1.
@@ -34,8 +34,8 @@ pub(super) async fn openapi() -> Json<Value> {
 }
 
 /// The tools that the session may use.
-pub(super) async fn tools(State(shared): State<Arc<ServerState>>, ActingSession(client): ActingSession) -> Json<Value> {
+pub(super) async fn tools(State(state): State<Arc<ServerState>>, ActingSession(client): ActingSession) -> Json<Value> {
     let ceilings = client.session.ceilings();
-    let tools: Vec<_> = shared.backend.gate().offered(&ceilings).collect();
+    let tools: Vec<_> = state.backend.gate().offered(&ceilings).collect();
     Json(json!({ "tools": tools }))
 }

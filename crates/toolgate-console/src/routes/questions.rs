@@ -1,4 +1,4 @@
-//! The agent's own questions: what waits for an answer, and answering it. Who sees and who answers is as with approvals.
+//! The agent's own questions: what waits for an answer, and answering it. Who may see and answer them is the same as for approvals.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use toolgate_contract::schemars;
 use toolgate_journal::{QueueEntry, QueuedAnswer};
 use toolgate_runtime::{QueueItem, QueuedQuestion};
 
-use super::approvals::{answerer, give, visible};
+use super::approvals::{answerer, submit_answer, visible};
 use super::{JsonBody, PathId, read_json, run_blocking};
 use crate::http_session::Caller;
 use crate::problem::Problem;
@@ -37,7 +37,7 @@ pub(crate) struct QuestionView {
     question: QueuedQuestion,
 }
 
-/// All that wait.
+/// All questions that wait for an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct QuestionList {
     questions: Vec<QuestionView>,
@@ -47,40 +47,37 @@ pub(crate) struct QuestionList {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionAnswerBody {
-    /// The label of a choice or its number from 1, or own words where they will do.
+    /// The label of a choice or its number from 1, or free text where that is allowed.
     answer: String,
 }
 
-pub(super) async fn list(
-    State(shared): State<Arc<ServerState>>,
-    caller: Caller,
-) -> Result<Json<QuestionList>, Problem> {
+pub(super) async fn list(State(state): State<Arc<ServerState>>, caller: Caller) -> Result<Json<QuestionList>, Problem> {
     run_blocking(move || {
-        Ok(Json(QuestionList { questions: visible(&shared, &caller)?.into_iter().filter_map(open).collect() }))
+        Ok(Json(QuestionList { questions: visible(&state, &caller)?.into_iter().filter_map(open).collect() }))
     })
     .await
 }
 
 pub(super) async fn answer(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(id): PathId,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, Problem> {
     let QuestionAnswerBody { answer } = read_json(&body)?;
     run_blocking(move || {
-        let ask = shared.waiting(&caller, &id)?;
+        let ask = state.waiting(&caller, &id)?;
         let question = open(ask).ok_or_else(|| Problem::not_found("such question waiting"))?.question;
-        let by = answerer(&shared, &caller)?;
+        let by = answerer(&state, &caller)?;
         let answered = question.question.answer(&answer, &by);
-        let answered = answered.ok_or_else(|| Problem::invalid("`answer` isn't among the answers to choose from."))?;
+        let answered = answered.ok_or_else(|| Problem::invalid("`answer` is none of the choices."))?;
         let answer = QueuedAnswer::Said { words: answered.answer, choice: answered.choice, by };
-        give(&shared, &id, &answer)
+        submit_answer(&state, &id, &answer)
     })
     .await
 }
 
-/// An ask, if it is a question.
+/// An entry of the queue, if it is a question.
 fn open(ask: QueueEntry) -> Option<QuestionView> {
     let QueueEntry { id, run, session, asked, expires, request } = ask;
     match serde_json::from_value(request).ok()? {

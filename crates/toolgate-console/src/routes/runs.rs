@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::server_state::ServerState;
 
 /// How many runs are listed at most.
-const MOST: usize = 1000;
+const MAX_LIMIT: usize = 1000;
 
 /// Which runs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,13 +32,13 @@ pub(crate) struct RunsQuery {
 }
 
 pub(super) async fn list(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     StrictQuery(which): StrictQuery<RunsQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = which.limit.unwrap_or(100);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Problem::invalid(format!("`limit` is between 1 and {MOST}.")));
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
     let session = match (&caller, which.session) {
         (Caller::Owner, session) => session,
@@ -47,39 +47,39 @@ pub(super) async fn list(
         (Caller::Session(_), Some(_)) => return Ok(Json(json!({ "runs": [] }))),
     };
     run_blocking(move || {
-        shared.refresh()?;
+        state.refresh()?;
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
-        let workspace = shared.backend.state().path().parent().map(|directory| directory.display().to_string());
-        let runs = shared.store.runs(&RunFilter { session, workspace, limit })?;
+        let workspace = state.backend.state().path().parent().map(|directory| directory.display().to_string());
+        let runs = state.store.runs(&RunFilter { session, workspace, limit })?;
         Ok(Json(json!({ "runs": runs })))
     })
     .await
 }
 
 pub(super) async fn show(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(run): PathId,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
-        shared.may_see(&caller, &run)?;
-        shared.backend.finish();
-        catch_up(shared.backend.state().path(), &run, shared.store.as_ref())?;
-        let row = shared.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
-        Ok(Json(json!({ "run": row, "calls": shared.store.calls(&run)? })))
+        state.may_see(&caller, &run)?;
+        state.backend.finish();
+        catch_up(state.backend.state().path(), &run, state.store.as_ref())?;
+        let row = state.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
+        Ok(Json(json!({ "run": row, "calls": state.store.calls(&run)? })))
     })
     .await
 }
 
 /// The run as a tree: turns, calls, decisions, messages.
 pub(super) async fn show_tree(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     caller: Caller,
     PathId(run): PathId,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
-        shared.may_see(&caller, &run)?;
-        Ok(Json(json!(read_tree(&shared.backend.state().run_dir(&run)?)?)))
+        state.may_see(&caller, &run)?;
+        Ok(Json(json!(read_tree(&state.backend.state().run_dir(&run)?)?)))
     })
     .await
 }

@@ -13,7 +13,7 @@ use toolgate_contract::schemars;
 use super::{JsonBody, OwnerOnly, PathId, read_json};
 use crate::http_session::HttpSession;
 use crate::problem::Problem;
-use crate::server_state::{ServerState, SessionOptions};
+use crate::server_state::ServerState;
 
 /// What the owner wants of a new session. An empty object will do.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,21 +21,21 @@ use crate::server_state::{ServerState, SessionOptions};
 pub(crate) struct NewSession {
     /// Its id; made if missing. One that was used before brings back what was granted for it.
     #[serde(default)]
-    id: Option<String>,
+    pub(crate) id: Option<String>,
     /// The only tools it may use; all that policy offers if missing.
     #[serde(default)]
-    tools: Option<Vec<String>>,
+    pub(crate) tools: Option<Vec<String>>,
     /// Seconds that its calls wait for an approval before they are refused; as configured if missing.
     #[serde(default)]
     #[schemars(range(max = 86_400))]
-    wait_seconds: Option<u64>,
+    pub(crate) wait_seconds: Option<u64>,
     /// Whether it may answer its own calls' approvals.
     #[serde(default)]
-    may_answer: bool,
+    pub(crate) may_answer: bool,
 }
 
 /// The longest that a call may wait for an approval: a day.
-const LONGEST_WAIT: u64 = 86_400;
+const MAX_WAIT_SECONDS: u64 = 86_400;
 
 /// A session as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -63,31 +63,30 @@ pub(crate) struct SessionList {
 }
 
 pub(super) async fn begin(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     _owner: OwnerOnly,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<SessionView>), Problem> {
-    let NewSession { id, tools, wait_seconds, may_answer } = read_json(&body)?;
-    if wait_seconds.is_some_and(|seconds| seconds > LONGEST_WAIT) {
-        return Err(Problem::invalid(format!("`wait_seconds` is at most {LONGEST_WAIT}.")));
+    let wanted: NewSession = read_json(&body)?;
+    if wanted.wait_seconds.is_some_and(|seconds| seconds > MAX_WAIT_SECONDS) {
+        return Err(Problem::invalid(format!("`wait_seconds` is at most {MAX_WAIT_SECONDS}.")));
     }
-    let wanted = SessionOptions { id, tools, wait: wait_seconds.map(Duration::from_secs), may_answer };
-    let (client, token) = shared.admit(wanted)?;
+    let (client, token) = state.admit(wanted)?;
     let view = SessionView { token: Some(token.expose().to_owned()), ..shown(&client) };
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-pub(super) async fn list(State(shared): State<Arc<ServerState>>, _owner: OwnerOnly) -> Json<SessionList> {
-    Json(SessionList { sessions: shared.clients.all().iter().map(|client| shown(client)).collect() })
+pub(super) async fn list(State(state): State<Arc<ServerState>>, _owner: OwnerOnly) -> Json<SessionList> {
+    Json(SessionList { sessions: state.clients.all().iter().map(|client| shown(client)).collect() })
 }
 
 /// Cancels what the session does, and ends its run once that is on record.
 pub(super) async fn end(
-    State(shared): State<Arc<ServerState>>,
+    State(state): State<Arc<ServerState>>,
     _owner: OwnerOnly,
     PathId(id): PathId,
 ) -> Result<StatusCode, Problem> {
-    let client = shared.clients.remove_session(&id).ok_or_else(|| Problem::not_found("such session"))?;
+    let client = state.clients.remove_session(&id).ok_or_else(|| Problem::not_found("such session"))?;
     client.stop.cancel();
     while client.running() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,5 +1,5 @@
-//! What is checked of a request's headers. A page in a browser must not reach a server on this machine: neither by name
-//! tricks (`Host`) nor from another site (`Origin`). What a header repeats of the body has to be the same.
+//! Checks of a request's headers. A page in a browser must not reach a server on this machine: neither by DNS rebinding
+//! (`Host`) nor from another site (`Origin`). Headers that repeat parts of the body have to agree with it.
 
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::json_rpc::JsonRpcRequest;
 use crate::json_rpc_error::JsonRpcError;
-use crate::protocol_version::{self, MODERN};
+use crate::protocol_version::{self, STATELESS};
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// Only names of this machine may be asked for, and only its own pages may ask.
+/// Allows only names of this machine as `Host`, and only its own pages as `Origin`.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), &'static str> {
     let host = text(headers, header::HOST.as_str()).unwrap_or_default();
     if !is_local(host) {
-        return Err("This host isn't served here.");
+        return Err("This `Host` is not served here.");
     }
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let origin: Option<Uri> = origin.to_str().ok().and_then(|origin| origin.parse().ok());
     match origin.as_ref().and_then(Uri::authority) {
         Some(authority) if is_local(authority.as_str()) => Ok(()),
-        _ => Err("This origin may not ask here."),
+        _ => Err("This `Origin` is not allowed."),
     }
 }
 
@@ -36,7 +36,7 @@ fn is_local(authority: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// Whether the body is JSON. A form, which any page can send anywhere, is none.
+/// Whether the body is JSON. Any page can send a form anywhere, so forms are refused.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let kind = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
@@ -47,14 +47,14 @@ pub(super) fn takes_events(headers: &HeaderMap) -> bool {
         .is_some_and(|kinds| kinds.contains("text/event-stream") || kinds.contains("*/*"))
 }
 
-/// Whether a request belongs to the era without sessions.
+/// Whether a request uses the protocol version without a handshake.
 pub(super) fn is_stateless(headers: &HeaderMap, request: &JsonRpcRequest) -> bool {
     protocol_version::version_in(&request.params).is_some()
-        || text(headers, VERSION) == Some(MODERN) && !headers.contains_key(super::SESSION)
+        || text(headers, VERSION) == Some(STATELESS) && !headers.contains_key(super::SESSION)
         || request.method == "server/discover"
 }
 
-/// What headers repeat of the body has to be the same.
+/// Compares headers with the parts of the body that they repeat.
 pub(super) fn check_headers(headers: &HeaderMap, request: &JsonRpcRequest) -> Result<(), JsonRpcError> {
     let Some(version) = protocol_version::version_in(&request.params) else { return Ok(()) };
     agree(headers, VERSION, version)?;
@@ -72,11 +72,11 @@ fn agree(headers: &HeaderMap, header: &str, expected: &str) -> Result<(), JsonRp
     if said.as_deref() == Some(expected) {
         return Ok(());
     }
-    let what = if headers.contains_key(header) { "says something else than" } else { "is missing; it repeats" };
+    let what = if headers.contains_key(header) { "differs from" } else { "is missing; it repeats" };
     Err(JsonRpcError::new(JsonRpcError::HEADER_MISMATCH, format!("The header {header} {what} the body: `{expected}`.")))
 }
 
-/// A header's value; what a header can't hold as it is comes in base64.
+/// A header's value, which may be encoded as `=?base64?…?=`.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),

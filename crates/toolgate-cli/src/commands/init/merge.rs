@@ -1,9 +1,13 @@
 //! Adds one entry to somebody's configuration file without touching anything else in it: comments, order and spacing
 //! stay. What comes out is read back and compared; where that can't be done safely, the person adds it by hand.
 
+use jsonc_parser::ast;
 use serde_json::Value;
 
 use super::jsonc;
+
+/// Some editors write it at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// How it went.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,39 +23,39 @@ pub(super) enum MergeOutcome {
 /// JSON, with or without comments: an entry of the object under `key`.
 pub(super) fn into_json(text: &str, key: &str, name: &str, entry: &Value) -> MergeOutcome {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    let Some(root) = jsonc::parse(text) else { return MergeOutcome::ByHand };
-    let (Some(outer), Value::Object(before)) = (root.object, root.value) else { return MergeOutcome::ByHand };
-    let inner = outer.members.iter().find(|member| member.key == key);
-    let changed = match (inner, before.get(key)) {
-        (_, Some(Value::Object(known))) if known.contains_key(name) => return MergeOutcome::There,
-        (Some(member), Some(Value::Object(_))) => {
-            let Some(object) = &member.object else { return MergeOutcome::ByHand };
-            insert(text, object, name, entry, 2)
-        }
-        (None, None) => insert(text, &outer, key, &serde_json::json!({ name: entry }), 1),
-        _ => return MergeOutcome::ByHand,
+    let body = text.trim_start_matches(BYTE_ORDER_MARK);
+    let Some(outer) = jsonc::parse(body) else { return MergeOutcome::ByHand };
+    let changed = match outer.get(key).map(|property| &property.value) {
+        None => insert(body, &outer, key, &serde_json::json!({ name: entry }), 1),
+        Some(ast::Value::Object(inner)) if inner.get(name).is_some() => return MergeOutcome::There,
+        Some(ast::Value::Object(inner)) => insert(body, inner, name, entry, 2),
+        Some(_) => return MergeOutcome::ByHand,
     };
-    let mut expected = before;
-    expected.entry(key).or_insert_with(|| serde_json::json!({}))[name] = entry.clone();
-    match jsonc::parse(&changed) {
-        Some(root) if root.value == Value::Object(expected) => MergeOutcome::Changed(changed),
+    let mut expected = Value::from(ast::Value::Object(outer));
+    expected[key][name] = entry.clone();
+    match jsonc::parse(&changed).map(|read| Value::from(ast::Value::Object(read))) {
+        Some(read) if read == expected => {
+            MergeOutcome::Changed(format!("{}{changed}", &text[..text.len() - body.len()]))
+        }
         _ => MergeOutcome::ByHand,
     }
 }
 
 /// Puts a member at the beginning of an object, indented as deep as it belongs.
-fn insert(text: &str, object: &jsonc::ObjectSpan, key: &str, value: &Value, depth: usize) -> String {
+fn insert(text: &str, object: &ast::Object<'_>, key: &str, value: &Value, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let value = serde_json::to_string_pretty(value).unwrap_or_default().replace('\n', &format!("\n{indent}"));
-    let (before, after) = text.split_at(object.start);
-    let end = match object.members.is_empty() {
-        // Whatever stands in an empty object is space or a comment, which has its own line end.
-        true if after[..object.length].trim().is_empty() => format!("\n{}", "  ".repeat(depth - 1)),
-        true => String::new(),
-        false => ",".into(),
+    let (start, end) = (object.range.start + 1, object.range.end - 1);
+    let (before, inside, after) = (&text[..start], &text[start..end], &text[end..]);
+    let (gap, inside) = match object.properties.is_empty() {
+        false => (",".into(), inside),
+        true if inside.trim().is_empty() => {
+            (format!("\n{}", "  ".repeat(depth - 1)), inside.trim_start_matches([' ', '\t']))
+        }
+        // A comment, which has its own line end.
+        true => (String::new(), inside.trim_start_matches([' ', '\t'])),
     };
-    let rest = if object.members.is_empty() { after.trim_start_matches([' ', '\t']) } else { after };
-    format!("{before}\n{indent}{}: {value}{end}{rest}", Value::from(key))
+    format!("{before}\n{indent}{}: {value}{gap}{inside}{after}", Value::from(key))
 }
 
 /// TOML: a table at the end of the file.

@@ -1,4 +1,4 @@
-//! The HTTP half of `toolgate serve`: where it listens, who may come in, and how it stops.
+//! The HTTP half of `toolgate serve`: where it listens, which clients it allows, and how it stops.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,21 +26,21 @@ pub(crate) struct HttpServerArgs {
     /// Where to listen; port 0 takes any free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8731", env = "TOOLGATE_LISTEN")]
     listen: SocketAddr,
-    /// Another name that this server may be called by, with its port.
+    /// Another `Host` that requests may name, with its port.
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<String>,
-    /// Another origin whose pages may call this server.
+    /// Another origin whose pages may send requests.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     #[command(flatten)]
-    secrecy: TlsArgs,
+    tls: TlsArgs,
     #[command(flatten)]
-    carries: ServerLimitArgs,
+    limits: ServerLimitArgs,
 }
 
 impl HttpServerArgs {
     pub(super) fn run(self, setting: &Invocation, mcp: &McpServerArgs) -> Result<Exit> {
-        let tls = self.secrecy.at(self.listen)?;
+        let tls = self.tls.at(self.listen)?;
         let token_file = setting.place.sources.http_token();
         let token = load_or_create_token(&token_file)
             .with_context(|| format!("the token in {} can't be used", token_file.display()))?;
@@ -66,9 +66,9 @@ impl HttpServerArgs {
         let address = listener.local_addr()?;
         let allowed_origins = AllowedOrigins::at(address, &self.allow_host, &self.allow_origin);
         let stop = stop_on_signal();
-        let routes = mcp.routes(Arc::clone(&workspace), setting, &self.carries, stop.clone())?;
+        let routes = mcp.routes(Arc::clone(&workspace), setting, &self.limits, stop.clone())?;
         let is_encrypted = tls.is_some();
-        let options = HttpOptions { allowed_origins, limits: self.carries.limits(), tls };
+        let options = HttpOptions { allowed_origins, limits: self.limits.limits(), tls };
         let server = HttpServer::new(Arc::clone(&workspace) as _, token, options)?.with_routes(routes);
         announce(address, is_encrypted, setting);
         workspace.with_door(server.serve(listener, stop)).await;
@@ -76,7 +76,7 @@ impl HttpServerArgs {
     }
 }
 
-/// Says where it is, on standard error; a program reads one line of JSON from standard output.
+/// Says where the server listens, on standard error; with `--json` in one line of JSON on standard output.
 fn announce(address: SocketAddr, is_encrypted: bool, setting: &Invocation) {
     let (token_file, scheme) = (setting.place.sources.http_token(), if is_encrypted { "https" } else { "http" });
     if setting.json {
@@ -85,7 +85,10 @@ fn announce(address: SocketAddr, is_encrypted: bool, setting: &Invocation) {
         return;
     }
     if !is_encrypted && !address.ip().is_loopback() {
-        anstream::eprintln!("{} nothing here encrypts; others can listen in.", paint(YELLOW.bold(), "warning:"));
+        anstream::eprintln!(
+            "{} the connection is not encrypted; others on the network can read it.",
+            paint(YELLOW.bold(), "warning:")
+        );
     }
     let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
     anstream::eprintln!("{}", paint(BOLD, format!("Listening on {scheme}://{address}")));
@@ -106,11 +109,11 @@ impl ConsoleBackend for Workspace {
     }
 
     fn store(&self) -> Result<Arc<dyn EventStore>, ToolError> {
-        self.stores.store().map_err(|fault| out_of_reach("The store", fault))
+        self.stores.store().map_err(|fault| backend_error("The store", fault))
     }
 
     fn inbox(&self) -> Result<Arc<dyn Inbox>, ToolError> {
-        self.stores.inbox().map_err(|fault| out_of_reach("The inbox", fault))
+        self.stores.inbox().map_err(|fault| backend_error("The inbox", fault))
     }
 
     fn queue(&self) -> Option<&toolgate_runtime::ApprovalQueueClient> {
@@ -131,7 +134,7 @@ impl ConsoleBackend for Workspace {
             Ok(recorded) => {
                 Ok(SessionRun { session: recorded.session.watched_by(Arc::new(self.live.clone())), run: recorded.run })
             }
-            Err(fault) => Err(out_of_reach("The session", fault)),
+            Err(fault) => Err(backend_error("The session", fault)),
         }
     }
 
@@ -144,7 +147,7 @@ impl ConsoleBackend for Workspace {
     }
 }
 
-fn out_of_reach(what: &str, fault: anyhow::Error) -> ToolError {
+fn backend_error(what: &str, fault: anyhow::Error) -> ToolError {
     match fault.downcast::<toolgate_journal::JournalError>() {
         Ok(fault) => fault.into(),
         Err(fault) => ToolError::new(ErrorCode::IoError, format!("{what} can't be opened: {fault:#}.")),

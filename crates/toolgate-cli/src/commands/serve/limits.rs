@@ -1,32 +1,32 @@
-//! How much the server carries, as the command line says it.
+//! The limits of the server, on the command line.
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use toolgate_console::HttpLimits;
 
-/// What the HTTP server carries at a time. What is over it is answered with 429, 503 or 413.
+/// Limits of the HTTP server. Requests over a limit are answered with 429, 503 or 413.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct ServerLimitArgs {
     /// Connections at a time.
-    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().connections, value_parser = some())]
+    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().connections, value_parser = at_least_one())]
     max_connections: usize,
     /// Sessions at a time.
-    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().sessions, value_parser = some())]
+    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().sessions, value_parser = at_least_one())]
     max_sessions: usize,
     /// Calls at a time, of all sessions together.
-    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().calls, value_parser = some())]
+    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().calls, value_parser = at_least_one())]
     max_calls: usize,
     /// Calls at a time of one session, or of one client of MCP.
-    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().calls_per_session, value_parser = some())]
+    #[arg(long, value_name = "COUNT", default_value_t = HttpLimits::default().calls_per_session, value_parser = at_least_one())]
     pub(super) max_calls_per_session: usize,
     /// Bytes of a request's body, or of a message of MCP.
-    #[arg(long, value_name = "BYTES", default_value_t = HttpLimits::default().body_bytes, value_parser = some())]
+    #[arg(long, value_name = "BYTES", default_value_t = HttpLimits::default().body_bytes, value_parser = at_least_one())]
     pub(super) max_body_bytes: usize,
 }
 
-/// At least one, and no more than any machine carries.
-fn some() -> RangedU64ValueParser<usize> {
+/// At least one, with a generous upper bound.
+fn at_least_one() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=1 << 30)
 }
 

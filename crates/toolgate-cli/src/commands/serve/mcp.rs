@@ -1,5 +1,4 @@
-//! The MCP half of `toolgate serve`: one client on standard input and output, the endpoint
-//! `/mcp` of the HTTP server, or the conformance suite on loopback.
+//! The MCP half of `toolgate serve`: one client on standard input and output, or the endpoint `/mcp` of the HTTP server.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use toolgate_mcp::{McpOptions, McpServer};
 
 use super::limits::ServerLimitArgs;
 use super::mcp_backend::McpBackend;
-use super::{conformance, stop_on_signal, tool_sets};
+use super::{stop_on_signal, tool_sets};
 use crate::commands::Invocation;
 use crate::exit::Exit;
 use crate::wiring::Workspace;
@@ -25,63 +24,51 @@ pub(crate) struct McpServerArgs {
     /// Offer only these tools over MCP, by name or by set: `reading`, `files`, `all`.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Vec<String>,
-    /// Offer what the conformance suite asks for, on a free port of loopback and without a token.
-    #[arg(long, hide = true, conflicts_with = "stdio")]
-    conformance: bool,
 }
 
 impl McpServerArgs {
     /// Whether MCP alone is wanted, and not the HTTP server.
     pub(super) fn is_alone(&self) -> bool {
-        self.stdio || self.conformance
+        self.stdio
     }
 
     pub(super) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let fixtures = if self.conformance { toolgate_mcp::conformance_tools() } else { Vec::new() };
-        let host = self.host(Arc::new(Workspace::open_with(&setting.place, fixtures, Vec::new())?), setting)?;
-        let options = McpOptions { conformance: self.conformance, ..McpOptions::default() };
-        let server = McpServer::new(Arc::clone(&host) as _, options)?;
+        let backend = self.backend(Arc::new(Workspace::open(&setting.place)?), setting)?;
+        let server = McpServer::new(Arc::clone(&backend) as _, McpOptions::default())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let served = runtime.block_on(async {
+        runtime.block_on(async {
             stop_with(&server, stop_on_signal());
-            let work = async {
-                match self.stdio {
-                    true => toolgate_mcp::serve_stdio(&server).await,
-                    false => conformance::serve(&server).await?,
-                }
-                anyhow::Ok(())
-            };
-            host.workspace.with_door(work).await
+            backend.workspace.with_door(toolgate_mcp::serve_stdio(&server)).await;
         });
         // A thread may still wait for input that nobody wants.
         runtime.shutdown_background();
-        host.workspace.finish();
-        served.map(|()| Exit::Ok)
+        backend.workspace.finish();
+        Ok(Exit::Ok)
     }
 }
 
 impl McpServerArgs {
-    /// The endpoint `/mcp` for a server that has a door of its own, until that is told to stop.
+    /// The endpoint `/mcp` for a server that authenticates requests itself, until that is told to stop.
     pub(super) fn routes(
         &self,
         workspace: Arc<Workspace>,
         setting: &Invocation,
-        carries: &ServerLimitArgs,
+        limits: &ServerLimitArgs,
         stop: CancellationToken,
     ) -> Result<Router> {
         let options = McpOptions {
-            most_bytes: carries.max_body_bytes,
-            most_underway: carries.max_calls_per_session,
-            is_behind_door: true,
+            max_message_bytes: limits.max_body_bytes,
+            max_requests: limits.max_calls_per_session,
+            is_preauthenticated: true,
             ..McpOptions::default()
         };
-        let server = McpServer::new(self.host(workspace, setting)?, options)?;
+        let server = McpServer::new(self.backend(workspace, setting)?, options)?;
         let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
         stop_with(&server, stop);
         Ok(routes)
     }
 
-    fn host(&self, workspace: Arc<Workspace>, setting: &Invocation) -> Result<Arc<McpBackend>> {
+    fn backend(&self, workspace: Arc<Workspace>, setting: &Invocation) -> Result<Arc<McpBackend>> {
         let ceilings = tool_sets::ceilings(&self.tools, workspace.gate.declarations())?;
         Ok(Arc::new(McpBackend { workspace, ceilings, directory: setting.place.workspace.clone() }))
     }

@@ -1,4 +1,4 @@
-//! The desk as the host of an MCP server: each client gets a session and a run of its own.
+//! The workspace as the backend of an MCP server: each client gets a session and a run of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use toolgate_runtime::{EventSink, Gate};
 
 use crate::wiring::{RunChoice, Workspace};
 
-/// Letters of a client's name that its session keeps.
-const MOST_LETTERS: usize = 32;
+/// Letters of a client's name that its session's id keeps.
+const MAX_LETTERS: usize = 32;
 
 /// A workspace that serves MCP.
 pub(super) struct McpBackend {
@@ -39,26 +39,26 @@ impl ServerBackend for McpBackend {
         &self.ceilings
     }
 
-    fn receive(&self, visitor: &ClientIdentity, present: ClientHandlers) -> Result<McpSession, ToolError> {
-        let session = format!("mcp_{}_{}", letters(&visitor.name), self.workspace.clock.id().simple());
+    fn open_session(&self, identity: &ClientIdentity, handlers: ClientHandlers) -> Result<McpSession, ToolError> {
+        let session = format!("mcp_{}_{}", letters(&identity.name), self.workspace.clock.id().simple());
         let choice = RunChoice { run: None, session, front_end: "mcp" };
         let recorded = self.workspace.begin(&choice).map_err(|fault| {
             ToolError::new(ErrorCode::IoError, format!("The session can't begin: {fault:#}."))
                 .with_hint("Ask the person to look at the workspace's directory `.toolgate`.")
         })?;
-        let ClientHandlers { approver, answerer, sink } = present;
+        let ClientHandlers { approver, answerer, sink } = handlers;
         let sink = Arc::new(EventTee { client: sink, listeners: self.workspace.live.clone() });
         let mut session = recorded.session.approved_by(approver).answered_by(answerer).watched_by(sink);
         session.ceilings.clone_from(&self.ceilings);
         let run = recorded.run;
         Ok(McpSession::new(session, move || {
-            // The record's end is a courtesy to readers; what happened is in it already.
+            // The end of a run is a courtesy to readers; what happened is recorded already.
             let _ = run.end();
         }))
     }
 }
 
-/// Shows what happens to the client, and to those who listen over HTTP.
+/// Sends events to the client and to those who listen over HTTP.
 struct EventTee {
     client: Arc<dyn EventSink>,
     listeners: LiveEvents,
@@ -80,9 +80,9 @@ impl EventSink for EventTee {
     }
 }
 
-/// A name as it can stand in a session's id, so that the record tells who called.
+/// A name as part of a session's id, so that the record shows who called.
 fn letters(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = name.chars().map(plain).take(MOST_LETTERS).collect();
+    let name: String = name.chars().map(plain).take(MAX_LETTERS).collect();
     if name.is_empty() { "client".into() } else { name }
 }

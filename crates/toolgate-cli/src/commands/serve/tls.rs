@@ -1,4 +1,4 @@
-//! Beyond this machine only what is encrypted, unless the person says otherwise in so many words.
+//! Listening beyond loopback needs TLS, unless the person explicitly allows otherwise.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_console::Tls;
 
-/// Who may listen in.
+/// TLS options.
 #[derive(Debug, Args)]
 pub(super) struct TlsArgs {
-    /// The server's certificate, with those that vouch for it, as PEM: with it, everything is encrypted.
+    /// The server's certificate chain, as PEM; enables TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The certificate's key, as PEM and without a passphrase.
+    /// The certificate's private key, as PEM and without a passphrase.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Listen beyond this machine although nothing here encrypts. Put a proxy with TLS before it, or the token and all
-    /// that tools read can be overheard.
+    /// Listen beyond this machine without TLS. Put a proxy with TLS in front, or others on the network can read the token
+    /// and everything that tools read.
     #[arg(long)]
     expose_without_tls: bool,
 }
 
 impl TlsArgs {
-    /// What connections at this address are encrypted with. An address that others reach needs it.
+    /// TLS for this address, which is required where other machines can reach it.
     pub(super) fn at(&self, address: SocketAddr) -> Result<Option<Tls>> {
         if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
             let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
@@ -32,8 +32,8 @@ impl TlsArgs {
         }
         if !address.ip().is_loopback() && !self.expose_without_tls {
             bail!(
-                "{address} can be reached from other machines, and nothing here encrypts. Give a certificate with \
-                 `--tls-cert` and `--tls-key`, listen on 127.0.0.1 behind a proxy with TLS, or say \
+                "{address} can be reached from other machines, and there is no TLS. Give a certificate with \
+                 `--tls-cert` and `--tls-key`, listen on 127.0.0.1 behind a proxy with TLS, or use \
                  `--expose-without-tls`."
             );
         }

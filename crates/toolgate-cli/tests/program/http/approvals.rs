@@ -1,4 +1,4 @@
-//! Approvals from everywhere: another terminal, HTTP, the call's own front end; the first answer counts.
+//! Approvals across processes: another terminal, HTTP, the call's own front end; the first answer counts.
 
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -56,53 +56,10 @@ fn a_waiting_call_is_approved_over_http_and_runs() {
     let reply = client.receive().json();
     assert_eq!(reply["ok"], true, "{reply}");
     assert_eq!(server.world.read("hello.txt"), "bye\nworld\n");
-    assert_eq!(answer(&mut owner, &approval, &json!({ "answer": "deny" })), 404, "it is off the desk");
+    assert_eq!(answer(&mut owner, &approval, &json!({ "answer": "deny" })), 404, "it is no longer in the queue");
     let events = server.events(session["run"].as_str().unwrap());
     let granted = events.iter().find(|event| event["kind"] == "approval_granted").unwrap();
     assert_eq!((&granted["scope"], &granted["by"]), (&json!("run"), &json!("ada (http)")));
-}
-
-#[test]
-fn a_no_reaches_the_model_in_the_persons_words() {
-    let server = start();
-    let (_, mut client) = asking(&server, &json!({ "wait_seconds": 600 }));
-    let mut owner = server.owner();
-    let approval = waiting(&mut owner);
-    assert_eq!(answer(&mut owner, &approval, &json!({ "answer": "deny", "reason": "keep it" })), 204);
-    let reply = client.receive().json();
-    assert_eq!(reply["error"]["code"], "approval_denied");
-    assert!(reply["error"]["message"].as_str().unwrap().contains("keep it"), "{reply}");
-    assert_eq!(server.world.read("hello.txt"), "hello\nworld\n");
-}
-
-#[test]
-fn a_session_sees_its_own_asks_and_answers_them_only_if_the_owner_said_so() {
-    let server = start();
-    let (_, _asking) = asking(&server, &json!({ "id": "worker", "wait_seconds": 600 }));
-    let approval = waiting(&mut server.owner());
-    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
-    let (_, mut stranger) = server.session(&json!({ "may_answer": true }));
-    assert_eq!(stranger.get("/v1/approvals").json()["approvals"], json!([]));
-    assert_eq!(stranger.get(&path).status, 404, "another session's approval doesn't exist");
-    assert_eq!(stranger.post(&path, &json!({ "answer": "approve" })).status, 404);
-
-    let (session, _asking) = asking(&server, &json!({ "id": "answering", "wait_seconds": 600, "may_answer": true }));
-    let mut answering = Client::new(server.address, session["token"].as_str());
-    let mine = waiting(&mut answering);
-    assert_eq!(mine["session"], "answering");
-    assert_eq!(answer(&mut answering, &mine, &json!({ "answer": "approve", "scope": "forever" })), 400);
-    assert_eq!(answer(&mut answering, &mine, &json!({ "answer": "deny" })), 204);
-}
-
-#[test]
-fn whoever_makes_calls_does_not_approve_them() {
-    let server = start();
-    let (session, _asking) = asking(&server, &json!({ "wait_seconds": 600 }));
-    let mut same = Client::new(server.address, session["token"].as_str());
-    let approval = waiting(&mut same);
-    let refused =
-        same.post(&format!("/v1/approvals/{}", approval["id"].as_str().unwrap()), &json!({ "answer": "approve" }));
-    assert_eq!((refused.status, refused.code().as_str()), (403, "may_not_answer"));
 }
 
 #[test]
@@ -141,7 +98,7 @@ fn without_a_wait_nobody_is_waited_for() {
     assert_eq!(server.owner().get("/v1/approvals").json()["approvals"], json!([]));
 }
 
-/// A call from the shell, with nobody at its terminal, that waits for the desk.
+/// A call from the shell, with nobody at its terminal, that waits in the approval queue.
 fn call_that_waits(world: &World) -> Child {
     world.put(&world.user_config(), "[approvals]\nwait_seconds = 600\n");
     let args = ["--json", "call", "delete", r#"{"path":"hello.txt"}"#];
@@ -173,7 +130,7 @@ fn one_process_asks_and_another_answers() {
 }
 
 #[test]
-fn a_process_that_is_killed_leaves_nothing_on_the_desk() {
+fn a_process_that_is_killed_leaves_nothing_in_the_queue() {
     let world = World::new();
     let mut call = call_that_waits(&world);
     let ask = wait_for_ask(&world);
@@ -185,7 +142,7 @@ fn a_process_that_is_killed_leaves_nothing_on_the_desk() {
 }
 
 #[test]
-fn the_desk_is_out_of_reach_for_tools_and_commands() {
+fn the_approval_queue_is_out_of_reach_for_tools_and_commands() {
     let world = World::new();
     let mut call = call_that_waits(&world);
     let ask = wait_for_ask(&world);

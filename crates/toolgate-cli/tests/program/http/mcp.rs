@@ -1,4 +1,4 @@
-//! MCP behind the same door.
+//! MCP behind the authentication of the HTTP server.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ fn initialize() -> Value {
 
 const TAKES: (&str, &str) = ("Accept", "application/json, text/event-stream");
 
-/// A client's stay.
-pub(super) struct Stay(String);
+/// A client's session.
+pub(super) struct ClientSession(String);
 
-impl Stay {
+impl ClientSession {
     pub(super) fn headers(&self) -> [(&str, &str); 3] {
         [TAKES, ("Mcp-Session-Id", &self.0), ("Mcp-Protocol-Version", "2025-11-25")]
     }
@@ -36,14 +36,14 @@ impl Stay {
 }
 
 /// Shakes hands.
-pub(super) fn begin(server: &Server) -> Stay {
+pub(super) fn begin(server: &Server) -> ClientSession {
     begin_on(&mut server.owner())
 }
 
-fn begin_on(client: &mut Client) -> Stay {
+fn begin_on(client: &mut Client) -> ClientSession {
     let hello = client.request("POST", "/mcp", &[TAKES], Some(&initialize()));
     assert_eq!(hello.status, 200, "{hello:?}");
-    let recorded = Stay(hello.header("mcp-session-id").unwrap().to_owned());
+    let recorded = ClientSession(hello.header("mcp-session-id").unwrap().to_owned());
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(client.request("POST", "/mcp", &recorded.headers(), Some(&ready)).status, 202);
     recorded
@@ -146,7 +146,7 @@ fn another_clients_state_is_refused_and_that_is_on_record() {
     let refused = events(&server).into_iter().filter(|event| event["kind"] == "request.refused");
     let refused: Vec<String> = refused.map(|event| event["request"].as_str().unwrap().to_owned()).collect();
     assert_eq!(refused.len(), 2, "{refused:?}");
-    for words in ["isn't one that this session got", "used before"] {
+    for words in ["wasn't issued to this session", "used before"] {
         assert!(refused.iter().any(|request| request.contains(words)), "{words} is missing: {refused:?}");
     }
 }

@@ -111,18 +111,6 @@ impl Talk {
         }
     }
 
-    /// Reads until something comes that was no answer.
-    pub(super) fn listen(&mut self, method: &str) -> Value {
-        loop {
-            let message = self.next_message().expect("a message before the end");
-            let is_wanted = message["method"] == method;
-            self.hear(message.clone());
-            if is_wanted {
-                return message;
-            }
-        }
-    }
-
     fn hear(&mut self, message: Value) {
         let result = match message["method"].as_str() {
             Some("roots/list") => {

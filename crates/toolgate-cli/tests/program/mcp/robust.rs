@@ -1,8 +1,8 @@
-//! What a server has to live through: nonsense, half messages, huge ones, ids used twice, and clients that vanish.
+//! Commands that end when their call is cancelled or their client vanishes.
 
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::Talk;
 use crate::world::World;
@@ -24,56 +24,6 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn events(world: &World) -> String {
     std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap()
-}
-
-#[test]
-fn nonsense_is_answered_and_survived() {
-    let world = World::new();
-    let mut talk = Talk::legacy(&world, json!({}));
-    let huge = format!("\"{}\"\n", "x".repeat(20 * 1024 * 1024));
-    for (what, bytes, code) in [
-        ("no JSON", b"hello\n".as_slice(), -32700),
-        ("no text", b"\xff\xfe\x00\n", -32700),
-        ("half a message", b"{\"jsonrpc\":\"2.0\",\"id\":9,\n", -32700),
-        ("a list", b"[{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}]\n", -32600),
-        ("a huge line", huge.as_bytes(), -32600),
-        ("deeply nested", format!("{}\n", "[".repeat(100_000)).as_bytes(), -32700),
-    ] {
-        talk.send_bytes(bytes);
-        assert_eq!(talk.answer(&Value::Null)["error"]["code"], code, "{what}");
-    }
-    talk.send_bytes(b"\n\r\n   \n");
-    assert_eq!(talk.fault("no/such/method", json!({}))["code"], -32601);
-    let twice = b"{\"jsonrpc\":\"2.0\",\"id\":\"t\",\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\
-                  \"arguments\":{\"path\":\"a\",\"path\":\"b\"}}}\n";
-    talk.send_bytes(twice);
-    let refused = talk.answer(&json!("t"));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("stands twice"), "{refused}");
-    let ten = "y".repeat(10 * 1024 * 1024);
-    let wrote = talk.call("write", json!({ "path": "ten.txt", "content": ten }));
-    assert!(wrote["content"].is_array(), "ten megabytes in a line are a message like any other");
-    assert_eq!(talk.call("read", json!({ "path": "hello.txt" }))["structuredContent"]["total_lines"], 2);
-}
-
-#[test]
-fn a_message_may_come_in_pieces() {
-    let world = World::new();
-    let mut talk = Talk::legacy(&world, json!({}));
-    for piece in ["{\"jsonrpc\":\"2.0\",\"id\":", "\"p\",\"met", "hod\":\"ping\"}", "\n"] {
-        talk.send_bytes(piece.as_bytes());
-    }
-    assert_eq!(talk.answer(&json!("p"))["result"], json!({}));
-}
-
-#[test]
-fn before_the_handshake_only_ping_is_answered() {
-    let world = World::new();
-    let mut talk = Talk::started(&world, &[], false, json!({}));
-    assert_eq!(talk.ask("ping", json!({})), json!({}));
-    assert_eq!(talk.fault("tools/list", json!({}))["code"], -32602);
-    talk.initialize();
-    assert_eq!(talk.fault("initialize", json!({}))["code"], -32600);
-    talk.ask("tools/list", json!({}));
 }
 
 #[test]

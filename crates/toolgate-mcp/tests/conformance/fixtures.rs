@@ -10,13 +10,18 @@ use toolgate_contract::{
     PreparedCall, Preview, Risk, SideEffect, ToolError, VersionAdapter, schemars::Schema,
 };
 
-use super::{FixtureContext, PIXEL, SILENCE, TIE, accepted, question};
-use crate::client::lock;
-use crate::json_rpc_error::JsonRpcError;
-use crate::server::ListKind;
+use toolgate_mcp::{ClientCall, JsonRpcError, ListKind};
+
+use crate::extension::{ConformanceExtension, PIXEL, accepted, question};
+
+/// The shortest sound.
+const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
+
+/// The result of `tools/call`, or an error of the protocol; a tool's own error goes through the gate.
+type FixtureOutcome = Result<Result<Value, JsonRpcError>, ToolError>;
 
 /// What a fixture does.
-type FixtureAction = for<'a> fn(Value, &'a Hands, FixtureContext) -> BoxFuture<'a, Result<Value, ToolError>>;
+type FixtureAction = for<'a> fn(Value, &'a Hands, ClientCall) -> BoxFuture<'a, FixtureOutcome>;
 
 /// Every fixture: name, arguments that are needed, act.
 const FIXTURES: &[(&str, &[&str], FixtureAction)] = &[
@@ -32,68 +37,68 @@ const FIXTURES: &[(&str, &[&str], FixtureAction)] = &[
     }),
     ("test_error_handling", &[], |_, _, _| {
         let message = "This tool intentionally returns an error for testing.";
-        Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::IoError, message))))
+        ready(Err(ToolError::new(ErrorCode::IoError, message)))
     }),
     ("test_tool_with_logging", &[], |_, hands, _| said(hands, MessageLevel::Info)),
     ("test_logging_tool", &[], |_, hands, _| said(hands, MessageLevel::Info)),
     ("test_tool_with_progress", &[], |_, hands, _| said(hands, MessageLevel::Progress)),
-    ("test_sampling", &["prompt"], |args, _, tie| Box::pin(sample(args, tie))),
-    ("test_elicitation", &["message"], |args, _, tie| {
+    ("test_sampling", &["prompt"], |args, _, call| Box::pin(sample(args, call))),
+    ("test_elicitation", &["message"], |args, _, call| {
         let field = |what: &str| json!({ "type": "string", "description": what });
         let fields = json!({ "username": field("User's response"), "email": field("User's email address") });
         let message = args["message"].as_str().unwrap_or_default().to_owned();
-        Box::pin(elicit(message, fields, &["username", "email"], tie))
+        Box::pin(elicit(message, fields, &["username", "email"], call))
     }),
-    ("test_elicitation_sep1034_defaults", &[], |_, _, tie| {
-        Box::pin(elicit("Please fill in.".into(), with_defaults(), &[], tie))
+    ("test_elicitation_sep1034_defaults", &[], |_, _, call| {
+        Box::pin(elicit("Please fill in.".into(), with_defaults(), &[], call))
     }),
-    ("test_elicitation_sep1330_enums", &[], |_, _, tie| Box::pin(elicit("Please choose.".into(), choices(), &[], tie))),
-    ("test_missing_capability", &[], |_, _, tie| {
-        if !tie.link.profile.can("sampling") {
-            *lock(&tie.link.instead) = Some(Err(JsonRpcError::missing_capability("sampling")));
-        }
-        shown(words("The client can sample."))
+    ("test_elicitation_sep1330_enums", &[], |_, _, call| {
+        Box::pin(elicit("Please choose.".into(), choices(), &[], call))
     }),
-    ("test_trigger_tool_change", &[], |_, _, tie| announced(&tie, ListKind::Tools)),
-    ("test_trigger_prompt_change", &[], |_, _, tie| announced(&tie, ListKind::Prompts)),
-    ("test_streaming_elicitation", &[], |_, _, tie| ask_for(&tie, &["user_name"], None)),
-    ("test_input_required_result_elicitation", &[], |_, _, tie| ask_for(&tie, &["user_name"], None)),
-    ("test_input_required_result_sampling", &[], |_, _, tie| ask_for(&tie, &["capital_question"], None)),
-    ("test_input_required_result_list_roots", &[], |_, _, tie| ask_for(&tie, &["client_roots"], None)),
-    ("test_input_required_result_request_state", &[], |_, _, tie| ask_for(&tie, &["confirm"], Some(1))),
-    ("test_input_required_result_tampered_state", &[], |_, _, tie| ask_for(&tie, &["confirm"], Some(1))),
-    ("test_input_required_result_multiple_inputs", &[], |_, _, tie| {
-        ask_for(&tie, &["user_name", "greeting", "client_roots"], Some(1))
+    ("test_missing_capability", &[], |_, _, call| match call.can("sampling") {
+        true => shown(words("The client can sample.")),
+        false => ready(Ok(Err(JsonRpcError::missing_capability("sampling")))),
     }),
-    ("test_input_required_result_multi_round", &[], |_, _, tie| {
-        match tie.link.state.as_ref().and_then(Value::as_u64) {
-            Some(1) if accepted(&tie.link.inputs, "step1").is_some() => ask_for(&tie, &["step2"], Some(2)),
-            Some(2) => ask_for(&tie, &["step2"], Some(2)),
-            _ => ask_for(&tie, &["step1"], Some(1)),
-        }
+    ("test_trigger_tool_change", &[], |_, _, call| announced(&call, ListKind::Tools)),
+    ("test_trigger_prompt_change", &[], |_, _, call| announced(&call, ListKind::Prompts)),
+    ("test_streaming_elicitation", &[], |_, _, call| ask_for(&call, &["user_name"], None)),
+    ("test_input_required_result_elicitation", &[], |_, _, call| ask_for(&call, &["user_name"], None)),
+    ("test_input_required_result_sampling", &[], |_, _, call| ask_for(&call, &["capital_question"], None)),
+    ("test_input_required_result_list_roots", &[], |_, _, call| ask_for(&call, &["client_roots"], None)),
+    ("test_input_required_result_request_state", &[], |_, _, call| ask_for(&call, &["confirm"], Some(1))),
+    ("test_input_required_result_tampered_state", &[], |_, _, call| ask_for(&call, &["confirm"], Some(1))),
+    ("test_input_required_result_multiple_inputs", &[], |_, _, call| {
+        ask_for(&call, &["user_name", "greeting", "client_roots"], Some(1))
     }),
-    ("test_input_required_result_capabilities", &[], |_, _, tie| {
-        let can = |name: &str| tie.link.profile.can(name);
+    ("test_input_required_result_multi_round", &[], |_, _, call| match call.state().and_then(Value::as_u64) {
+        Some(1) if accepted(call.inputs(), "step1").is_some() => ask_for(&call, &["step2"], Some(2)),
+        Some(2) => ask_for(&call, &["step2"], Some(2)),
+        _ => ask_for(&call, &["step1"], Some(1)),
+    }),
+    ("test_input_required_result_capabilities", &[], |_, _, call| {
+        let can = |name: &str| call.can(name);
         let wanted: Vec<&str> =
             [("elicitation", "user_name"), ("sampling", "capital_question"), ("roots", "client_roots")]
                 .into_iter()
                 .filter(|(capability, _)| can(capability))
                 .map(|(_, key)| key)
                 .collect();
-        ask_for(&tie, &wanted, None)
+        ask_for(&call, &wanted, None)
     }),
 ];
 
-pub(super) fn all() -> Vec<Arc<dyn AnyTool>> {
-    let tool = |&(name, needed, act): &(&'static str, &[&str], FixtureAction)| -> Arc<dyn AnyTool> {
-        Arc::new(Fixture { declaration: declaration(name, needed), act })
+/// Every fixture as a tool, which finds its client by way of the extension.
+pub(crate) fn all(extension: &Arc<ConformanceExtension>) -> Vec<Arc<dyn AnyTool>> {
+    let tool = |&(name, needed, action): &(&'static str, &[&str], FixtureAction)| -> Arc<dyn AnyTool> {
+        Arc::new(Fixture { declaration: declaration(name, needed), action, extension: Arc::clone(extension) })
     };
     FIXTURES.iter().map(tool).collect()
 }
 
 struct Fixture {
     declaration: Declaration,
-    act: FixtureAction,
+    action: FixtureAction,
+    extension: Arc<ConformanceExtension>,
 }
 
 impl AnyTool for Fixture {
@@ -106,13 +111,14 @@ impl AnyTool for Fixture {
     }
 
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError> {
-        Ok(Box::new(PreparedFixture { args, act: self.act }))
+        Ok(Box::new(PreparedFixture { args, action: self.action, extension: Arc::clone(&self.extension) }))
     }
 }
 
 struct PreparedFixture {
     args: Value,
-    act: FixtureAction,
+    action: FixtureAction,
+    extension: Arc<ConformanceExtension>,
 }
 
 impl PreparedCall for PreparedFixture {
@@ -125,16 +131,13 @@ impl PreparedCall for PreparedFixture {
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
-        let tie = TIE.try_with(Clone::clone);
-        match tie {
-            Ok(tie) => Box::pin(async move {
-                let link = Arc::clone(&tie.link);
-                let content = (self.act)(self.args, hands, tie).await?;
-                lock(&link.instead).get_or_insert(Ok(json!({ "content": content })));
-                Ok(json!({}))
-            }),
-            Err(_) => Box::pin(std::future::ready(Err(ToolError::internal("Only a client of MCP can call this.")))),
-        }
+        Box::pin(async move {
+            let call = self.extension.call(hands.call());
+            let call = call.ok_or_else(|| ToolError::internal("Only an MCP client can call this."))?;
+            let result = (self.action)(self.args, hands, call).await?;
+            self.extension.set_result(hands.call(), result);
+            Ok(json!({}))
+        })
     }
 }
 
@@ -170,72 +173,80 @@ fn resource(uri: &str, mime: &str, text: &str) -> Value {
     json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime, "text": text } })
 }
 
-fn shown<'a>(content: Value) -> BoxFuture<'a, Result<Value, ToolError>> {
+fn shown<'a>(content: Value) -> BoxFuture<'a, FixtureOutcome> {
     contents(vec![content])
 }
 
-fn contents<'a>(contents: Vec<Value>) -> BoxFuture<'a, Result<Value, ToolError>> {
-    Box::pin(std::future::ready(Ok(contents.into())))
+fn ready<'a>(outcome: FixtureOutcome) -> BoxFuture<'a, FixtureOutcome> {
+    Box::pin(std::future::ready(outcome))
+}
+
+/// A result with this content.
+fn complete(content: impl Into<Value>) -> FixtureOutcome {
+    Ok(Ok(json!({ "content": content.into() })))
+}
+
+fn contents<'a>(contents: Vec<Value>) -> BoxFuture<'a, FixtureOutcome> {
+    ready(complete(contents))
 }
 
 /// Says three things, some time apart.
-fn said(hands: &Hands, level: MessageLevel) -> BoxFuture<'_, Result<Value, ToolError>> {
+fn said(hands: &Hands, level: MessageLevel) -> BoxFuture<'_, FixtureOutcome> {
     Box::pin(async move {
         for content in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
             let content = content.to_owned();
             hands.say(&Message { level, title: None, content, thought: None, evidence: Vec::new() })?;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        Ok(json!([words("It said three things.")]))
+        complete(vec![words("It said three things.")])
     })
 }
 
-fn announced<'a>(tie: &FixtureContext, changed: ListKind) -> BoxFuture<'a, Result<Value, ToolError>> {
-    tie.client.server.announce(changed);
-    shown(words("Told everybody."))
+fn announced<'a>(call: &ClientCall, changed: ListKind) -> BoxFuture<'a, FixtureOutcome> {
+    call.announce(changed);
+    shown(words("Told every client."))
 }
 
-async fn sample(args: Value, tie: FixtureContext) -> Result<Value, ToolError> {
+async fn sample(args: Value, call: ClientCall) -> FixtureOutcome {
     let content = words(args["prompt"].as_str().unwrap_or_default());
     let params = json!({ "messages": [{ "role": "user", "content": content }], "maxTokens": 100 });
-    let answer = asked(&tie, "sampling", "sampling/createMessage", params).await?;
-    Ok(json!([words(&format!("LLM response: {}", answer["content"]["text"].as_str().unwrap_or_default()))]))
+    let answer = asked(&call, "sampling", "sampling/createMessage", params).await?;
+    complete(vec![words(&format!("LLM response: {}", answer["content"]["text"].as_str().unwrap_or_default()))])
 }
 
-async fn elicit(message: String, fields: Value, needed: &[&str], tie: FixtureContext) -> Result<Value, ToolError> {
+async fn elicit(message: String, fields: Value, needed: &[&str], call: ClientCall) -> FixtureOutcome {
     let schema = json!({ "type": "object", "properties": fields, "required": needed });
     let params = json!({ "message": message, "requestedSchema": schema });
-    let answer = asked(&tie, "elicitation", "elicitation/create", params).await?;
-    Ok(json!([words(&format!("Elicitation completed: action={}, content={}", answer["action"], answer["content"]))]))
+    let answer = asked(&call, "elicitation", "elicitation/create", params).await?;
+    complete(vec![words(&format!("Elicitation completed: action={}, content={}", answer["action"], answer["content"]))])
 }
 
-async fn asked(tie: &FixtureContext, capability: &str, method: &str, params: Value) -> Result<Value, ToolError> {
-    if tie.link.profile.is_modern() || !tie.link.profile.can(capability) {
+async fn asked(call: &ClientCall, capability: &str, method: &str, params: Value) -> Result<Value, ToolError> {
+    if call.is_stateless() || !call.can(capability) {
         return Err(ToolError::new(ErrorCode::IoError, format!("The client can't be asked for {capability}.")));
     }
-    let answer = tie.client.ask(&tie.link.outlet(), method, params).await;
+    let answer = call.ask(method, params).await;
     answer.and_then(Result::ok).ok_or_else(|| ToolError::new(ErrorCode::IoError, "The client didn't answer."))
 }
 
 /// Asks for inputs by their keys, unless they came along; with a state to bring back, if there is one.
-fn ask_for<'a>(tie: &FixtureContext, keys: &[&str], state: Option<u64>) -> BoxFuture<'a, Result<Value, ToolError>> {
-    let inputs = &tie.link.inputs;
+fn ask_for<'a>(call: &ClientCall, keys: &[&str], state: Option<u64>) -> BoxFuture<'a, FixtureOutcome> {
+    let inputs = call.inputs();
     let is_here = |key: &&str| match *key {
         "client_roots" => inputs.get(*key).is_some_and(|input| input["roots"].is_array()),
         "capital_question" | "greeting" => inputs.get(*key).is_some_and(|input| input["content"].is_object()),
         key => accepted(inputs, key).is_some(),
     };
-    let has_state = state.is_none() || tie.link.state.as_ref().and_then(Value::as_u64) == state;
+    let has_state = state.is_none() || call.state().and_then(Value::as_u64) == state;
     if has_state && keys.iter().all(is_here) {
         return shown(words("Thank you. state-ok"));
     }
     let requests: Map<String, Value> = keys.iter().map(|key| ((*key).to_owned(), wanted(key))).collect();
-    let mut instead = json!({ "resultType": "input_required", "inputRequests": requests });
+    let mut result = json!({ "resultType": "input_required", "inputRequests": requests });
     if let Some(state) = state {
-        instead["state"] = state.into();
+        result["state"] = state.into();
     }
-    *lock(&tie.link.instead) = Some(Ok(instead));
-    shown(words("More is needed."))
+    ready(Ok(Ok(result)))
 }
 
 /// What a key asks for.

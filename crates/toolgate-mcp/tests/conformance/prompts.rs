@@ -1,13 +1,12 @@
 //! Prompts that the suite asks for.
 
 use serde_json::{Map, Value, json};
+use toolgate_mcp::JsonRpcError;
 
-use super::{PIXEL, accepted, param, question};
-use crate::json_rpc_error::JsonRpcError;
-use crate::methods::{RequestContext, text};
+use crate::extension::{PIXEL, accepted, question, text};
 
 /// Every prompt.
-pub(super) fn all() -> Vec<Value> {
+pub(crate) fn all() -> Vec<Value> {
     let prompt = |name: &str, arguments: &[&str]| {
         let argument = |name: &&str| json!({ "name": name, "description": "For the suite.", "required": true });
         let arguments: Vec<Value> = arguments.iter().map(argument).collect();
@@ -23,16 +22,16 @@ pub(super) fn all() -> Vec<Value> {
 }
 
 /// Answers `prompts/get`.
-pub(super) fn get(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
+pub(crate) fn get(params: &Map<String, Value>) -> Result<Value, JsonRpcError> {
     let words = |text: &str| json!({ "type": "text", "text": text });
-    let contents = match text(asking.params, "name")? {
+    let contents = match text(params, "name")? {
         "test_simple_prompt" => vec![words("This is a simple prompt for testing.")],
         "test_prompt_with_arguments" => {
-            let (first, second) = (param(asking, "arg1")?, param(asking, "arg2")?);
+            let (first, second) = (argument(params, "arg1")?, argument(params, "arg2")?);
             vec![words(&format!("Prompt with arguments: arg1='{first}', arg2='{second}'"))]
         }
         "test_prompt_with_embedded_resource" => {
-            let uri = param(asking, "resourceUri")?;
+            let uri = argument(params, "resourceUri")?;
             let text = "Embedded resource content for testing.";
             let resource = json!({ "uri": uri, "mimeType": "text/plain", "text": text });
             vec![
@@ -46,7 +45,7 @@ pub(super) fn get(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
         }
         "test_input_required_result_prompt" => {
             let none = Map::new();
-            let inputs = asking.params.get("inputResponses").and_then(Value::as_object).unwrap_or(&none);
+            let inputs = params.get("inputResponses").and_then(Value::as_object).unwrap_or(&none);
             let Some(content) = accepted(inputs, "user_context") else {
                 let question = question("What context should the prompt use?", "context", "string");
                 return Ok(json!({ "resultType": "input_required", "inputRequests": { "user_context": question } }));
@@ -57,4 +56,9 @@ pub(super) fn get(asking: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
     };
     let messages: Vec<Value> = contents.iter().map(|content| json!({ "role": "user", "content": content })).collect();
     Ok(json!({ "messages": messages }))
+}
+
+fn argument<'a>(params: &'a Map<String, Value>, field: &str) -> Result<&'a str, JsonRpcError> {
+    let arguments = params.get("arguments").and_then(Value::as_object);
+    text(arguments.ok_or_else(|| JsonRpcError::invalid_params("`params.arguments` is missing."))?, field)
 }

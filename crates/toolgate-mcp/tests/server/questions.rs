@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::Talk;
-use super::with;
-use crate::world::World;
+use crate::backend::McpTestServer;
+use crate::stdio_client::{StdioClient, error_code, with};
 
 fn forms() -> Value {
     json!({ "elicitation": {} })
@@ -21,28 +20,28 @@ fn says(content: Value) -> Value {
 
 #[test]
 fn a_question_is_shown_as_a_form_and_answered_by_choice_or_in_words() {
-    let world = World::new();
-    let mut talk = Talk::legacy(&world, forms());
-    talk.answers = vec![says(json!({ "choice": "right" })), says(json!({ "words": "straight on" }))];
-    let chosen = talk.ask("tools/call", ask());
+    let server = McpTestServer::start();
+    let mut client = StdioClient::with_handshake(&server, forms());
+    client.answers = vec![says(json!({ "choice": "right" })), says(json!({ "words": "straight on" }))];
+    let chosen = client.ask("tools/call", ask());
     assert_eq!(chosen["structuredContent"], json!({ "answer": "right", "choice": 1 }), "{chosen}");
-    let said = talk.ask("tools/call", ask());
+    let said = client.ask("tools/call", ask());
     assert_eq!(said["structuredContent"], json!({ "answer": "straight on" }), "{said}");
-    let asked = talk.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    let asked = client.hear_of("elicitation/create");
     assert_eq!(asked["params"]["message"], "Which way?");
     let choice = &asked["params"]["requestedSchema"]["properties"]["choice"];
     assert_eq!(choice["enum"], json!(["left", "right"]));
     assert_eq!(choice["enumNames"], json!(["left: along the river", "right"]));
-    talk.end();
-    let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();
-    assert!(events.contains("Which way?") && events.contains("person at talk"), "{events}");
+    client.end();
+    let recorded = serde_json::to_string(&server.recorded()).unwrap();
+    assert!(recorded.contains("Which way?") && recorded.contains("person at tester"), "{recorded}");
 }
 
 #[test]
 fn without_a_handshake_the_question_is_part_of_the_result() {
-    let world = World::new();
-    let mut talk = Talk::modern(&world, forms());
-    let first = talk.ask("tools/call", ask());
+    let server = McpTestServer::start();
+    let mut client = StdioClient::stateless(&server, forms());
+    let first = client.ask("tools/call", ask());
     assert_eq!(first["resultType"], "input_required", "{first}");
     let question = &first["inputRequests"]["answer"];
     assert_eq!(
@@ -51,19 +50,19 @@ fn without_a_handshake_the_question_is_part_of_the_result() {
     );
     let again = with(ask(), "requestState", first["requestState"].clone());
     let again = with(again, "inputResponses", json!({ "answer": says(json!({ "choice": "left" })) }));
-    let done = talk.ask("tools/call", again);
+    let done = client.ask("tools/call", again);
     assert_eq!(done["structuredContent"], json!({ "answer": "left", "choice": 0 }), "{done}");
 }
 
 #[test]
-fn where_nobody_answers_the_model_is_told_so() {
-    let world = World::new();
-    let mut unable = Talk::legacy(&world, json!({}));
-    let mut declining = Talk::legacy(&world, forms());
+fn without_an_answer_the_model_decides_itself() {
+    let server = McpTestServer::start();
+    let mut unable = StdioClient::with_handshake(&server, json!({}));
+    let mut declining = StdioClient::with_handshake(&server, forms());
     declining.answers = vec![json!({ "action": "decline" })];
-    for talk in [&mut unable, &mut declining] {
-        let refused = talk.ask("tools/call", ask());
-        assert_eq!(refused["_meta"]["toolgate/error"]["code"], "not_found", "{refused}");
+    for client in [&mut unable, &mut declining] {
+        let refused = client.ask("tools/call", ask());
+        assert_eq!(error_code(&refused), "not_found", "{refused}");
         assert!(refused["content"][0]["text"].as_str().unwrap().contains("Decide yourself"), "{refused}");
     }
 }

@@ -1,0 +1,14 @@
+//! The HTTP server on a test workspace, without a program around it: its router, and where connections matter a socket.
+#![allow(clippy::disallowed_methods, reason = "tests look at the files of their workspace")]
+
+mod approvals;
+mod artifacts;
+mod authentication;
+mod backend;
+mod calls;
+mod events;
+mod limits;
+mod openapi;
+mod questions;
+mod sessions;
+mod test_server;

@@ -1,0 +1,20 @@
+//! The OpenAPI document names every route and no other.
+
+use crate::test_server::{ConsoleTestServer, OWNER};
+
+#[tokio::test]
+async fn the_document_names_every_route_and_no_other() {
+    let server = ConsoleTestServer::start();
+    let document = server.get(OWNER, "/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in ["get", "post", "put", "delete", "patch"] {
+            let path = path.replace("{id}", "some");
+            let answer = server.ask(Some(OWNER), &method.to_uppercase(), &path, &[], None).await;
+            assert_eq!(answer.status != 405, methods.get(method).is_some(), "{method} {path}: {answer:?}");
+        }
+    }
+    for schema in ["Problem", "Call", "Reply", "ApprovalView", "SessionView"] {
+        assert!(document["components"]["schemas"][schema].is_object(), "{schema}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Sessions: tools, tokens and runs of their own, begun and ended by the owner.
+
+use serde_json::{Value, json};
+
+use crate::test_server::{ConsoleTestServer, OWNER};
+
+#[tokio::test]
+async fn a_session_has_tools_of_its_own() {
+    let server = ConsoleTestServer::start();
+    let (_, reader) = server.session(json!({ "id": "reader", "tools": ["read", "list"] })).await;
+    let tools = server.get(&reader, "/v1/tools").await.json();
+    let names: Vec<&str> = tools["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["list", "read"]);
+    let refused = server.call(&reader, "write", json!({ "path": "x", "content": "" })).await;
+    assert_eq!(refused["error"]["code"], "tool_not_allowed", "{refused}");
+    let taken = server.post(OWNER, "/v1/sessions", &json!({ "id": "reader" })).await;
+    assert_eq!(taken.problem(), (409, "session_taken".into()));
+    let listed = server.get(OWNER, "/v1/sessions").await.json();
+    assert_eq!((&listed["sessions"][0]["id"], listed["sessions"][0].get("token")), (&json!("reader"), None));
+    let named = server.ask(Some(OWNER), "GET", "/v1/tools", &[("x-toolgate-session", "reader")], None).await;
+    assert_eq!(named.json(), tools, "the owner may act in a session");
+    let other = server.ask(Some(&reader), "GET", "/v1/tools", &[("x-toolgate-session", "http")], None).await;
+    assert_eq!(other.status, 404, "a session may not act in another");
+}
+
+#[tokio::test]
+async fn ending_a_session_cancels_its_calls_and_its_token() {
+    let server = ConsoleTestServer::start();
+    let (session, token) = server.session(json!({ "id": "short" })).await;
+    let accepted = server.post(&token, "/v1/calls?wait=false", &json!({ "name": "hangs", "args": {} })).await;
+    assert_eq!(accepted.status, 202);
+    assert_eq!(server.delete(OWNER, "/v1/sessions/short").await.status, 204);
+    let kinds: Vec<Value> = server.events(&session["run"]).await.iter().map(|event| event["kind"].clone()).collect();
+    assert_eq!(kinds.last(), Some(&json!("run.ended")), "{kinds:?}");
+    assert!(!kinds.contains(&json!("tool_call.started")) || kinds.contains(&json!("tool_call.failed")), "{kinds:?}");
+    assert_eq!(server.get(&token, "/v1/tools").await.status, 401, "the token is worth nothing");
+    assert_eq!(server.delete(OWNER, "/v1/sessions/short").await.problem(), (404, "not_found".into()));
+    server.session(json!({ "id": "short" })).await;
+}
+
+#[tokio::test]
+async fn what_is_asked_of_a_session_is_checked() {
+    let server = ConsoleTestServer::start();
+    for body in
+        [json!({ "id": "../x" }), json!({ "id": "" }), json!({ "wait_seconds": 999_999 }), json!({ "color": 1 })]
+    {
+        let answer = server.post(OWNER, "/v1/sessions", &body).await;
+        assert_eq!(answer.problem(), (400, "invalid_request".into()), "{body}");
+    }
+    assert_eq!(server.post(OWNER, "/v1/sessions", &json!({ "id": "http" })).await.status, 409, "the owner's own");
+}
