@@ -1,5 +1,5 @@
-//! What a turn costs beside its calls: an agent with a model that answers at once, against the same calls made one by
-//! one through the gate in the same run; and whether memory stays flat over a thousand turns.
+//! The cost of an agent's turn besides its calls: an agent with a model that answers at once, compared with the same
+//! calls made one by one through the gate in the same run; and whether memory stays flat over a thousand turns.
 #![allow(missing_docs, reason = "a benchmark has no readers but its own")]
 
 use std::hint::black_box;
@@ -16,12 +16,12 @@ use toolgate_testkit::{TestWorkspace, median, resident};
 
 /// Turns of one task, each with one call.
 const TURNS: u64 = 50;
-/// Tasks on each side, one after the other, so that noise hits both.
+/// Tasks on each side, alternating, so that noise affects both.
 const ROUNDS: usize = 20;
-/// Turns for the look at memory.
+/// Turns for the memory measurement.
 const MANY: u64 = 1_000;
 
-/// Answers at once: so many reads, each of another part, then the end.
+/// A model that answers at once: a number of reads, each of another part, then the end.
 struct Instantly {
     turns: u64,
     taken: AtomicU64,
@@ -71,10 +71,10 @@ async fn overhead(world: &TestWorkspace) {
     }
     let (plain, agent) = (median(plain), median(agents));
     let ratio = agent.as_secs_f64() / plain.as_secs_f64();
-    let beside = agent.saturating_sub(plain);
+    let overhead = agent.saturating_sub(plain);
     println!("a turn of an agent: {ratio:.1} x its call made through the gate alone");
     println!("  medians of {ROUNDS} tasks of {TURNS} turns: turn {agent:?}, call {plain:?}");
-    println!("  beside the call: {beside:?}   (aim: under 5 ms)");
+    println!("  besides the call: {overhead:?}   (aim: under 5 ms)");
 }
 
 async fn calls_alone(world: &TestWorkspace, calls: u64) -> Duration {

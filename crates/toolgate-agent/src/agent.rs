@@ -1,4 +1,4 @@
-//! An agent as a front end sees it: a model, a gate, a session and limits; give it a task, get an outcome.
+//! An agent as a front end uses it: a model, a gate, a session and limits; give it a task, get an outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -10,11 +10,11 @@ use crate::agent_loop::{AgentLoop, AgentRole};
 use crate::circuit_breaker::CircuitBreaker;
 use crate::definition::AgentDefinition;
 use crate::limits::{AgentLimits, Budget};
-use crate::model::{FIRST, Model};
+use crate::model::{MAIN_AGENT, Model};
 use crate::outcome::AgentOutcome;
 use crate::text_sink::{DiscardText, TextSink};
 
-/// A model at work behind the gate.
+/// A model that works on a task through the gate.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::text_sink::{DiscardText, TextSink};
 /// #     gate: Arc<toolgate_runtime::Gate>,
 /// #     session: toolgate_runtime::Session,
 /// # ) {
-/// let agent = toolgate_agent::Agent::new(model, gate, session, toolgate_agent::Controls::default());
+/// let agent = toolgate_agent::Agent::new(model, gate, session, toolgate_agent::AgentLimits::default());
 /// let outcome = agent.work("Make the tests pass.", CancellationToken::new()).await;
 /// println!("{}: {}", outcome.finish, outcome.summary);
 /// # }
@@ -42,16 +42,16 @@ pub(crate) struct TaskContext {
     pub(crate) budget: Budget,
     pub(crate) breaker: CircuitBreaker,
     pub(crate) listener: Arc<dyn TextSink>,
-    /// The kinds of agents that can be set to work.
+    /// The kinds of agents that can be started.
     pub(crate) kinds: Vec<AgentDefinition>,
-    /// What the workspace wants every agent to know.
-    pub(crate) workspace_says: Option<String>,
-    /// How many agents were set to work so far.
-    pub(crate) sent: AtomicU32,
+    /// The workspace's own instructions for agents.
+    pub(crate) workspace_instructions: Option<String>,
+    /// How many agents were started so far.
+    pub(crate) started: AtomicU32,
 }
 
 impl Agent {
-    /// An agent with this model, whose calls go through this gate, in this session, within these limits.
+    /// An agent with this model, gate, session and limits.
     pub fn new(model: Arc<dyn Model>, gate: Arc<Gate>, session: Session, controls: AgentLimits) -> Self {
         let context = TaskContext {
             model,
@@ -61,20 +61,20 @@ impl Agent {
             controls,
             listener: Arc::new(DiscardText),
             kinds: AgentDefinition::built_in(),
-            workspace_says: None,
-            sent: AtomicU32::new(0),
+            workspace_instructions: None,
+            started: AtomicU32::new(0),
         };
         Self { context, session }
     }
 
-    /// The same agent, heard by this listener as it speaks.
+    /// Sets the sink that receives the model's text while it is written.
     #[must_use]
     pub fn with_text_sink(mut self, listener: Arc<dyn TextSink>) -> Self {
         self.context.listener = listener;
         self
     }
 
-    /// The same agent, which can set these kinds of agents to work too. One of a known name takes its place.
+    /// Adds kinds of agents that this agent can start. A kind with a known name replaces that one.
     #[must_use]
     pub fn with_kinds(mut self, kinds: impl IntoIterator<Item = AgentDefinition>) -> Self {
         for kind in kinds {
@@ -84,18 +84,19 @@ impl Agent {
         self
     }
 
-    /// The same agent, told what the workspace wants agents to know. Only of a workspace that is trusted.
+    /// Sets the workspace's own instructions for agents. Only for a trusted workspace.
     #[must_use]
-    pub fn told(mut self, workspace_says: Option<String>) -> Self {
-        self.context.workspace_says = workspace_says;
+    pub fn with_workspace_instructions(mut self, workspace_instructions: Option<String>) -> Self {
+        self.context.workspace_instructions = workspace_instructions;
         self
     }
 
-    /// Works on a task until there is an answer, or a limit is reached, or somebody stops it. Its time begins now.
+    /// Works on a task until there is an answer, a limit is reached, or the task is cancelled. The time limit starts
+    /// now.
     pub async fn work(mut self, task: &str, cancel: CancellationToken) -> AgentOutcome {
         self.context.budget = Budget::begin(&self.context.controls);
-        let kind = AgentDefinition { name: FIRST.into(), ..AgentDefinition::default() };
-        let post = AgentRole { kind, parent: None, depth: 0 };
-        AgentLoop::new(Arc::new(self.context), self.session, post, cancel).work(task).await
+        let kind = AgentDefinition { name: MAIN_AGENT.into(), ..AgentDefinition::default() };
+        let role = AgentRole { kind, parent: None, depth: 0 };
+        AgentLoop::new(Arc::new(self.context), self.session, role, cancel).work(task).await
     }
 }

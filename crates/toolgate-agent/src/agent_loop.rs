@@ -1,5 +1,5 @@
-//! The loop (C-39): model → calls → replies → model, until the final answer. [`AgentLoop::turn`] and [`AgentLoop::round`] are
-//! the table of contents.
+//! The agent loop: model → calls → replies → model, until the final answer. Start with [`AgentLoop::turn`] and
+//! [`AgentLoop::round`].
 
 mod ask_model;
 mod perform_calls;
@@ -24,20 +24,20 @@ use crate::prompt;
 use crate::subagents::Subagents;
 use crate::text_sink::AgentIdentity;
 
-/// From here on the model is told that it goes in circles.
-const WORTH_A_WORD: u32 = 3;
+/// After this many repetitions the model is warned.
+const WARN_AFTER: u32 = 3;
 
-/// Calls that one turn may hold.
-const MOST_CALLS: usize = 64;
+/// The largest number of calls in one turn.
+const MAX_CALLS: usize = 64;
 
-/// One agent at work.
+/// One running agent.
 pub(crate) struct AgentLoop {
     context: Arc<TaskContext>,
-    post: AgentRole,
+    role: AgentRole,
     id: String,
     session: Session,
     cancel: CancellationToken,
-    staff: Arc<Subagents>,
+    subagents: Arc<Subagents>,
     inbox: Arc<MessageQueue>,
     system: String,
     tools: Vec<Declaration>,
@@ -46,20 +46,20 @@ pub(crate) struct AgentLoop {
     began: Instant,
     turn: u64,
     tokens: TokenUsage,
-    /// Answers in a row that couldn't be understood.
-    misunderstood: u32,
+    /// Invalid answers in a row.
+    invalid_answers: u32,
 }
 
-/// What an agent was set to work as.
+/// The kind and position of an agent.
 pub(crate) struct AgentRole {
     pub(crate) kind: AgentDefinition,
-    /// The call that set it to work.
+    /// The call that started it.
     pub(crate) parent: Option<String>,
-    /// How many stand above it.
+    /// Its nesting depth; 0 for the agent that a person started.
     pub(crate) depth: u32,
 }
 
-/// What a model's answer comes to.
+/// A parsed answer of the model.
 enum ParsedAnswer {
     Final(String),
     Calls(ModelAnswer),
@@ -70,28 +70,28 @@ impl AgentLoop {
     pub(crate) fn new(
         context: Arc<TaskContext>,
         mut session: Session,
-        post: AgentRole,
+        role: AgentRole,
         cancel: CancellationToken,
     ) -> Self {
         let cancel = cancel.child_token();
-        session.ceilings.extend(post.kind.ceiling());
+        session.ceilings.extend(role.kind.ceiling());
         session.agents = None;
-        let staff = Arc::new(Subagents::new(Arc::clone(&context), session.clone(), post.depth, cancel.clone()));
-        session.agents = Some(Arc::clone(&staff) as _);
+        let subagents = Arc::new(Subagents::new(Arc::clone(&context), session.clone(), role.depth, cancel.clone()));
+        session.agents = Some(Arc::clone(&subagents) as _);
         let tools: Vec<Declaration> = context.gate.offered(&session.ceilings()).cloned().collect();
-        let is_sent = post.parent.is_some();
-        let can_send = post.depth < context.controls.depth && tools.iter().any(|tool| tool.name == "task");
-        let others = if can_send { context.kinds.as_slice() } else { &[] };
-        let system = prompt::instructions(&post.kind, is_sent, others, context.workspace_says.as_deref());
+        let is_subagent = role.parent.is_some();
+        let can_start = role.depth < context.controls.depth && tools.iter().any(|tool| tool.name == "task");
+        let others = if can_start { context.kinds.as_slice() } else { &[] };
+        let system = prompt::instructions(&role.kind, is_subagent, others, context.workspace_instructions.as_deref());
         let fixed = system.len() + tools.iter().map(length).sum::<usize>();
         Self {
             id: format!("agent_{}", context.gate.clock().id().simple()),
             conversation: Conversation::new(context.controls.context, fixed),
             context,
-            post,
+            role,
             session,
             cancel,
-            staff,
+            subagents,
             inbox: Arc::default(),
             system,
             tools,
@@ -99,7 +99,7 @@ impl AgentLoop {
             began: Instant::now(),
             turn: 0,
             tokens: TokenUsage::default(),
-            misunderstood: 0,
+            invalid_answers: 0,
         }
     }
 
@@ -107,15 +107,15 @@ impl AgentLoop {
         &self.id
     }
 
-    /// Where this agent is told something more.
+    /// Messages to this agent while it works.
     pub(crate) fn inbox(&self) -> Arc<MessageQueue> {
         Arc::clone(&self.inbox)
     }
 
-    /// Works until the end, whichever it is, and takes care that nobody it sent goes on without it.
+    /// Works until the end, and stops every subagent that is still running.
     pub(crate) async fn work(mut self, task: &str) -> AgentOutcome {
         let ended = self.run_turns(task).await;
-        self.staff.stop_all().await;
+        self.subagents.stop_all().await;
         self.end(ended)
     }
 
@@ -128,7 +128,7 @@ impl AgentLoop {
         }
     }
 
-    /// One turn, from its first event to its last. Gives the final answer, once there is one.
+    /// One turn, from its first event to its last. Returns the final answer, once there is one.
     async fn turn(&mut self) -> Result<Option<String>, EarlyStop> {
         self.check_task_limits()?;
         self.turn += 1;
@@ -148,12 +148,12 @@ impl AgentLoop {
         let answer = self.ask().await?;
         self.tokens += answer.tokens;
         self.context.budget.spend(answer.tokens);
-        self.record_words(&answer)?;
+        self.record_text(&answer)?;
         match parse_answer(answer) {
             ParsedAnswer::Final(text) => return Ok(Some(text)),
             ParsedAnswer::Fault(answer, reason) => self.report_invalid_answer(answer, reason)?,
             ParsedAnswer::Calls(answer) => {
-                self.misunderstood = 0;
+                self.invalid_answers = 0;
                 let replies = self.perform(&answer).await;
                 self.record_results(answer, &replies)?;
             }
@@ -164,21 +164,21 @@ impl AgentLoop {
     fn begin(&mut self, task: &str) -> Result<(), EarlyStop> {
         self.conversation.push(ConversationEntry::Told(task.to_owned()));
         self.record(EventPayload::AgentStarted {
-            agent: self.post.kind.name.clone(),
+            agent: self.role.kind.name.clone(),
             model: self.context.model.name().to_owned(),
-            objective: self.clean(task),
-            parent: self.post.parent.clone(),
+            objective: self.redacted(task),
+            parent: self.role.parent.clone(),
         })
     }
 
-    /// Turns, time, tokens, and whether somebody stopped it.
+    /// Checks turns, time, tokens and cancellation.
     fn check_task_limits(&self) -> Result<(), EarlyStop> {
         if self.cancel.is_cancelled() {
             return Err(cancelled());
         }
         let most = self.context.controls.turns;
         if self.turn >= most {
-            let why = format!("All {most} turns are used. Raise --max-turns to let it go on.");
+            let why = format!("All {most} turns are used. Raise --max-turns to continue.");
             return Err(EarlyStop::new(FinishReason::TurnLimit, why));
         }
         self.context.budget.check()
@@ -194,7 +194,7 @@ impl AgentLoop {
         }
     }
 
-    /// Old results go out when the model can't take them all.
+    /// Replaces old results when the conversation exceeds the context window.
     fn make_room(&mut self) -> Result<(), EarlyStop> {
         let masked = self.conversation.make_room(self.session.artifacts.as_ref());
         let masked = masked.map_err(|error| EarlyStop::new(FinishReason::Unrecorded, error.message))?;
@@ -205,32 +205,32 @@ impl AgentLoop {
             false => Ok(()),
             true => Err(EarlyStop::new(
                 FinishReason::ContextLimit,
-                "What the model has to know no longer fits. Split the task, or raise --context-tokens.",
+                "The conversation no longer fits into the context window. Split the task, or raise --context-tokens.",
             )),
         }
     }
 
-    fn record_words(&self, answer: &ModelAnswer) -> Result<(), EarlyStop> {
+    fn record_text(&self, answer: &ModelAnswer) -> Result<(), EarlyStop> {
         match answer.text.trim() {
             "" => Ok(()),
-            words => self.record(EventPayload::ModelSaid { text: self.clean(words) }),
+            words => self.record(EventPayload::ModelSaid { text: self.redacted(words) }),
         }
     }
 
-    /// Tells the model what is wrong with its answer. Several in a row end the work.
+    /// Tells the model what is wrong with its answer. Several invalid answers in a row end the work.
     fn report_invalid_answer(&mut self, answer: ModelAnswer, reason: String) -> Result<(), EarlyStop> {
-        self.record(EventPayload::ModelMisunderstood { reason: self.clean(&reason) })?;
-        self.misunderstood += 1;
-        if self.misunderstood >= self.context.controls.invalid_answers {
-            let why = format!("{} answers in a row couldn't be understood. The last: {reason}", self.misunderstood);
-            return Err(EarlyStop::new(FinishReason::InvalidAnswers, self.clean(&why)));
+        self.record(EventPayload::ModelMisunderstood { reason: self.redacted(&reason) })?;
+        self.invalid_answers += 1;
+        if self.invalid_answers >= self.context.controls.invalid_answers {
+            let why = format!("{} answers in a row couldn't be understood. The last: {reason}", self.invalid_answers);
+            return Err(EarlyStop::new(FinishReason::InvalidAnswers, self.redacted(&why)));
         }
         self.conversation.push(ConversationEntry::Answered(answer));
         self.conversation.push(ConversationEntry::Told(reason));
         Ok(())
     }
 
-    /// Keeps what the calls brought, and ends the work when it goes in circles.
+    /// Adds the results of the calls, and ends the work when the agent repeats itself.
     fn record_results(&mut self, answer: ModelAnswer, replies: &[Reply]) -> Result<(), EarlyStop> {
         let times = self.progress.turn(&answer.calls, replies);
         let artifacts = self.session.artifacts.as_ref();
@@ -241,21 +241,21 @@ impl AgentLoop {
         self.conversation.push(ConversationEntry::Answered(answer));
         self.conversation.push(ConversationEntry::Observed(observed));
         if times >= self.context.controls.repetitions {
-            let why = format!("The same calls ({names}) brought the same results {times} times.");
+            let why = format!("The same calls ({names}) returned the same results {times} times.");
             return Err(EarlyStop::new(FinishReason::NoProgress, why));
         }
-        if times >= WORTH_A_WORD {
-            let word = format!("These calls brought the same results {times} times. Try another way, or finish.");
+        if times >= WARN_AFTER {
+            let word = format!("These calls returned the same results {times} times. Try another way, or finish.");
             self.conversation.push(ConversationEntry::Told(word));
         }
         Ok(())
     }
 
-    /// Records the end. If even that fails, the outcome says so.
+    /// Records the end. If that fails, the outcome says so.
     fn end(mut self, ended: Result<String, EarlyStop>) -> AgentOutcome {
         self.session.turn = None;
         let (mut finish, mut summary) = match ended {
-            Ok(answer) => (FinishReason::Answered, self.clean(&answer)),
+            Ok(answer) => (FinishReason::Answered, self.redacted(&answer)),
             Err(stopped) => (stopped.finish, stopped.why),
         };
         let (turns, tokens, duration) = (self.turn, self.tokens, self.began.elapsed());
@@ -277,31 +277,28 @@ impl AgentLoop {
             payload,
         };
         let unrecorded = |error: toolgate_contract::ToolError| {
-            EarlyStop::new(
-                FinishReason::Unrecorded,
-                format!("What happens can't be recorded any more: {}", error.message),
-            )
+            EarlyStop::new(FinishReason::Unrecorded, format!("Events can't be recorded any more: {}", error.message))
         };
         self.session.record(&[event]).map_err(unrecorded)
     }
 
-    fn clean(&self, text: &str) -> String {
+    fn redacted(&self, text: &str) -> String {
         self.context.gate.redactor().text(text).into_owned()
     }
 
-    fn speaker(&self) -> AgentIdentity<'_> {
-        AgentIdentity { id: &self.id, agent: &self.post.kind.name, is_first: self.post.parent.is_none() }
+    fn identity(&self) -> AgentIdentity<'_> {
+        AgentIdentity { id: &self.id, agent: &self.role.kind.name, is_first: self.role.parent.is_none() }
     }
 }
 
-/// What an answer comes to. Neither words nor calls is a fault, and so are words that were cut off.
+/// Parses an answer. An answer without text and calls is a fault, and so is text that was cut off.
 fn parse_answer(mut answer: ModelAnswer) -> ParsedAnswer {
     if let Some(reason) = answer.fault.take() {
         return ParsedAnswer::Fault(answer, reason);
     }
-    if answer.calls.len() > MOST_CALLS {
-        let reason = format!("You asked for {} calls at once; {MOST_CALLS} are the most.", answer.calls.len());
-        // A call that stays in the conversation wants a reply.
+    if answer.calls.len() > MAX_CALLS {
+        let reason = format!("You asked for {} calls at once; {MAX_CALLS} are the most.", answer.calls.len());
+        // A call that stays in the conversation would need a reply.
         return ParsedAnswer::Fault(ModelAnswer { calls: Vec::new(), raw: Vec::new(), ..answer }, reason);
     }
     if !answer.calls.is_empty() {
@@ -316,7 +313,7 @@ fn parse_answer(mut answer: ModelAnswer) -> ParsedAnswer {
 }
 
 fn cancelled() -> EarlyStop {
-    EarlyStop::new(FinishReason::Cancelled, "Somebody stopped it.")
+    EarlyStop::new(FinishReason::Cancelled, "The task was cancelled.")
 }
 
 fn length(tool: &Declaration) -> usize {

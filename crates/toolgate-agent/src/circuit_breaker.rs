@@ -1,11 +1,12 @@
-//! Leaves a model alone that fails again and again, so that the agents of a task don't all go on knocking.
+//! A circuit breaker: stops requests to a model that fails repeatedly, so that the agents of a task don't all keep
+//! retrying.
 
 use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Counts failures in a row. After so many it is open for a while: nobody asks. Then one may try.
+/// Counts failures in a row. At the limit it opens for a while, and no request is made. Then one attempt is allowed.
 #[derive(Debug)]
 pub(crate) struct CircuitBreaker {
     most: u32,
@@ -24,13 +25,13 @@ impl CircuitBreaker {
         Self { most, rest, state: Mutex::default() }
     }
 
-    /// Whether the model may be asked; if not, for how long.
+    /// Whether a request may be made; if not, how long to wait.
     pub(crate) fn check(&self) -> Result<(), Duration> {
         let mut state = self.state();
         match state.open_until {
             Some(until) if until > Instant::now() => Err(until - Instant::now()),
             Some(_) => {
-                // One try; if it fails too, the rest begins anew.
+                // One attempt; if it fails too, the waiting time starts again.
                 state.open_until = None;
                 state.failures = self.most.saturating_sub(1);
                 Ok(())
@@ -43,7 +44,7 @@ impl CircuitBreaker {
         *self.state() = BreakerState::default();
     }
 
-    /// Counts a failure; says whether that was one too many.
+    /// Counts a failure; returns whether that opens the breaker.
     pub(crate) fn failed(&self) -> bool {
         let mut state = self.state();
         state.failures += 1;
@@ -68,7 +69,7 @@ mod tests {
         let breaker = CircuitBreaker::new(2, Duration::from_secs(60));
         assert!(!breaker.failed());
         breaker.succeeded();
-        assert!(!breaker.failed(), "a success starts the count anew");
+        assert!(!breaker.failed(), "a success resets the count");
         assert!(breaker.failed());
         assert_eq!(breaker.check(), Err(Duration::from_secs(60)));
         tokio::time::advance(Duration::from_secs(60)).await;

@@ -1,39 +1,39 @@
-//! What the model is shown, kept within its room. When there is too much, the oldest results make place for a line that
-//! names the artifact where each is kept; nothing is lost (C-27).
+//! The conversation that the model is shown, kept within its context window. When it is too long, the oldest results
+//! are replaced by a line that names the artifact with the full text; nothing is lost.
 
 use serde_json::json;
 use toolgate_contract::{Artifacts, ToolError};
 
 use crate::model::{ConversationEntry, ModelAnswer, Observation};
 
-/// Results of so many of the last turns always stay.
-const KEPT_TURNS: usize = 2;
-/// Shorter results aren't worth a line in their place.
-const SHORT: usize = 400;
-/// Once there is too much, this part of the room is made free, so that what comes first stays the same for a while and
-/// a provider's cache holds.
-const FREED: f64 = 0.4;
+/// Results of this many last turns always stay.
+const PROTECTED_TURNS: usize = 2;
+/// Shorter results aren't worth replacing.
+const MIN_REPLACED_BYTES: usize = 400;
+/// The part of the context that is freed once the conversation is too long, so that the beginning stays the same for a
+/// while and a provider's cache remains valid.
+const FREED_SHARE: f64 = 0.4;
 
-/// What an image counts for, in bytes of text: providers count some 1,500 tokens for one of the usual size.
-const IMAGE: usize = 6_000;
+/// The size of an image, in bytes of text: providers count some 1,500 tokens for one of the usual size.
+const IMAGE_BYTES: usize = 6_000;
 
-/// A conversation and how much of it the model can take.
+/// A conversation, and how much of it fits into the model's context window.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     entries: Vec<ConversationEntry>,
-    /// Bytes of all entries.
+    /// Total bytes of all entries.
     bytes: usize,
-    /// Tokens that fit.
-    room: u64,
-    /// Tokens that everything else takes: the instructions and the tools.
+    /// The size of the context window, in tokens.
+    context_tokens: u64,
+    /// Tokens used by everything else: the instructions and the tools.
     fixed: u64,
-    /// How many tokens a byte is, by what the provider counted last.
+    /// Tokens per byte, as last counted by the provider.
     rate: f64,
-    /// Whether the model can be shown images.
+    /// Whether the model accepts images.
     shows_images: bool,
 }
 
-/// What was taken out.
+/// How much was replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MaskedAmount {
     pub(crate) results: u64,
@@ -41,42 +41,42 @@ pub(crate) struct MaskedAmount {
 }
 
 impl Conversation {
-    pub(crate) fn new(room: u64, fixed_bytes: usize) -> Self {
+    pub(crate) fn new(context_tokens: u64, fixed_bytes: usize) -> Self {
         let rate = 0.25;
         let fixed = (fixed_bytes as f64 * rate) as u64;
-        Self { entries: Vec::new(), bytes: 0, room, fixed, rate, shows_images: true }
+        Self { entries: Vec::new(), bytes: 0, context_tokens, fixed, rate, shows_images: true }
     }
 
-    /// Learns from what the provider counted for what it was last shown.
+    /// Updates the rate by the token count of the last request.
     pub(crate) fn counted(&mut self, shown_bytes: usize, tokens: u64) {
         if tokens > 0 && shown_bytes > 2_000 {
             self.rate = (tokens as f64 / shown_bytes as f64).clamp(0.1, 1.0);
         }
     }
 
-    /// Adds what was said or observed.
+    /// Adds an entry.
     pub(crate) fn push(&mut self, mut entry: ConversationEntry) {
         if !self.shows_images {
-            leave_images_out(&mut entry);
+            remove_images(&mut entry);
         }
         self.bytes += size(&entry);
         self.entries.push(entry);
     }
 
-    /// All of it.
+    /// All entries.
     pub(crate) fn entries(&self) -> &[ConversationEntry] {
         &self.entries
     }
 
-    /// Bytes of the conversation.
+    /// Total bytes of the conversation.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// From now on the model is told of images, and not shown them. False when it was shown none.
+    /// Replaces images by a note from now on. False when there were none.
     pub(crate) fn stop_showing_images(&mut self) -> bool {
         self.shows_images = false;
-        let left_out = self.entries.iter_mut().map(leave_images_out).fold(false, |any, this| any | this);
+        let left_out = self.entries.iter_mut().map(remove_images).fold(false, |any, this| any | this);
         self.bytes = self.entries.iter().map(size).sum();
         left_out
     }
@@ -85,23 +85,22 @@ impl Conversation {
         self.fixed + (self.bytes as f64 * self.rate) as u64
     }
 
-    /// Whether the model can't take it all.
+    /// Whether it exceeds the context window.
     pub(crate) fn is_too_long(&self) -> bool {
-        self.tokens() > self.room
+        self.tokens() > self.context_tokens
     }
 
-    /// Takes old results out, oldest first, until there is room again; then, if that isn't enough, what old calls were
-    /// given.
+    /// Replaces old results, oldest first, until enough is free; if that isn't enough, also the arguments of old calls.
     pub(crate) fn make_room(&mut self, artifacts: &dyn Artifacts) -> Result<MaskedAmount, ToolError> {
         let mut masked = MaskedAmount::default();
         if !self.is_too_long() {
             return Ok(masked);
         }
-        let aim = (self.room as f64 * (1.0 - FREED)) as u64;
+        let target = (self.context_tokens as f64 * (1.0 - FREED_SHARE)) as u64;
         let results = self.old_results();
         let calls = 0..results.last().copied().unwrap_or_default();
         for index in results.into_iter().chain(calls) {
-            if self.tokens() <= aim {
+            if self.tokens() <= target {
                 break;
             }
             let entry = &mut self.entries[index];
@@ -118,23 +117,23 @@ impl Conversation {
         Ok(masked)
     }
 
-    /// Where the results are that may go.
+    /// The positions of results that may be replaced.
     fn old_results(&self) -> Vec<usize> {
         let all = self.entries.iter().enumerate();
         let mut results: Vec<usize> =
             all.filter(|(_, entry)| matches!(entry, ConversationEntry::Observed(_))).map(|(index, _)| index).collect();
-        results.truncate(results.len().saturating_sub(KEPT_TURNS));
+        results.truncate(results.len().saturating_sub(PROTECTED_TURNS));
         results
     }
 }
 
-/// Says of each image that it isn't shown. False when there was none.
-fn leave_images_out(entry: &mut ConversationEntry) -> bool {
+/// Replaces each image by a note. False when there was none.
+fn remove_images(entry: &mut ConversationEntry) -> bool {
     let ConversationEntry::Observed(observations) = entry else { return false };
     let mut any = false;
     for observation in observations.iter_mut().filter(|observation| !observation.images.is_empty()) {
         observation.images.clear();
-        observation.text.push_str("\n[You can't be shown images.]");
+        observation.text.push_str("\n[This model can't be shown images.]");
         any = true;
     }
     any
@@ -144,16 +143,16 @@ fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut M
     if !observation.images.is_empty() {
         masked.results += 1;
         masked.bytes += observation.images.drain(..).map(|image| image.data.len() as u64).sum::<u64>();
-        observation.text.push_str("\n[The image was taken out to save room. Call the tool again to see it.]");
+        observation.text.push_str("\n[The image was removed to save context. Call the tool again to see it.]");
     }
-    if observation.text.len() < SHORT || observation.artifact.is_some() {
+    if observation.text.len() < MIN_REPLACED_BYTES || observation.artifact.is_some() {
         return Ok(());
     }
     let stored = artifacts.store(observation.text.as_bytes(), "text/plain; charset=utf-8")?;
     masked.results += 1;
     masked.bytes += observation.text.len() as u64;
     observation.text = format!(
-        "[This result of `{}` was taken out to save room: {} bytes. Read it again with artifact {{\"id\":\"{}\"}}.]",
+        "[This result of `{}` was removed to save context: {} bytes. Read it again with artifact {{\"id\":\"{}\"}}.]",
         observation.name,
         observation.text.len(),
         stored.id
@@ -162,7 +161,7 @@ fn mask(observation: &mut Observation, artifacts: &dyn Artifacts, masked: &mut M
     Ok(())
 }
 
-/// The arguments of a call can be a whole file.
+/// The arguments of a call can contain an entire file.
 fn mask_arguments(
     answer: &mut ModelAnswer,
     artifacts: &dyn Artifacts,
@@ -170,14 +169,14 @@ fn mask_arguments(
 ) -> Result<(), ToolError> {
     for call in &mut answer.calls {
         let text = call.arguments_or_empty().to_string();
-        if text.len() < SHORT {
+        if text.len() < MIN_REPLACED_BYTES {
             continue;
         }
         let stored = artifacts.store(text.as_bytes(), "application/json")?;
         masked.results += 1;
         masked.bytes += text.len() as u64;
         call.args = Ok(json!({ "taken_out": format!("{} bytes, now in artifact {}", text.len(), stored.id) }));
-        // The provider's own form still holds them.
+        // The provider's own form still contains them.
         answer.raw.clear();
     }
     Ok(())
@@ -192,7 +191,7 @@ fn size(entry: &ConversationEntry) -> usize {
             answer.text.len() + calls.sum::<usize>()
         }
         ConversationEntry::Observed(observations) => {
-            observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE + 20).sum()
+            observations.iter().map(|seen| seen.text.len() + seen.images.len() * IMAGE_BYTES + 20).sum()
         }
     }
 }
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
     use crate::model::InlineImage;
 
-    /// Short texts and images are taken out without being kept anew.
+    /// Short texts and images are replaced without being stored.
     struct NothingToKeep;
 
     impl Artifacts for NothingToKeep {

@@ -1,4 +1,4 @@
-//! The kinds of agents that can be set to work: what each is told, and the tools that it can't go beyond.
+//! The kinds of agents that can be started: their instructions, and the tools that they are limited to.
 
 use serde::Deserialize;
 use toolgate_runtime::Ceiling;
@@ -10,18 +10,18 @@ pub struct AgentDefinition {
     /// Its name.
     #[serde(skip)]
     pub name: String,
-    /// What it is good for, for the model that may send it.
+    /// What it is good for, for the model that may start it.
     pub description: String,
-    /// What it is told beside its task.
+    /// Its instructions, besides its task.
     #[serde(default)]
     pub instructions: String,
-    /// The tools that it can't go beyond; none for the tools of whoever sends it.
+    /// The tools that it is limited to; none for the tools of the agent that starts it.
     #[serde(default)]
     pub tools: Option<Vec<String>>,
 }
 
 impl AgentDefinition {
-    /// The kinds that are always there.
+    /// The kinds that always exist.
     pub fn built_in() -> Vec<Self> {
         let reading = ["read", "list", "find", "grep", "image", "artifact", "display"];
         vec![
@@ -42,7 +42,7 @@ impl AgentDefinition {
         ]
     }
 
-    /// Reads a kind of this name from TOML.
+    /// Parses a kind of this name from TOML.
     ///
     /// ```
     /// let text = r#"
@@ -50,16 +50,16 @@ impl AgentDefinition {
     ///     instructions = "Look for mistakes, not for style."
     ///     tools = ["read", "grep", "list"]
     /// "#;
-    /// let reviewer = toolgate_agent::Definition::parse("reviewer", text).unwrap();
+    /// let reviewer = toolgate_agent::AgentDefinition::parse("reviewer", text).unwrap();
     /// assert_eq!((reviewer.name.as_str(), reviewer.tools.unwrap().len()), ("reviewer", 3));
-    /// assert!(toolgate_agent::Definition::parse("x", "tools = []").unwrap_err().contains("description"));
+    /// assert!(toolgate_agent::AgentDefinition::parse("x", "tools = []").unwrap_err().contains("description"));
     /// ```
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let kind: Self = toml::from_str(text).map_err(|fault| format!("The agent `{name}` can't be read: {fault}"))?;
         Ok(Self { name: name.to_owned(), ..kind })
     }
 
-    /// What its session can't go beyond.
+    /// The tools that limit its session.
     pub(crate) fn ceiling(&self) -> Option<Ceiling> {
         let tools = self.tools.clone()?;
         Some(Ceiling { source: format!("agent {}", self.name), tools })

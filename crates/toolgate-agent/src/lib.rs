@@ -1,8 +1,8 @@
-//! Runs a model against the runtime, one turn at a time (C-39).
+//! Runs a model against the runtime, one turn at a time.
 //!
-//! An [`Agent`] shows a [`model::Model`] its task and the tools, carries out the calls that it asks for, each through
-//! [`toolgate_runtime::Gate::perform`], and shows it the replies, until there is a final answer or a limit of its
-//! [`AgentLimits`] is reached. Only this crate knows about models.
+//! An [`Agent`] shows a [`model::Model`] its task and the tools, performs the calls that the model asks for, each
+//! through [`toolgate_runtime::Gate::perform`], and shows it the replies, until there is a final answer or a limit of
+//! its [`AgentLimits`] is reached. Only this crate depends on models.
 
 mod agent;
 mod agent_loop;

@@ -1,5 +1,5 @@
-//! What an agent may use: turns, time, tokens, tries, room, and other agents (C-39). The agents that one task sets to
-//! work share its time and its tokens.
+//! The limits of an agent: turns, time, tokens, retries, context size and subagents. All agents of one task share its
+//! time and its tokens.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,34 +14,34 @@ pub struct AgentLimits {
     pub turns: u64,
     /// How long the task may take.
     pub time: Duration,
-    /// Tokens of the task, in and out, all agents together.
+    /// Tokens of the task, input and output, all agents together.
     pub tokens: u64,
-    /// Tokens that the model is shown at once. Old results make room when there are more.
+    /// The size of the context window, in tokens. Old results are replaced when the conversation exceeds it.
     pub context: u64,
-    /// Answers in a row that can't be understood.
+    /// Invalid answers in a row.
     pub invalid_answers: u32,
-    /// How the model is asked again when it fails.
+    /// How a failed request to the model is retried.
     pub retries: RetryPolicy,
-    /// Failures of the model in a row, until it is left alone.
+    /// Failures of the model in a row until the circuit breaker opens.
     pub failures: u32,
-    /// How long it is left alone.
+    /// How long the circuit breaker stays open.
     pub rest: Duration,
-    /// How often the same calls may bring the same results.
+    /// How often the same calls may return the same results.
     pub repetitions: u32,
-    /// How deep agents may set others to work; 0 for not at all.
+    /// How deep agents may be nested; 0 for no subagents.
     pub depth: u32,
-    /// How many agents one task may set to work, and how many at a time.
+    /// How many agents one task may start.
     pub agents: u32,
-    /// How many of them at a time.
+    /// How many of them may run at a time.
     pub agents_at_once: u32,
 }
 
-/// How often, and how long after, the model is asked again.
+/// How often, and after how long, a failed request is retried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// Tries after the first.
+    /// Retries after the first attempt.
     pub most: u32,
-    /// The wait before the second; it doubles from there.
+    /// The wait before the first retry; it doubles from there.
     pub first: Duration,
     /// The longest wait that we choose. A provider may ask for more.
     pub longest: Duration,
@@ -73,8 +73,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait before the next try: twice as long each time, and somewhere in the upper half of that, so that
-    /// many who failed together don't come back together. None when it was the last try.
+    /// How long to wait before the next attempt: twice as long each time, with random jitter in the upper half, so that
+    /// clients that failed together don't retry together. None after the last attempt.
     pub(crate) fn wait(&self, attempt: u32, asked_for: Option<Duration>, chance: u64) -> Option<Duration> {
         if attempt > self.most {
             return None;
@@ -86,11 +86,11 @@ impl RetryPolicy {
     }
 }
 
-/// Why an agent stops before it has its answer.
+/// Why an agent stops before it has an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlyStop {
     pub(crate) finish: FinishReason,
-    /// In words, with what to do next.
+    /// The reason, with what to do next.
     pub(crate) why: String,
 }
 
@@ -119,14 +119,14 @@ impl Budget {
         self.used.fetch_add(tokens.total(), Ordering::Relaxed);
     }
 
-    /// Whether there is time and are tokens left.
+    /// Whether time and tokens are left.
     pub(crate) fn check(&self) -> Result<(), EarlyStop> {
         if Instant::now() >= self.deadline {
             return Err(self.out_of_time());
         }
         let used = self.used.load(Ordering::Relaxed);
         if used >= self.tokens {
-            let why = format!("{used} of {} tokens are used. Raise --max-tokens to let it go on.", self.tokens);
+            let why = format!("{used} of {} tokens are used. Raise --max-tokens to continue.", self.tokens);
             return Err(EarlyStop::new(FinishReason::TokenLimit, why));
         }
         Ok(())
@@ -134,10 +134,7 @@ impl Budget {
 
     pub(crate) fn out_of_time(&self) -> EarlyStop {
         let time = self.deadline - self.began;
-        EarlyStop::new(
-            FinishReason::TimeLimit,
-            format!("The time of {time:?} is up. Raise --max-minutes to let it go on."),
-        )
+        EarlyStop::new(FinishReason::TimeLimit, format!("The time of {time:?} is up. Raise --max-minutes to continue."))
     }
 }
 

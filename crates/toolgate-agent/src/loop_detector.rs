@@ -1,4 +1,4 @@
-//! Notices when an agent goes in circles: the same calls with the same results, in a row or taking turns.
+//! Detects when an agent repeats itself: the same calls with the same results, in a row or alternating.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,17 +6,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use toolgate_contract::Reply;
 use toolgate_dialects::ToolCall;
 
-/// How many turns are looked back on.
+/// How many turns are remembered.
 const REMEMBERED: usize = 16;
 
-/// The last turns, each by what was called and what came of it.
+/// The last turns, each as a hash of its calls and results.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
     turns: VecDeque<u64>,
 }
 
 impl LoopDetector {
-    /// Remembers a turn; says how often it has been the same of late, this time included.
+    /// Remembers a turn; returns how often the same turn occurred recently, this one included.
     pub(crate) fn turn(&mut self, calls: &[ToolCall], replies: &[Reply]) -> u32 {
         let print = fingerprint(calls, replies);
         if self.turns.len() == REMEMBERED {
@@ -32,7 +32,7 @@ fn fingerprint(calls: &[ToolCall], replies: &[Reply]) -> u64 {
     for (call, reply) in calls.iter().zip(replies) {
         call.name.hash(&mut hasher);
         call.args.as_ref().map(ToString::to_string).map_err(|error| &error.message).hash(&mut hasher);
-        // How long it took differs every time and tells nothing.
+        // The duration differs every time and carries no information.
         let mut payload = reply.payload.clone().unwrap_or_default();
         payload.as_object_mut().map(|fields| fields.shift_remove("duration_ms"));
         payload.to_string().hash(&mut hasher);

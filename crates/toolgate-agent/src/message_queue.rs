@@ -1,4 +1,4 @@
-//! What an agent is told while it works. It reads that before its next turn.
+//! Messages to a running agent, which reads them before its next turn.
 
 use parking_lot::Mutex;
 

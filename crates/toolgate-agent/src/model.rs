@@ -1,5 +1,5 @@
-//! What a model is to an agent: it is shown the conversation and the tools, and answers with words, calls, or both. One
-//! small file per API; none of them knows the gate.
+//! The interface to a model: it is shown the conversation and the tools, and answers with text, calls, or both. Each
+//! API has one small file; none of them depends on the gate.
 
 mod anthropic;
 mod api_key;
@@ -24,31 +24,31 @@ pub use chat_completions::ChatCompletions;
 pub use http::ModelEndpoint;
 pub use json_protocol::JsonProtocol;
 pub use responses::Responses;
-pub(crate) use scripted::FIRST;
+pub(crate) use scripted::MAIN_AGENT;
 pub use scripted::{ModelScript, ScriptedCall, ScriptedModel, ScriptedTurn};
 pub use selection::{ModelAccess, ModelSelectionError, choose};
 
-/// A model that can be asked.
+/// A language model.
 pub trait Model: Send + Sync {
     /// Its name, for the record.
     fn name(&self) -> &str;
-    /// Asks it. Its words are passed to `hear` as they come; the answer is a value at the end.
+    /// Asks the model. Its text is passed to `on_text` while it arrives; the complete answer is returned at the end.
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>>;
 }
 
-/// Takes a model's words as they come.
+/// Receives a model's text while it arrives.
 pub type OnText<'a> = &'a mut (dyn FnMut(&str) + Send);
 
-/// What a model is shown.
+/// A request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
     /// Which kind of agent asks.
     pub agent: &'a str,
-    /// What the model should always keep in mind.
+    /// The system prompt.
     pub system: &'a str,
     /// The conversation so far.
     pub entries: &'a [ConversationEntry],
@@ -59,30 +59,30 @@ pub struct ModelRequest<'a> {
 /// One step of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConversationEntry {
-    /// Somebody told the model something.
+    /// A message to the model.
     Told(String),
     /// The model answered.
     Answered(ModelAnswer),
-    /// Its calls brought these results.
+    /// The results of its calls.
     Observed(Vec<Observation>),
 }
 
-/// What one call brought, as the model is told.
+/// The result of one call, as shown to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
     /// The model's own id for the call.
     pub id: String,
-    /// The form in which the call came.
+    /// The kind of call.
     pub shape: ToolCallKind,
     /// The tool.
     pub name: String,
-    /// The result in words.
+    /// The result as text.
     pub text: String,
-    /// Whether the call worked.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// Where all of it is kept, once it was taken out of the conversation.
+    /// The artifact with the full text, once it was removed from the conversation.
     pub artifact: Option<String>,
-    /// What there is to see.
+    /// The images of the result.
     pub images: Vec<InlineImage>,
 }
 
@@ -96,13 +96,13 @@ pub struct InlineImage {
 }
 
 impl InlineImage {
-    /// The image as an address that holds it.
+    /// The image as a `data:` URL.
     pub fn url(&self) -> String {
         format!("data:{};base64,{}", self.mime, self.data)
     }
 }
 
-/// Without the bytes, which nobody can read.
+/// Prints the size instead of the bytes.
 impl std::fmt::Debug for InlineImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Image({}, {} bytes)", self.mime, self.data.len())
@@ -112,17 +112,17 @@ impl std::fmt::Debug for InlineImage {
 /// A model's answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelAnswer {
-    /// Its words.
+    /// Its text.
     pub text: String,
     /// The calls that it asks for.
     pub calls: Vec<ToolCall>,
-    /// What it used.
+    /// Its token usage.
     pub tokens: TokenUsage,
-    /// Whether it stopped because it had written as much as it may.
+    /// Whether it stopped at the output limit.
     pub cut: bool,
-    /// Why it can't be understood, in words for the model.
+    /// Why it can't be parsed, in words for the model.
     pub fault: Option<String>,
-    /// The provider's own form of it, where that has to go back as it came.
+    /// The provider's own form of it, where that has to be sent back unchanged.
     pub raw: Vec<Value>,
 }
 
@@ -132,40 +132,40 @@ pub struct ModelAnswer {
 pub struct ModelError {
     /// What kind of failure.
     pub kind: ModelErrorKind,
-    /// What happened. Never holds a key.
+    /// What happened. Never contains a key.
     pub message: String,
-    /// How long the provider wants to be left alone.
+    /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
 }
 
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelErrorKind {
-    /// The request is wrong, or we may not ask. Asking again won't help.
+    /// The request is invalid, or not authorized. Retrying won't help.
     Refused,
-    /// Too many ask.
+    /// The rate limit is reached, or the server is overloaded.
     Busy,
-    /// A fault on the other side.
+    /// An error of the server.
     Broken,
     /// The connection ended before the answer did.
     Cut,
-    /// Nothing came for too long.
+    /// The server sent nothing for too long.
     Slow,
-    /// Nobody is there.
+    /// The server can't be reached.
     Unreachable,
-    /// What came makes no sense.
+    /// The response can't be parsed.
     Garbled,
 }
 
 impl ModelErrorKind {
-    /// Whether asking again may help.
+    /// Whether retrying may help.
     pub fn is_retryable(self) -> bool {
         self != Self::Refused
     }
 }
 
 impl ModelError {
-    /// A failure of this kind.
+    /// An error of this kind.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None }
     }

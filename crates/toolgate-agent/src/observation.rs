@@ -1,5 +1,5 @@
-//! A reply as a model reads it: what came, what is missing and where it is, what there is to see, and after an error what
-//! to do next.
+//! A reply as text for a model: the result, what is missing and where it is stored, images, and after an error what to
+//! do next.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -12,46 +12,47 @@ use toolgate_dialects::ToolCall;
 
 use crate::model::{InlineImage, Observation};
 
-/// The kinds of images that every provider takes.
-const SHOWN: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Bytes of an image that is shown; providers refuse more.
-const MOST_IMAGE: u64 = 3_750_000;
-/// Characters of a reply that a model is shown at most. The gate's own limits are lower; this is for what they miss.
-const MOST: usize = 120_000;
+/// The image types that every provider accepts.
+const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// The largest image that is shown, in bytes; providers refuse larger ones.
+const MAX_IMAGE_BYTES: u64 = 3_750_000;
+/// The longest reply that a model is shown, in bytes. The gate's own limits are lower; this one is a safeguard.
+const MAX_REPLY_BYTES: usize = 120_000;
 
-/// What a call brought, for the model that asked for it.
+/// The result of a call, for the model that asked for it.
 pub(crate) fn observation(call: &ToolCall, reply: &Reply, artifacts: &dyn Artifacts) -> Observation {
     Observation {
         id: call.id.clone(),
         shape: call.shape,
         name: call.name.clone(),
-        text: in_words(reply),
+        text: as_text(reply),
         ok: reply.ok,
         artifact: None,
         images: reply.artifacts.refs.iter().filter_map(|stored| image(stored, artifacts)).collect(),
     }
 }
 
-/// What was stored, if it is an image that a model can be shown. One that can't be read any more is still named.
+/// The image in an artifact, if a model can be shown it. An artifact that can't be read any more is still named in the
+/// text.
 fn image(stored: &ArtifactRef, artifacts: &dyn Artifacts) -> Option<InlineImage> {
-    if !SHOWN.contains(&stored.mime.as_str()) || stored.bytes > MOST_IMAGE {
+    if !IMAGE_TYPES.contains(&stored.mime.as_str()) || stored.bytes > MAX_IMAGE_BYTES {
         return None;
     }
     let (_, file) = artifacts.open(&stored.id).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST_IMAGE).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_IMAGE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(InlineImage { mime: stored.mime.clone(), data: STANDARD.encode(bytes) })
 }
 
-/// A reply in words.
-fn in_words(reply: &Reply) -> String {
+/// A reply as text.
+fn as_text(reply: &Reply) -> String {
     let mut text = match (&reply.error, &reply.payload) {
-        (Some(error), _) => of_error(error),
-        (None, Some(payload)) => of_payload(payload),
+        (Some(error), _) => error_text(error),
+        (None, Some(payload)) => payload_text(payload),
         (None, None) => "done".into(),
     };
-    if text.len() > MOST {
-        let cut = text.floor_char_boundary(MOST);
+    if text.len() > MAX_REPLY_BYTES {
+        let cut = text.floor_char_boundary(MAX_REPLY_BYTES);
         let missing = text.len() - cut;
         text.truncate(cut);
         let _ = write!(text, "\n[{missing} more bytes are not shown]");
@@ -62,7 +63,7 @@ fn in_words(reply: &Reply) -> String {
     text
 }
 
-fn of_error(error: &ToolError) -> String {
+fn error_text(error: &ToolError) -> String {
     let mut text = format!("error[{}]: {}", error.code, error.message);
     if let Some(faults) = error.details.as_ref().and_then(|details| details.get("faults")) {
         let _ = write!(text, "\nfaults: {faults}");
@@ -73,8 +74,8 @@ fn of_error(error: &ToolError) -> String {
     text
 }
 
-/// Short fields first, each on a line; then texts as they are. A model reads that more easily than escaped JSON.
-fn of_payload(payload: &Value) -> String {
+/// Short fields first, one on each line; then multi-line texts, unescaped. A model reads that more easily than JSON.
+fn payload_text(payload: &Value) -> String {
     let Value::Object(fields) = payload else { return payload.to_string() };
     let is_text = |value: &Value| value.as_str().is_some_and(|text| text.contains('\n'));
     let (texts, short): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_text(value));
@@ -100,7 +101,7 @@ fn notes(reply: &Reply) -> Vec<String> {
             notes.push(format!("{lines} lines, {bytes} bytes were cut; all of it: artifact {{\"id\":\"{artifact}\"}}"));
         }
         if let Some(cursor) = &cut.next_cursor {
-            notes.push(format!("there is more; go on with \"cursor\": {}", Value::from(cursor.as_str())));
+            notes.push(format!("there is more; continue with \"cursor\": {}", Value::from(cursor.as_str())));
         }
     }
     if reply.redacted {
@@ -133,14 +134,14 @@ mod tests {
     #[test]
     fn texts_stand_as_they_are_beneath_what_is_short() {
         let payload = json!({ "stdout": "a \"b\"\nc\n", "exit_code": 1, "stderr": "" });
-        assert_eq!(in_words(&reply(Some(payload), None)), "exit_code: 1\nstderr: \nstdout:\na \"b\"\nc");
+        assert_eq!(as_text(&reply(Some(payload), None)), "exit_code: 1\nstderr: \nstdout:\na \"b\"\nc");
     }
 
     #[test]
     fn an_error_says_what_to_do_next() {
         let error = ToolError::new(ErrorCode::SensitivePath, "Environment files hold passwords.");
         assert_eq!(
-            in_words(&reply(None, Some(error))),
+            as_text(&reply(None, Some(error))),
             "error[sensitive_path]: Environment files hold passwords.\n\
              next: Work without this file; it is never opened for tools."
         );
@@ -151,9 +152,9 @@ mod tests {
         let mut cut = reply(Some(json!({ "content": "a" })), None);
         cut.truncated = Some(Truncated { lines: 3, bytes: 9, next_cursor: None, artifact: Some("art_1".into()) });
         cut.redacted = true;
-        let text = in_words(&cut);
+        let text = as_text(&cut);
         assert!(text.contains(r#"artifact {"id":"art_1"}"#) && text.contains("***REDACTED***"), "{text}");
-        let huge = in_words(&reply(Some(json!({ "content": "é".repeat(MOST) })), None));
-        assert!(huge.len() < MOST + 100 && huge.contains("more bytes are not shown"));
+        let huge = as_text(&reply(Some(json!({ "content": "é".repeat(MAX_REPLY_BYTES) })), None));
+        assert!(huge.len() < MAX_REPLY_BYTES + 100 && huge.contains("more bytes are not shown"));
     }
 }

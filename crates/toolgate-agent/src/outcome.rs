@@ -1,22 +1,22 @@
-//! How an agent's work ended, as a value.
+//! The outcome of an agent's work.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use toolgate_contract::{FinishReason, TokenUsage};
 
-/// How an agent's work ended.
+/// The outcome of an agent's work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentOutcome {
-    /// The agent's id; its events carry it as their trace.
+    /// The agent's id, which is the trace id of its events.
     pub id: String,
     /// How it ended.
     pub finish: FinishReason,
-    /// The final answer, or why there is none and what to do about it. Redacted.
+    /// The final answer, or why there is none and what to do next. Redacted.
     pub summary: String,
     /// How many turns it took.
     pub turns: u64,
-    /// What it used, without the agents that it sent.
+    /// Its token usage, without its subagents.
     pub tokens: TokenUsage,
     /// How long it took.
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]

@@ -1,5 +1,5 @@
-//! The agents that an agent has sent (C-41). Each has a context of its own and a session that is the sender's or
-//! narrower; none outlives its sender.
+//! The agents that an agent has started. Each has its own context and a session with the same or fewer rights; none
+//! outlives the agent that started it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use crate::agent_loop::{AgentLoop, AgentRole};
 use crate::message_queue::MessageQueue;
 use crate::outcome::AgentOutcome;
 
-/// Those that one agent has sent.
+/// The subagents of one agent.
 pub(crate) struct Subagents {
     context: Arc<TaskContext>,
-    /// The sender's session, which nobody goes beyond.
+    /// The parent's session, which limits every subagent.
     session: Session,
     depth: u32,
     cancel: CancellationToken,
@@ -34,7 +34,7 @@ struct Subagent {
 }
 
 impl Subagent {
-    fn sent(&self, id: &str) -> SubagentStatus {
+    fn status(&self, id: &str) -> SubagentStatus {
         let outcome = self.outcome.borrow();
         SubagentStatus {
             id: id.to_owned(),
@@ -54,7 +54,8 @@ impl Subagents {
         Self { context, session, depth, cancel, members: Mutex::default() }
     }
 
-    /// Stops all that still work and waits until they are gone, so that their ends stand before the sender's.
+    /// Stops all running subagents and waits until they have ended, so that their ends are recorded before the
+    /// parent's.
     pub(crate) async fn stop_all(&self) {
         let outcomes: Vec<_> = self
             .members()
@@ -69,23 +70,26 @@ impl Subagents {
         }
     }
 
-    /// Whether one more may be sent.
+    /// Whether one more subagent may be started.
     fn check_limits(&self) -> Result<(), ToolError> {
         let reached =
             |message: String, next: &str| Err(ToolError::new(ErrorCode::LimitReached, message).with_hint(next));
         let controls = &self.context.controls;
         if self.depth >= controls.depth {
             return reached(
-                format!("Agents can send others {} deep, and no deeper.", controls.depth),
+                format!("Agents can be nested {} levels deep, and no deeper.", controls.depth),
                 "Do it yourself.",
             );
         }
         let working = self.members().values().filter(|member| member.is_working()).count();
         if working >= controls.agents_at_once as usize {
-            return reached(format!("{working} agents are at work already."), "Wait for one of them with `agents`.");
+            return reached(format!("{working} agents are running already."), "Wait for one of them with `agents`.");
         }
-        if self.context.sent.fetch_add(1, Ordering::Relaxed) >= controls.agents {
-            return reached(format!("This task may send {} agents, and has.", controls.agents), "Do it yourself.");
+        if self.context.started.fetch_add(1, Ordering::Relaxed) >= controls.agents {
+            return reached(
+                format!("This task may start {} agents, and has done so.", controls.agents),
+                "Do it yourself.",
+            );
         }
         Ok(())
     }
@@ -94,32 +98,32 @@ impl Subagents {
         self.members.lock()
     }
 
-    fn with<T>(&self, id: &str, look: impl FnOnce(&Subagent) -> T) -> Result<T, ToolError> {
+    fn with<T>(&self, id: &str, read: impl FnOnce(&Subagent) -> T) -> Result<T, ToolError> {
         let members = self.members();
-        members.get(id).map(look).ok_or_else(|| {
-            ToolError::new(ErrorCode::NotFound, format!("You have sent no agent `{id}`."))
-                .with_hint("Use `agents` with `list` to see whom you have sent.")
+        members.get(id).map(read).ok_or_else(|| {
+            ToolError::new(ErrorCode::NotFound, format!("You have started no agent `{id}`."))
+                .with_hint("Use `agents` with `list` to see the agents that you have started.")
         })
     }
 }
 
 impl Agents for Subagents {
-    fn send(&self, errand: SubagentTask) -> Result<String, ToolError> {
-        let kind = self.context.kinds.iter().find(|kind| kind.name == errand.agent).cloned().ok_or_else(|| {
+    fn send(&self, task: SubagentTask) -> Result<String, ToolError> {
+        let kind = self.context.kinds.iter().find(|kind| kind.name == task.agent).cloned().ok_or_else(|| {
             let known: Vec<&str> = self.context.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            ToolError::invalid_args(format!("There is no agent named `{}`.", errand.agent))
+            ToolError::invalid_args(format!("There is no agent named `{}`.", task.agent))
                 .with_hint(format!("The agents here are: {}.", known.join(", ")))
         })?;
         self.check_limits()?;
-        let cancel = errand.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
-        let post = AgentRole { kind, parent: Some(errand.tool_call_id), depth: self.depth + 1 };
-        let worker = AgentLoop::new(Arc::clone(&self.context), self.session.for_another_agent(), post, cancel.clone());
+        let cancel = task.cancel.unwrap_or_else(|| self.cancel.clone()).child_token();
+        let role = AgentRole { kind, parent: Some(task.tool_call_id), depth: self.depth + 1 };
+        let worker = AgentLoop::new(Arc::clone(&self.context), self.session.for_another_agent(), role, cancel.clone());
         let (id, inbox) = (worker.id().to_owned(), worker.inbox());
-        let (tell, outcome) = watch::channel(None);
-        self.members().insert(id.clone(), Subagent { agent: errand.agent, inbox, cancel, outcome });
-        // Boxed: an agent's future can hold that of an agent it sent.
-        let work: BoxFuture<'static, AgentOutcome> = Box::pin(async move { worker.work(&errand.objective).await });
-        tokio::spawn(async move { tell.send_replace(Some(work.await)) });
+        let (send_outcome, outcome) = watch::channel(None);
+        self.members().insert(id.clone(), Subagent { agent: task.agent, inbox, cancel, outcome });
+        // Boxed, because an agent's future can contain that of its subagent.
+        let work: BoxFuture<'static, AgentOutcome> = Box::pin(async move { worker.work(&task.objective).await });
+        tokio::spawn(async move { send_outcome.send_replace(Some(work.await)) });
         Ok(id)
     }
 
@@ -127,7 +131,7 @@ impl Agents for Subagents {
         match self.with(id, |member| member.is_working().then(|| member.inbox.put(text.to_owned())))? {
             Some(()) => Ok(()),
             None => Err(ToolError::new(ErrorCode::NotFound, format!("The agent `{id}` has ended."))
-                .with_hint("Send another one.")),
+                .with_hint("Start another one.")),
         }
     }
 
@@ -136,16 +140,16 @@ impl Agents for Subagents {
             let mut outcome = self.with(id, |member| member.outcome.clone())?;
             let ended = outcome.wait_for(Option::is_some);
             match most {
-                // Whether it has ended by then is in the answer.
+                // Whether it has ended by then is in the status.
                 Some(most) => drop(tokio::time::timeout(most, ended).await),
                 None => drop(ended.await),
             }
-            self.with(id, |member| member.sent(id))
+            self.with(id, |member| member.status(id))
         })
     }
 
     fn list(&self) -> Vec<SubagentStatus> {
-        self.members().iter().map(|(id, member)| member.sent(id)).collect()
+        self.members().iter().map(|(id, member)| member.status(id)).collect()
     }
 
     fn stop(&self, id: &str) -> Result<(), ToolError> {

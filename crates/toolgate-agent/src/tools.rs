@@ -1,4 +1,4 @@
-//! The tools with which an agent sets others to work. They are offered where an agent is at work, and nowhere else.
+//! The tools with which an agent starts other agents. They are offered only to agents.
 
 mod agents;
 mod task;
@@ -10,13 +10,13 @@ use toolgate_contract::{AnyTool, erase};
 pub use agents::AgentsTool;
 pub use task::TaskTool;
 
-/// The agent that is sent when none is named.
-const USUAL: &str = "general";
+/// The agent that is started when none is named.
+const DEFAULT_AGENT: &str = "general";
 
-/// Every tool of an agent's own.
+/// All tools that only agents have.
 pub fn tools() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        erase(AgentsTool), // sends agents, and deals with them while they work
-        erase(TaskTool),   // sends an agent and waits for its answer
+        erase(AgentsTool), // starts agents, and manages them while they work
+        erase(TaskTool),   // starts an agent and waits for its answer
     ]
 }

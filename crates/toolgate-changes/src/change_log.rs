@@ -1,4 +1,5 @@
-//! What every change in a workspace goes through: one at a time, with what was there kept, and put back after a kill.
+//! The log that every change in a workspace goes through: one change at a time, with the previous content stored, and
+//! reverted after a kill.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
@@ -16,52 +17,52 @@ use toolgate_journal::{
 use crate::in_place_command::InPlaceCommand;
 use crate::settle::ChangeSelection;
 
-/// The id of what mends; it becomes part of temporary names.
-const MENDING: &str = "mend";
+/// The id of a recovery; it becomes part of temporary file names.
+const RECOVERY_ID: &str = "mend";
 
-/// The new side of a command's changes is kept, to be shown, of files up to this size and up to this much together.
-const SMALL: u64 = 256 * 1024;
-const KEPT_OF_NEW: u64 = 16 * 1024 * 1024;
+/// The new content of a command's changes is stored for display, for files up to this size and up to this total.
+const MAX_STORED_FILE: u64 = 256 * 1024;
+const MAX_STORED_TOTAL: u64 = 16 * 1024 * 1024;
 
-/// What every change in a workspace goes through.
+/// Serializes and records every change in a workspace.
 pub struct ChangeLog {
     pub(crate) state: StateDirectory,
     contents: Arc<BlobStore>,
-    /// Seals snapshots.
+    /// Signs snapshots.
     key: Option<SigningKey>,
-    /// Commands that work straight on the workspace now.
+    /// Running commands that change files in place.
     in_place: Mutex<Vec<Weak<InPlaceCommand>>>,
 }
 
 impl ChangeLog {
-    /// The log of changes in this state directory, with this store for what was there before. The key signs snapshots.
+    /// The log of changes in this state directory, with this store for previous contents. The key signs snapshots.
     pub fn new(state: StateDirectory, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Self {
         Self { state, contents, key, in_place: Mutex::default() }
     }
 
-    /// Waits for the turn to change files. What somebody who was killed left half done is put back first.
+    /// Waits for the change lock. A change that a killed process left half done is reverted first.
     pub(crate) fn turn(&self, files: &dyn Files, hidden_paths: &dyn HiddenPaths) -> Result<ChangeLock, ToolError> {
         let turn = self.state.begin_change()?;
-        self.put_back(&turn, files, Some(hidden_paths))?;
+        self.revert_unfinished(&turn, files, Some(hidden_paths))?;
         Ok(turn)
     }
 
-    /// Where snapshots lie.
+    /// The snapshots of this workspace.
     pub(crate) fn snapshots(&self) -> Result<SnapshotStore, ToolError> {
         Ok(self.state.snapshots(self.key.clone())?)
     }
 
-    /// The bytes behind undo.
+    /// The file contents that undo needs.
     pub(crate) fn contents(&self) -> &BlobStore {
         &self.contents
     }
 
-    /// From now on, whoever changes a file lets this command's own changes go on record first.
+    /// From now on, other changes wait until this command's own changes are recorded.
     pub(crate) fn watch(&self, in_place: &Arc<InPlaceCommand>) {
         self.in_place().push(Arc::downgrade(in_place));
     }
 
-    /// Whether Toolgate's own state is where it was.
+    /// Whether the state directory is still where it was opened.
     pub(crate) fn is_in_place(&self) -> bool {
         self.state.is_in_place()
     }
@@ -76,9 +77,9 @@ impl ChangeLog {
         in_place.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// What did change goes back to what it was. With a veil, it only goes away again at places that policy hides: a note that
-    /// was found may have come with a repository, and can put nothing there.
-    pub(crate) fn put_back(
+    /// Reverts an unfinished change. With `hidden_paths`, a path that policy hides can only be removed, never written:
+    /// the record of the change may have come with a repository.
+    pub(crate) fn revert_unfinished(
         &self,
         turn: &ChangeLock,
         files: &dyn Files,
@@ -87,23 +88,23 @@ impl ChangeLog {
         let Some(ChangeIntent { id, changes }) = turn.unfinished()? else { return Ok(()) };
         let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, &id)?;
-        let mut back = Vec::new();
+        let mut reverts = Vec::new();
         let is_hidden =
             |place: &WorkspacePath| hidden_paths.is_some_and(|hidden_paths| hidden_paths.hides(Access::Write, place));
-        let may_go_back = |change: &&Change| change.before.is_none() || !is_hidden(&change.place);
-        for change in changes.iter().filter(may_go_back) {
-            back.extend(self.way_back(change, files)?);
+        let may_revert = |change: &&Change| change.before.is_none() || !is_hidden(&change.place);
+        for change in changes.iter().filter(may_revert) {
+            reverts.extend(self.inverse(change, files)?);
         }
-        // Whoever mended before may have been killed too.
-        let places: Vec<WorkspacePath> = back.iter().map(|change| change.place.clone()).collect();
-        files.clear_temporary(&places, MENDING)?;
-        files.arrange(&back, self.contents.as_ref(), MENDING)?;
+        // An earlier recovery may have been killed too.
+        let places: Vec<WorkspacePath> = reverts.iter().map(|change| change.place.clone()).collect();
+        files.clear_temporary(&places, RECOVERY_ID)?;
+        files.arrange(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
         self.own(&changes)?;
         Ok(turn.done()?)
     }
 
-    /// The change that takes one place back; none when it never changed, or what it was is no longer kept.
-    pub(crate) fn way_back(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
+    /// The change that reverts one path; none when it never changed, or its previous content is no longer stored.
+    pub(crate) fn inverse(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
         let now = files.node(&change.place, true)?.map(|node| node.state);
         let has_happened = FileState::same(now.as_ref(), change.after.as_ref());
         if !has_happened || change.before == change.after || !self.can_be_restored(change) {
@@ -112,13 +113,13 @@ impl ChangeLog {
         Ok(Some(Change { before: now, after: change.before.clone(), ..change.clone() }))
     }
 
-    /// Keeps what is there before it goes. A file of which every name goes isn't copied.
+    /// Stores the current content before it is replaced. A file of which every name is replaced isn't copied.
     pub(crate) fn adopt(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
-        let mut names_that_go: HashMap<u64, u64> = HashMap::new();
+        let mut replaced_names: HashMap<u64, u64> = HashMap::new();
         let replaced = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_file);
         for change in changes.iter().filter(replaced) {
             if let Some(node) = files.node(&change.place, false)? {
-                *names_that_go.entry(node.number).or_default() += 1;
+                *replaced_names.entry(node.number).or_default() += 1;
             }
         }
         for change in changes {
@@ -126,15 +127,15 @@ impl ChangeLog {
                 Some(before) if before.is_link() => {
                     let link =
                         files.content(&change.place, u64::MAX)?.filter(|link| link.bytes.sha256() == before.sha256);
-                    self.contents.put(&link.ok_or_else(|| moved_on(&change.path))?.bytes)?;
+                    self.contents.put(&link.ok_or_else(|| changed_meanwhile(&change.path))?.bytes)?;
                 }
                 before => {
                     let node = files.node(&change.place, true)?;
                     if node.as_ref().map(|node| &node.state) != before.as_ref() {
-                        return Err(moved_on(&change.path));
+                        return Err(changed_meanwhile(&change.path));
                     }
                     if let (Some(node), Some(before)) = (node, before) {
-                        let alone = names_that_go.get(&node.number) == Some(&node.links);
+                        let alone = replaced_names.get(&node.number) == Some(&node.links);
                         node.file.map_or(Ok(()), |file| self.contents.adopt(&file, before, alone))?;
                     }
                 }
@@ -143,93 +144,93 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// What was adopted is ours alone from now on.
+    /// Makes sure that adopted contents have no other name.
     pub(crate) fn own(&self, changes: &[Change]) -> Result<(), ToolError> {
         let hashes: BTreeSet<&str> =
             changes.iter().filter_map(|change| Some(change.before.as_ref()?.sha256.as_str())).collect();
         hashes.into_iter().try_for_each(|hash| Ok(self.contents.own(hash)?))
     }
 
-    /// How many of these can't be taken back, because what they were is more than is kept.
+    /// How many of these can't be undone, because their previous content exceeds the quota.
     pub(crate) fn beyond_quota(&self, changes: &[Change]) -> usize {
         changes.iter().filter(|change| !self.can_be_restored(change)).count()
     }
 
-    /// Whether what was there before can still be had.
+    /// Whether the previous content is still stored.
     pub(crate) fn can_be_restored(&self, change: &Change) -> bool {
         change.before.as_ref().is_none_or(|state| !has_bytes(state) || self.contents.has(state))
     }
 
-    /// A directory in the run for scripts of one skill alone.
+    /// A private directory in the run for the scripts of one skill.
     pub(crate) fn own_directory(&self, run: &str, name: &str) -> Result<PathBuf, ToolError> {
         Ok(self.state.own_directory(run, name)?)
     }
 
     /// The quarantine of one call.
-    pub(crate) fn room(&self, call: &str) -> Result<CallQuarantine, ToolError> {
-        Ok(self.state.quarantine()?.room(call)?)
+    pub(crate) fn quarantine_of(&self, call: &str) -> Result<CallQuarantine, ToolError> {
+        Ok(self.state.quarantine()?.for_call(call)?)
     }
 
-    /// Moves what isn't put in place to where a person can look at it.
-    pub(crate) fn set_aside(
+    /// Moves changes that aren't applied to the quarantine.
+    pub(crate) fn quarantine(
         &self,
         call: &str,
         staged: &dyn StagedChanges,
         choice: &ChangeSelection,
     ) -> Result<Vec<QuarantinedPath>, ToolError> {
-        if choice.aside.is_empty() {
+        if choice.quarantined.is_empty() {
             return Ok(Vec::new());
         }
-        let mut room = self.room(call)?;
-        let taken = choice.aside.iter().try_for_each(|(change, reason)| {
-            let hand = |directory: BorrowedFd<'_>, name: &str| staged.put(change, directory, name, name);
-            take_in(&mut room, change, reason, &hand)
+        let mut quarantine = self.quarantine_of(call)?;
+        let added = choice.quarantined.iter().try_for_each(|(change, reason)| {
+            let place_file = |directory: BorrowedFd<'_>, name: &str| staged.put(change, directory, name, name);
+            add_to_quarantine(&mut quarantine, change, reason, &place_file)
         });
-        room.note()?;
-        taken?;
-        Ok(choice.aside.iter().cloned().map(aside).collect())
+        quarantine.save()?;
+        added?;
+        Ok(choice.quarantined.iter().cloned().map(quarantined_path).collect())
     }
 
-    /// Keeps the new side of changes as well, as far as it is small: then they can be shown later.
+    /// Stores the new content of small files as well, so that the change can be shown later.
     pub(crate) fn keep_for_diffs(&self, changes: &[Change], files: &dyn Files) {
-        let mut room = KEPT_OF_NEW;
+        let mut remaining = MAX_STORED_TOTAL;
         for change in changes {
             let Some(after) = change.after.as_ref().filter(|after| after.is_file() || after.is_link()) else {
                 continue;
             };
-            if after.bytes > SMALL || after.bytes > room {
+            if after.bytes > MAX_STORED_FILE || after.bytes > remaining {
                 continue;
             }
-            room -= after.bytes;
-            // It is there for showing only; without it everything still works.
-            if let Ok(Some(content)) = files.content(&change.place, SMALL) {
+            remaining -= after.bytes;
+            // Only needed for display; everything else works without it.
+            if let Ok(Some(content)) = files.content(&change.place, MAX_STORED_FILE) {
                 let _ = self.contents.put(&content.bytes);
             }
         }
     }
 }
 
-pub(crate) fn aside((change, reason): (Change, String)) -> QuarantinedPath {
+pub(crate) fn quarantined_path((change, reason): (Change, String)) -> QuarantinedPath {
     QuarantinedPath { path: change.path, reason }
 }
 
-/// Takes what a change brought into a room.
-pub(crate) fn take_in(
-    room: &mut CallQuarantine,
+/// Adds a change to the quarantine of a call.
+pub(crate) fn add_to_quarantine(
+    quarantine: &mut CallQuarantine,
     change: &Change,
     reason: &str,
-    hand: &PlaceFile<'_>,
+    place_file: &PlaceFile<'_>,
 ) -> Result<(), ToolError> {
-    let hand = change.after.as_ref().is_some_and(has_bytes).then_some(hand);
-    Ok(room.take_in(&change.path, reason, change.after.as_ref().map(|after| after.mode), hand)?)
+    let place_file = change.after.as_ref().is_some_and(has_bytes).then_some(place_file);
+    Ok(quarantine.add(&change.path, reason, change.after.as_ref().map(|after| after.mode), place_file)?)
 }
 
-/// Directories and pipes are made anew from what is known of them.
+/// Directories and pipes have no content and are recreated from their mode.
 fn has_bytes(state: &FileState) -> bool {
     state.is_file() || state.is_link()
 }
 
-fn moved_on(path: &str) -> ToolError {
+fn changed_meanwhile(path: &str) -> ToolError {
     ToolError::new(
         ErrorCode::StaleFile,
         format!("`{path}` was changed by something outside this gate in the meantime."),

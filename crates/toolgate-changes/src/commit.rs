@@ -1,6 +1,6 @@
-//! Putting the changes of a rehearsed command in place: exactly those that may be, all or none (C-24). It is a tool like any
-//! other: each path is an effect that is judged, the diff is what a person is shown, and `undo` takes it back. What would be
-//! kept aside of the command itself is kept aside here too.
+//! The tool `commit`: applies the staged changes of a rehearsed command, all or none. It is a tool like any other:
+//! policy judges each path as an effect, a person is shown the diff, and `undo` undoes it. Changes that would be
+//! quarantined after the command itself are quarantined here too.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::restore_tool::{RestoreTool, tool};
 use crate::settle::ChangeSelection;
 use crate::workspace_changes::WorkspaceChanges;
 
-/// Files larger than this are named and not shown.
-const MOST_SHOWN: u64 = 1 << 20;
-/// Text that is shown at the most.
-const MOST_TEXT: usize = 1 << 20;
+/// Larger files are named in a diff but not shown.
+const MAX_FILE_SHOWN: u64 = 1 << 20;
+/// The largest size of a diff, in bytes.
+const MAX_DIFF: usize = 1 << 20;
 
-/// Puts the changes of a rehearsal in place.
+/// Applies the staged changes of a rehearsal.
 pub(crate) struct Commit {
     pub(crate) rehearsals: Arc<dyn Rehearsals>,
     pub(crate) workspace: Arc<WorkspaceChanges>,
 }
 
-/// Which rehearsal.
+/// Which rehearsal to commit.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
@@ -45,9 +45,9 @@ impl Commit {
 impl RestoreTool for Commit {
     type Args = Args;
     const NAME: &'static str = "commit";
-    const DESCRIPTION: &'static str = "Put the changes of a rehearsed command in place: exactly those that the \
-                                       rehearsal showed, all or none, but for what it said would be kept aside. A \
-                                       rehearsal can be committed once, in the run that made it. `undo` takes it back.";
+    const DESCRIPTION: &'static str = "Apply the changes of a rehearsed command to the workspace: exactly those that the \
+                                       rehearsal showed, all or none, except those listed as quarantined. A \
+                                       rehearsal can be committed once, in the run that made it. `undo` reverts it.";
 
     fn answer() -> Value {
         json!({
@@ -59,7 +59,7 @@ impl RestoreTool for Commit {
         })
     }
 
-    /// What the rehearsal would change, if that is still what it showed.
+    /// Opens the staged changes, if they still apply to what the rehearsal showed.
     fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
         let staged = self.rehearsals.open(&args.rehearsal)?;
         let workspace = Arc::clone(&self.workspace);
@@ -69,7 +69,7 @@ impl RestoreTool for Commit {
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
         }
         if let Some(name) = differences.unspeakable.first() {
-            let message = format!("The name of `{name}` isn't text, so no tool can put it in place.");
+            let message = format!("The name of `{name}` isn't valid UTF-8, so no tool can write it.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
         let choice = workspace.selector.choose(differences.all, staged.as_ref());
@@ -77,7 +77,7 @@ impl RestoreTool for Commit {
     }
 }
 
-/// A rehearsal that was opened and waits to be put in place.
+/// A rehearsal that was opened and waits to be applied.
 struct PreparedCommit {
     staged: Box<dyn StagedChanges>,
     choice: ChangeSelection,
@@ -90,16 +90,16 @@ impl PreparedCall for PreparedCommit {
         let effects = |change: &Change| {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             let path = &change.place.path;
-            let is_obeyed = autoloaded(path).is_some() || autoloaded_beneath(path).is_some();
-            if is_obeyed
+            let is_autoloaded = autoloaded(path).is_some() || autoloaded_beneath(path).is_some();
+            if is_autoloaded
                 || self.choice.of_git.contains(&change.place)
                 || self.workspace.hidden_paths.hides(access, &change.place)
             {
-                // What git made of a new repository was looked into when it was chosen.
+                // The files of a new git repository were checked by the selection.
                 return vec![Effect::Restore { path: change.path.clone(), access }];
             }
             let write = change.after.as_ref().map(|_| Effect::write(&change.path));
-            // A link is replaced by name, whatever it leads to.
+            // A symbolic link is replaced by name, whatever it points to.
             let by_name = change.after.is_none() || is_link(&change.before);
             write.into_iter().chain(by_name.then(|| Effect::delete(&change.path))).collect()
         };
@@ -112,12 +112,12 @@ impl PreparedCall for PreparedCommit {
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
-        Box::pin(std::future::ready(self.put_in_place(hands)))
+        Box::pin(std::future::ready(self.apply(hands)))
     }
 }
 
 impl PreparedCommit {
-    fn put_in_place(mut self, hands: &Hands) -> Result<Value, ToolError> {
+    fn apply(mut self, hands: &Hands) -> Result<Value, ToolError> {
         if self.staged.owner().is_some_and(|owner| owner != hands.run()) {
             let message = "That rehearsal was made in another run, and can be committed only there.";
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));
@@ -132,14 +132,15 @@ impl PreparedCommit {
             change_log.keep_for_diffs(&chosen, files);
         }
         let committed: Vec<String> = chosen.into_iter().map(|change| change.path).collect();
-        let aside = change_log.map(|change_log| change_log.set_aside(hands.call(), self.staged.as_ref(), &self.choice));
-        let aside = aside.transpose()?.unwrap_or_default();
+        let quarantined =
+            change_log.map(|change_log| change_log.quarantine(hands.call(), self.staged.as_ref(), &self.choice));
+        let quarantined = quarantined.transpose()?.unwrap_or_default();
         self.staged.let_go();
-        Ok(json!({ "committed": committed, "kept_aside": aside }))
+        Ok(json!({ "committed": committed, "kept_aside": quarantined }))
     }
 }
 
-/// Changes that were kept apart, as one diff.
+/// Staged changes as one diff.
 pub(crate) fn diff_of(
     changes: &[Change],
     staged: &dyn StagedChanges,
@@ -148,12 +149,12 @@ pub(crate) fn diff_of(
 ) -> String {
     let mut text = String::new();
     for (number, change) in changes.iter().enumerate() {
-        if text.len() > MOST_TEXT {
+        if text.len() > MAX_DIFF {
             text.push_str(&format!("… and {} more\n", changes.len() - number));
             break;
         }
-        let before = files.content(&change.place, MOST_SHOWN).ok().flatten();
-        let after = staged.content(&change.place, MOST_SHOWN).ok().flatten();
+        let before = files.content(&change.place, MAX_FILE_SHOWN).ok().flatten();
+        let after = staged.content(&change.place, MAX_FILE_SHOWN).ok().flatten();
         text.push_str(&differ.diff(change, before.as_ref(), after.as_ref()));
     }
     text

@@ -1,6 +1,6 @@
-//! A command that works straight on the workspace, beside others: what it changes is known by comparing the workspace with
-//! a snapshot that was taken before it began. Before another call changes a place, what the command made of it until then
-//! goes on record first, so that the record has everything in its order.
+//! A command that changes files in place, while other calls run. Its changes are found by comparing the workspace with
+//! a snapshot taken before it began. Before another call changes a path, the command's own changes of that path are
+//! recorded, so that the record has everything in spec.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,48 +13,49 @@ use toolgate_journal::{ChangeLock, Snapshot, SnapshotScope};
 
 use crate::change_applier::ChangeApplier;
 
-const SPOILED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so what it changed isn't known and can't \
-                       be put back. Look at git's hooks and configuration, `.envrc` and the settings of editors and agents \
+const STATE_REMOVED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so its changes are unknown and can't \
+                       be reverted. Check git's hooks and configuration, `.envrc` and the settings of editors and agents \
                        before you use them here.";
 
-/// A command that works straight on the workspace.
+/// A command that changes files in place.
 pub struct InPlaceCommand {
     changer: Arc<ChangeApplier>,
-    /// Whether somebody granted it to work with no walls, and so to change what it likes.
+    /// Whether the command was granted to run unsandboxed, and so to change anything.
     pub(crate) is_open: bool,
-    /// Whether walls keep it from what nobody may change, Toolgate's own state among it.
-    pub(crate) has_walls: bool,
-    /// What others who work beside it had changed already when it began, and what was there before them: that counts, not what
-    /// they left for it to find.
+    /// Whether a sandbox keeps the command from protected paths, such as Toolgate's own state.
+    pub(crate) is_confined: bool,
+    /// Paths that other in-place commands had changed before this one began, with their content before that: that
+    /// content is the baseline, not what the other commands left.
     inherited: BTreeMap<WorkspacePath, Option<FileState>>,
-    /// What walls stand before, and which files these were.
+    /// Paths covered by a mount of the sandbox, with device and inode.
     covered: Vec<(WorkspacePath, Option<(u64, u64)>)>,
     watched: Mutex<InPlaceState>,
 }
 
 #[derive(Default)]
 struct InPlaceState {
-    /// None when it has ended.
+    /// None when the command has ended.
     snapshot: Option<Snapshot>,
-    /// What it changed so far: each place's first before and last after.
+    /// Its changes so far: for each path, the first `before` and the last `after`.
     made: BTreeMap<WorkspacePath, Change>,
 }
 
 impl InPlaceCommand {
-    /// Takes a snapshot of the roots that the command can change. What is protected is part of it unless walls stand there.
+    /// Takes a snapshot of the roots that the command can change. Protected paths are part of it unless a sandbox
+    /// covers them.
     pub(crate) fn begin(
         changer: Arc<ChangeApplier>,
         roots: Vec<usize>,
-        order: &LaunchSpec,
-        has_walls: bool,
+        spec: &LaunchSpec,
+        is_confined: bool,
     ) -> Result<Arc<Self>, ToolError> {
         let change_log = Arc::clone(changer.workspace.log()?);
-        // Nobody changes files meanwhile.
+        // The change lock is held, so no other call changes files meanwhile.
         let _turn = change_log.turn(changer.workspace.files.as_ref(), changer.workspace.hidden_paths.as_ref())?;
-        let protected = order.protected.iter().filter(|_| has_walls);
-        let out_of_reach = order.hidden.iter().chain(protected).filter(|_| !order.unsandboxed).cloned();
+        let protected = spec.protected.iter().filter(|_| is_confined);
+        let unreachable = spec.hidden.iter().chain(protected).filter(|_| !spec.unsandboxed).cloned();
         let except: BTreeSet<WorkspacePath> =
-            out_of_reach.chain([WorkspacePath::in_workspace(STATE_DIRECTORY)]).collect();
+            unreachable.chain([WorkspacePath::in_workspace(STATE_DIRECTORY)]).collect();
         let mut inherited = BTreeMap::new();
         for other in change_log.watched() {
             other.catch_up(None)?;
@@ -68,13 +69,15 @@ impl InPlaceCommand {
         let snapshot = Some(change_log.snapshots()?.take(scope, changer.workspace.files.as_ref())?);
         let watched = Mutex::new(InPlaceState { snapshot, ..InPlaceState::default() });
         let files = changer.workspace.files.as_ref();
-        let covered = except.iter().filter(|_| has_walls).map(|place| (place.clone(), which(files, place))).collect();
-        let in_place = Arc::new(Self { changer, is_open: order.unsandboxed, has_walls, inherited, covered, watched });
+        let covered =
+            except.iter().filter(|_| is_confined).map(|place| (place.clone(), identity(files, place))).collect();
+        let in_place = Arc::new(Self { changer, is_open: spec.unsandboxed, is_confined, inherited, covered, watched });
         change_log.watch(&in_place);
         Ok(in_place)
     }
 
-    /// Puts on record what it changed until now; only at these places if some are given. Whoever asks has the turn.
+    /// Records what the command has changed so far; only at these paths if some are given. The caller holds the change
+    /// lock.
     pub(crate) fn catch_up(&self, only: Option<&[WorkspacePath]>) -> Result<(), ToolError> {
         let (changer, mut watched) = (&self.changer, self.watched());
         let files = changer.workspace.files.as_ref();
@@ -98,11 +101,11 @@ impl InPlaceCommand {
         Ok(())
     }
 
-    /// Another call changed these places; that wasn't the command.
-    pub(crate) fn moved_on(&self, places: &[WorkspacePath]) -> Result<(), ToolError> {
+    /// Another call changed these paths; they don't count as changes of the command.
+    pub(crate) fn changed_by_others(&self, places: &[WorkspacePath]) -> Result<(), ToolError> {
         let mut watched = self.watched();
         let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
-        // Directories come and go with what is in them.
+        // Directories are created and removed with their contents.
         let parents = places.iter().flat_map(|place| {
             let parent = |(at, _)| WorkspacePath { root: place.root, path: place.path[..at].to_owned() };
             place.path.match_indices('/').map(parent)
@@ -111,43 +114,44 @@ impl InPlaceCommand {
         snapshot.refresh(all.iter(), self.changer.workspace.files.as_ref())
     }
 
-    /// It has ended. Everything that it changed is on record, and is settled in the same turn, with what it made under names
-    /// that aren't text, which no undo could reach. Until that is done the snapshot stays, for whoever goes on after a kill.
+    /// Ends the command: records everything that it changed, and settles it under the same lock, together with paths
+    /// that aren't valid UTF-8, which undo can't address. The snapshot stays until that is done, for recovery after a
+    /// kill.
     pub(crate) fn end<T>(
         &self,
         settle: impl FnOnce(&ChangeLock, Vec<Change>, Vec<String>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let (change_log, files) = (self.changer.workspace.log()?, self.changer.workspace.files.as_ref());
-        if !self.has_walls && !self.is_open && !change_log.is_in_place() {
-            return Err(ToolError::new(ErrorCode::IoError, SPOILED));
+        if !self.is_confined && !self.is_open && !change_log.is_in_place() {
+            return Err(ToolError::new(ErrorCode::IoError, STATE_REMOVED));
         }
         let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
         self.catch_up(None)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
-        let unspeakable = snapshot.as_ref().map(|snapshot| snapshot.unspeakable(files)).unwrap_or_default();
-        let settled = settle(&turn, self.really_changed(made), unspeakable)?;
+        let undecodable = snapshot.as_ref().map(|snapshot| snapshot.undecodable(files)).unwrap_or_default();
+        let settled = settle(&turn, self.net_changes(made), undecodable)?;
         snapshot.into_iter().for_each(Snapshot::rest);
         Ok(settled)
     }
 
-    /// What it made, with what was there before it and before those who had begun earlier.
-    fn really_changed(&self, made: BTreeMap<WorkspacePath, Change>) -> Vec<Change> {
-        let really = |(place, change): (WorkspacePath, Change)| match self.inherited.get(&place) {
+    /// Its changes, relative to the content before it and before the commands that began earlier.
+    fn net_changes(&self, made: BTreeMap<WorkspacePath, Change>) -> Vec<Change> {
+        let net = |(place, change): (WorkspacePath, Change)| match self.inherited.get(&place) {
             Some(before) => Change { before: before.clone(), ..change },
             None => change,
         };
-        made.into_iter().map(really).filter(|change| change.before != change.after).collect()
+        made.into_iter().map(net).filter(|change| change.before != change.after).collect()
     }
 
-    /// Places that somebody replaced while it ran: with that, the wall before them fell.
+    /// Covered paths that were replaced while the command ran, so that the mount no longer covers them.
     pub(crate) fn replaced_mounts(&self) -> Vec<String> {
         let files = self.changer.workspace.files.as_ref();
         let is_another =
-            |(place, was): &&(WorkspacePath, Option<(u64, u64)>)| was.is_some() && *was != which(files, place);
+            |(place, was): &&(WorkspacePath, Option<(u64, u64)>)| was.is_some() && *was != identity(files, place);
         self.covered.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
     }
 
-    /// It never began.
+    /// Discards the snapshot of a command that never began.
     pub fn let_go(&self) {
         self.watched().snapshot.take().into_iter().for_each(Snapshot::rest);
     }
@@ -157,7 +161,7 @@ impl InPlaceCommand {
     }
 }
 
-/// Which file or directory is at a place.
-fn which(files: &dyn Files, place: &WorkspacePath) -> Option<(u64, u64)> {
+/// Device and inode of the file at a path.
+fn identity(files: &dyn Files, place: &WorkspacePath) -> Option<(u64, u64)> {
     files.node(place, false).ok().flatten().map(|node| (node.device, node.number))
 }

@@ -1,8 +1,9 @@
 //! Everything that changes a workspace goes through here, and everything can be undone.
 //!
-//! A tool's edits and a command's staged changes are compared with what is there, judged, stored with what was there before,
-//! recorded, and then renamed into place as one change. What policy blocks, or what another program would run or load
-//! automatically, is quarantined. A command that works in place begins with a snapshot, so that its changes are known too.
+//! A tool's edits and a command's staged changes are compared with the existing content, judged, stored together with
+//! the previous content, recorded, and then renamed into place as one change. What policy blocks, or what another
+//! program would run or load automatically, is quarantined. A command that works in place begins with a snapshot, so
+//! that its changes are known too.
 
 mod change_applier;
 mod change_log;

@@ -1,15 +1,15 @@
-//! Which content a session last saw where, and which call made it. By content, never by time: a file that was touched
-//! but not changed is the same file.
+//! Which content of a file each session last saw, and which call wrote it. Files are compared by content, never by
+//! time: a file that was touched but not changed is the same file.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
 use toolgate_contract::{Change, SeenVersion, WorkspacePath};
 
-/// Places that are remembered; past that, everything is forgotten, and the next read starts anew.
-const MOST_PLACES: usize = 50_000;
+/// The largest number of remembered paths; beyond it everything is forgotten, and the next read starts again.
+const MAX_PATHS: usize = 50_000;
 
-/// What is known of the workspace's files.
+/// The contents that sessions have seen and written.
 #[derive(Default)]
 pub(crate) struct ReadTracker {
     seen: Mutex<HashMap<(String, WorkspacePath), SeenVersion>>,
@@ -17,13 +17,13 @@ pub(crate) struct ReadTracker {
 }
 
 impl ReadTracker {
-    /// A call of this session has seen this content there.
+    /// Records that a call of this session has read this content.
     pub(crate) fn saw(&self, session: &str, tool_call_id: &str, place: &WorkspacePath, sha256: &str) {
         let seen = SeenVersion { sha256: sha256.to_owned(), tool_call_id: tool_call_id.to_owned() };
         bounded(&self.seen).insert((session.to_owned(), place.clone()), seen);
     }
 
-    /// A call of this session has made this change.
+    /// Records that a call of this session has made this change.
     pub(crate) fn wrote(&self, session: &str, tool_call_id: &str, change: &Change) {
         let Some(after) = &change.after else {
             bounded(&self.seen).remove(&(session.to_owned(), change.place.clone()));
@@ -38,7 +38,7 @@ impl ReadTracker {
         bounded(&self.seen).get(&(session.to_owned(), place.clone())).cloned()
     }
 
-    /// The call that made the content with this hash there.
+    /// The call that wrote the content with this hash.
     pub(crate) fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
         let authors = bounded(&self.authors);
         authors.get(place).filter(|made| made.sha256 == sha256).map(|made| made.tool_call_id.clone())
@@ -47,7 +47,7 @@ impl ReadTracker {
 
 fn bounded<K, V>(map: &Mutex<HashMap<K, V>>) -> MutexGuard<'_, HashMap<K, V>> {
     let mut map = map.lock();
-    if map.len() >= MOST_PLACES {
+    if map.len() >= MAX_PATHS {
         map.clear();
     }
     map

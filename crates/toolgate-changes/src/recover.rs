@@ -1,5 +1,5 @@
-//! Mending after somebody was killed: a change that was half made is taken back, and a command that worked straight on the
-//! workspace is settled as if it had ended.
+//! Recovery after a process was killed: a half-made change is reverted, and a command that changed files in place is
+//! settled as if it had ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::revert::{InPlaceRevert, RevertOutcome};
 use crate::settle::ChangeSelector;
 
 impl ChangeLog {
-    /// Puts back what somebody who was killed left half done, and on record what their commands did straight to the workspace.
-    /// Says what of that couldn't be believed, and what a person should look at.
+    /// Reverts what a killed process left half done, and records what its commands changed in place. Returns warnings
+    /// about invalid records and about files that a person should check.
     pub(crate) fn recover(&self, selector: &ChangeSelector, options: &RunOptions) -> Result<Vec<String>, ToolError> {
         let turn = self.turn(selector.files.as_ref(), selector.hidden_paths.as_ref())?;
         let snapshots = self.snapshots()?;
@@ -24,9 +24,10 @@ impl ChangeLog {
             let call = snapshot.scope().call.clone();
             match self.settle_abandoned(&turn, snapshot, selector, options) {
                 Ok(more) => warnings.extend(more),
-                // If it can be put on record later, the snapshot is still there.
-                Err(error) => warnings
-                    .push(format!("What the call {call} changed isn't on record, so undo doesn't cover it. {error}")),
+                // The snapshot stays, in case the changes can be recorded later.
+                Err(error) => warnings.push(format!(
+                    "The changes of the call {call} aren't recorded, so undo doesn't cover them. {error}"
+                )),
             }
         }
         snapshots.clear()?;
@@ -36,16 +37,16 @@ impl ChangeLog {
     fn settle_abandoned(
         &self,
         turn: &ChangeLock,
-        mut one: Snapshot,
+        mut snapshot: Snapshot,
         selector: &ChangeSelector,
         options: &RunOptions,
     ) -> Result<Vec<String>, ToolError> {
-        let (SnapshotScope { run, call, .. }, files) = (one.scope().clone(), selector.files.as_ref());
-        let changes = one.changes(files, None)?;
+        let (SnapshotScope { run, call, .. }, files) = (snapshot.scope().clone(), selector.files.as_ref());
+        let changes = snapshot.changes(files, None)?;
         let opened = match self.state.open_run(&run, options) {
             Err(error @ (JournalError::NoSuchRun { .. } | JournalError::Damaged { .. })) => {
-                // Nobody will ever be able to; all that it is good for is to be begun from.
-                one.rest();
+                // The changes can never be recorded; the snapshot is only useful as the start of the next one.
+                snapshot.rest();
                 return if changes.is_empty() { Ok(Vec::new()) } else { Err(error.into()) };
             }
             opened => opened?,
@@ -56,40 +57,41 @@ impl ChangeLog {
             opened.journal.append(&[Event { time, run, turn: None, trace_id: None, tool_call_id, payload }])
         };
         if !changes.is_empty() {
-            one.store_previous_contents(&changes, self.contents())?;
+            snapshot.store_previous_contents(&changes, self.contents())?;
             record(changes.clone())?;
-            one.go_on(&changes, self.contents(), files)?;
+            snapshot.go_on(&changes, self.contents(), files)?;
         }
-        let RecordedChanges { changes, is_open } = RecordedChanges::on_record(opened.path(), &call)?;
+        let RecordedChanges { changes, is_open } = RecordedChanges::read(opened.path(), &call)?;
         let id = options.clock.id().simple().to_string();
         let warnings = match is_open {
             true => selector.remarks(&changes),
             false => {
-                let planted = InPlaceRevert { change_log: self, selector, call: &call, id: &id };
-                let RevertOutcome { back, kept, notes, .. } = planted.put_back(turn, changes)?;
-                if !back.is_empty() {
-                    record(back)?;
+                let revert = InPlaceRevert { change_log: self, selector, call: &call, id: &id };
+                let RevertOutcome { restores, quarantined, notes, .. } = revert.revert(turn, changes)?;
+                if !restores.is_empty() {
+                    record(restores)?;
                 }
-                let told =
-                    kept.iter().map(|one| format!("`{}` was put back and kept aside: {}.", one.path, one.reason));
+                let told = quarantined
+                    .iter()
+                    .map(|one| format!("`{}` was reverted and quarantined: {}.", one.path, one.reason));
                 told.chain(notes).collect()
             }
         };
-        one.rest();
+        snapshot.rest();
         Ok(warnings)
     }
 }
 
-/// What a call made, by the record.
+/// The changes of one call, according to the record.
 #[derive(Default)]
 struct RecordedChanges {
     changes: Vec<Change>,
-    /// Whether it was granted to work with no walls.
+    /// Whether the command was granted to run unsandboxed.
     is_open: bool,
 }
 
 impl RecordedChanges {
-    fn on_record(run: &Path, call: &str) -> Result<Self, ToolError> {
+    fn read(run: &Path, call: &str) -> Result<Self, ToolError> {
         let mut places: BTreeMap<WorkspacePath, Change> = BTreeMap::new();
         let mut made = Self::default();
         for recorded in read_events(run)? {

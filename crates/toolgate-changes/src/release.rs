@@ -1,5 +1,5 @@
-//! Letting something out of quarantine (C-25). It is a tool like any other, so it is judged, recorded and can be undone; but it
-//! is for the person who has looked at it, and no agent is offered it.
+//! The tool `release`: writes a quarantined change to the workspace. It is a tool like any other, so it is judged,
+//! recorded and can be undone. But it is for a person who has reviewed the change, and no agent is offered it.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use toolgate_journal::{Quarantine, QuarantinedChange};
 
 use crate::restore_tool::{RestoreTool, tool};
 
-/// Puts something in place that was kept aside.
+/// Writes quarantined changes to the workspace.
 pub struct Release {
     quarantine: Arc<Quarantine>,
 }
 
-/// What to let out.
+/// Which change to release.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The call whose command made it.
+    /// The call whose command made the change.
     call: String,
-    /// Where it would have been.
+    /// The path in the workspace.
     path: String,
-    /// Whether it replaces what is there by now.
+    /// Whether to replace a file that is there by now.
     #[serde(default)]
     replace: bool,
 }
@@ -41,48 +41,53 @@ impl Release {
 impl RestoreTool for Release {
     type Args = Args;
     const NAME: &'static str = "release";
-    const DESCRIPTION: &'static str = "Put something in place that a command made and that was kept aside.";
+    const DESCRIPTION: &'static str = "Write a quarantined change of a command to the workspace.";
 
     fn answer() -> Value {
         json!({ "type": "object", "properties": { "released": { "type": "string" } } })
     }
 
     fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
-        let held = self.quarantine.held(&args.call)?.into_iter().find(|held| held.path == args.path);
-        let held = held.ok_or_else(|| {
-            ToolError::new(ErrorCode::NotFound, format!("Nothing of `{}` is kept aside at `{}`.", args.call, args.path))
-                .with_hint("`toolgate quarantine list` shows what is.")
+        let change = self.quarantine.changes(&args.call)?.into_iter().find(|change| change.path == args.path);
+        let change = change.ok_or_else(|| {
+            ToolError::new(
+                ErrorCode::NotFound,
+                format!("The call `{}` has no quarantined change of `{}`.", args.call, args.path),
+            )
+            .with_hint("`toolgate quarantine list` lists the quarantined changes.")
         })?;
-        if held.mode.is_some_and(|mode| mode & DIRECTORY_MODE == DIRECTORY_MODE && mode != LINK_MODE) {
-            let message = format!("`{}` is a directory; what is in it brings it along.", args.path);
+        if change.mode.is_some_and(|mode| mode & DIRECTORY_MODE == DIRECTORY_MODE && mode != LINK_MODE) {
+            let message = format!("`{}` is a directory, which is created with the files in it.", args.path);
             return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Release the files in it."));
         }
-        let content = content(&self.quarantine, &args.call, &held)?;
-        Ok(Box::new(PreparedRelease { args, held, content, quarantine: Arc::clone(&self.quarantine) }))
+        let content = content(&self.quarantine, &args.call, &change)?;
+        Ok(Box::new(PreparedRelease { args, change, content, quarantine: Arc::clone(&self.quarantine) }))
     }
 }
 
-/// What is kept; none if the command removed what is there.
-fn content(quarantine: &Quarantine, call: &str, held: &QuarantinedChange) -> Result<Option<FileContent>, ToolError> {
-    let Some(mode) = held.mode else { return Ok(None) };
-    let room = quarantine.room(call)?;
-    let bytes = match (&held.name, room.open(held)) {
-        (Some(name), _) if mode == LINK_MODE => room.link(name)?,
+/// The quarantined content; none if the command removed the file.
+fn content(quarantine: &Quarantine, call: &str, change: &QuarantinedChange) -> Result<Option<FileContent>, ToolError> {
+    let Some(mode) = change.mode else { return Ok(None) };
+    let quarantined = quarantine.for_call(call)?;
+    let bytes = match (&change.name, quarantined.open(change)) {
+        (Some(name), _) if mode == LINK_MODE => quarantined.link(name)?,
         (_, file) => {
-            let missing = || ToolError::not_found(&held.path);
+            let missing = || ToolError::not_found(&change.path);
             let mut bytes = Vec::new();
             let read = file?.ok_or_else(missing)?.read_to_end(&mut bytes);
-            read.map_err(|error| ToolError::io(&format!("What was kept of `{}` can't be read", held.path), &error))?;
+            read.map_err(|error| {
+                ToolError::io(&format!("The quarantined content of `{}` can't be read", change.path), &error)
+            })?;
             bytes
         }
     };
     Ok(Some(FileContent { bytes: bytes.into(), mode: Some(mode) }))
 }
 
-/// Something that was found and waits to be let out.
+/// A quarantined change that was found and waits to be released.
 struct PreparedRelease {
     args: Args,
-    held: QuarantinedChange,
+    change: QuarantinedChange,
     content: Option<FileContent>,
     quarantine: Arc<Quarantine>,
 }
@@ -92,17 +97,17 @@ impl PreparedRelease {
         if self.content.is_some() { Access::Write } else { Access::Delete }
     }
 
-    fn put_in_place(&self, hands: &Hands) -> Result<Value, ToolError> {
+    fn apply(&self, hands: &Hands) -> Result<Value, ToolError> {
         let path = &self.args.path;
         let place = hands.target(self.access(), path)?;
         let before = hands.content_at(&place, u64::MAX)?;
-        // What a command removed has to be there still; what it made must not be in anybody's way.
+        // A removed file must still exist; a created file must not overwrite another.
         if before.is_some() && self.content.is_some() && !self.args.replace {
-            return Err(ToolError::new(ErrorCode::StaleFile, format!("Something else is at `{path}` by now."))
-                .with_hint("Look at both, then add --force to replace it."));
+            return Err(ToolError::new(ErrorCode::StaleFile, format!("There is another file at `{path}` by now."))
+                .with_hint("Compare both, then add --force to replace it."));
         }
         hands.change(vec![FileEdit { place, before, after: self.content.clone() }])?;
-        self.quarantine.take_out(&self.args.call, &self.held)?;
+        self.quarantine.remove(&self.args.call, &self.change)?;
         Ok(json!({ "released": path }))
     }
 }
@@ -114,10 +119,10 @@ impl PreparedCall for PreparedRelease {
 
     fn preview(&self, _hands: &Hands) -> Option<Preview> {
         let sign = if self.content.is_some() { '+' } else { '-' };
-        Some(Preview { diff: format!("{sign}{} ({})\n", self.args.path, self.held.reason) })
+        Some(Preview { diff: format!("{sign}{} ({})\n", self.args.path, self.change.reason) })
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
-        Box::pin(std::future::ready(self.put_in_place(hands)))
+        Box::pin(std::future::ready(self.apply(hands)))
     }
 }

@@ -1,5 +1,5 @@
-//! The shell that the tools over Toolgate's own keeping share: the record, rehearsals, the quarantine. Their arguments name
-//! something that is kept; it is opened once, before the call is judged, and what the call will touch is read out of it.
+//! What the tools `undo`, `commit` and `release` share. Their arguments name something that is stored; it is opened
+//! once, before policy judges the call, and the effects of the call are read from it.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use toolgate_contract::{
     AnyTool, ArgumentFormat, Declaration, Permission, PreparedCall, Risk, SideEffect, ToolError, VersionAdapter,
 };
 
-/// A tool that brings something kept to the workspace.
+/// A tool that restores something stored to the workspace.
 pub(crate) trait RestoreTool: Send + Sync + 'static {
-    /// What names it.
+    /// The arguments.
     type Args: DeserializeOwned + JsonSchema;
     /// The tool's name.
     const NAME: &'static str;
     /// What it does, for the model.
     const DESCRIPTION: &'static str;
 
-    /// What a call answers, as JSON Schema.
+    /// The JSON Schema of its result.
     fn answer() -> Value;
-    /// Opens what is meant, ready to be judged.
+    /// Opens what the arguments name, ready to be judged.
     fn open(&self, args: Self::Args) -> Result<Box<dyn PreparedCall>, ToolError>;
 }
 
-/// The tool of a keeper.
-pub(crate) fn tool<K: RestoreTool>(keeper: K) -> Arc<dyn AnyTool> {
+/// Makes a tool of an implementation.
+pub(crate) fn tool<K: RestoreTool>(implementation: K) -> Arc<dyn AnyTool> {
     let declaration = Declaration {
         name: K::NAME.into(),
         version: Version::new(1, 0, 0),
@@ -40,11 +40,11 @@ pub(crate) fn tool<K: RestoreTool>(keeper: K) -> Arc<dyn AnyTool> {
         parallel: false,
         form: ArgumentFormat::Function { strict: false },
     };
-    Arc::new(RestoreToolAdapter { keeper, declaration })
+    Arc::new(RestoreToolAdapter { implementation, declaration })
 }
 
 struct RestoreToolAdapter<K> {
-    keeper: K,
+    implementation: K,
     declaration: Declaration,
 }
 
@@ -58,6 +58,7 @@ impl<K: RestoreTool> AnyTool for RestoreToolAdapter<K> {
     }
 
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError> {
-        self.keeper.open(serde_json::from_value(args).map_err(|fault| ToolError::invalid_args(fault.to_string()))?)
+        self.implementation
+            .open(serde_json::from_value(args).map_err(|fault| ToolError::invalid_args(fault.to_string()))?)
     }
 }

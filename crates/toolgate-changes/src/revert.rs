@@ -1,109 +1,115 @@
-//! Putting back what a command did straight to the workspace and shouldn't have: it is kept aside first, then the place gets
-//! back what was there. Each place is looked at before and afterwards, so whoever goes on after a kill does what is left to
-//! do, and one place that can't be put back keeps no other from it.
+//! Reverts changes that a command made in place but that policy or quarantine doesn't allow: the new content is
+//! quarantined first, then the previous content is restored. Each path is checked before and afterwards, so recovery
+//! after a kill can continue, and one path that can't be restored doesn't affect the others.
 
 use std::os::fd::BorrowedFd;
 
 use toolgate_contract::{Change, FileState, QuarantinedPath, ToolError, WorkspacePath};
 use toolgate_journal::{CallQuarantine, ChangeIntent, ChangeLock};
 
-use crate::change_log::{ChangeLog, take_in};
+use crate::change_log::{ChangeLog, add_to_quarantine};
 use crate::settle::{ChangeSelection, ChangeSelector};
 
-/// What one call's command did straight to the workspace.
+/// Reverts changes that the command of one call made in place.
 pub(crate) struct InPlaceRevert<'a> {
     pub(crate) change_log: &'a ChangeLog,
     pub(crate) selector: &'a ChangeSelector,
     pub(crate) call: &'a str,
-    /// Tells this change from others.
+    /// Identifies this change; temporary file names contain it.
     pub(crate) id: &'a str,
 }
 
-/// What became of it.
+/// The outcome of a revert.
 #[derive(Default)]
 pub(crate) struct RevertOutcome {
-    /// What stays as the command made it.
+    /// Changes of the command that stay.
     pub(crate) stays: Vec<Change>,
-    /// The changes that put the rest back; they have to go on record.
-    pub(crate) back: Vec<Change>,
-    /// What was kept aside of it.
-    pub(crate) kept: Vec<QuarantinedPath>,
-    /// What there is to tell, the worst first.
+    /// The changes that restored the rest; they have to be recorded.
+    pub(crate) restores: Vec<Change>,
+    /// The changes that were quarantined.
+    pub(crate) quarantined: Vec<QuarantinedPath>,
+    /// Messages for the person, the most important first.
     pub(crate) notes: Vec<String>,
 }
 
-/// A change that has to go, why, and the change that takes it back.
+/// A change to revert, the reason, and the change that restores the previous content.
 struct RevertStep {
     change: Change,
     reason: String,
-    back: Change,
+    restore: Change,
 }
 
 impl InPlaceRevert<'_> {
-    /// Puts back what wouldn't have been put in place.
-    pub(crate) fn put_back(&self, turn: &ChangeLock, changes: Vec<Change>) -> Result<RevertOutcome, ToolError> {
-        let ChangeSelection { chosen, aside, needed, notes, .. } = self.selector.select_in_place(changes);
-        let mut done = RevertOutcome { stays: chosen, ..RevertOutcome::default() };
-        let ways = self.ways(aside, &mut done);
+    /// Quarantines and reverts every change that wouldn't have been applied.
+    pub(crate) fn revert(&self, turn: &ChangeLock, changes: Vec<Change>) -> Result<RevertOutcome, ToolError> {
+        let ChangeSelection { chosen, quarantined: rejected, needed, notes, .. } =
+            self.selector.select_in_place(changes);
+        let mut outcome = RevertOutcome { stays: chosen, ..RevertOutcome::default() };
+        let steps = self.revertible(rejected, &mut outcome);
         let directories: Vec<RevertStep> =
-            self.ways(needed.into_iter().map(|change| (change, String::new())).collect(), &mut done);
-        if !ways.is_empty() {
-            let mut room = self.change_log.room(self.call)?;
-            let ways = self.take_in(&mut room, ways, &mut done)?;
-            let back: Vec<Change> = directories.iter().chain(&ways).map(|way| way.back.clone()).collect();
-            self.arrange(turn, &back)?;
-            self.verify_reverted(&mut room, ways, directories, &mut done)?;
+            self.revertible(needed.into_iter().map(|change| (change, String::new())).collect(), &mut outcome);
+        if !steps.is_empty() {
+            let mut quarantine = self.change_log.quarantine_of(self.call)?;
+            let steps = self.quarantine(&mut quarantine, steps, &mut outcome)?;
+            let restores: Vec<Change> = directories.iter().chain(&steps).map(|step| step.restore.clone()).collect();
+            self.restore(turn, &restores)?;
+            self.verify_reverted(&mut quarantine, steps, directories, &mut outcome)?;
         }
-        done.notes.extend(notes);
-        Ok(done)
+        outcome.notes.extend(notes);
+        Ok(outcome)
     }
 
-    /// Those that can be taken back. What somebody else has made of a place since is theirs.
-    fn ways(&self, aside: Vec<(Change, String)>, done: &mut RevertOutcome) -> Vec<RevertStep> {
-        let mut ways = Vec::new();
-        for (change, reason) in aside {
-            match self.change_log.way_back(&change, self.selector.files.as_ref()) {
-                Ok(Some(back)) => ways.push(RevertStep { change, reason, back }),
-                Ok(None) if self.change_log.can_be_restored(&change) => done.stays.push(change),
-                Ok(None) => done.stay(change, &reason, "what was there is more than the quota for undo keeps"),
-                Err(error) => done.stay(change, &reason, &error.message),
+    /// The changes that can be reverted. A path that another process has changed since is left alone.
+    fn revertible(&self, rejected: Vec<(Change, String)>, outcome: &mut RevertOutcome) -> Vec<RevertStep> {
+        let mut steps = Vec::new();
+        for (change, reason) in rejected {
+            match self.change_log.inverse(&change, self.selector.files.as_ref()) {
+                Ok(Some(restore)) => steps.push(RevertStep { change, reason, restore }),
+                Ok(None) if self.change_log.can_be_restored(&change) => outcome.stays.push(change),
+                Ok(None) => outcome.stay(
+                    change,
+                    &reason,
+                    "its previous content is larger than the quota for undo (`undo.quota_bytes`)",
+                ),
+                Err(error) => outcome.stay(change, &reason, &error.message),
             }
         }
-        ways
+        steps
     }
 
-    /// Keeps aside what is there. What can't be kept stays: nothing is lost.
-    fn take_in(
+    /// Quarantines the current content. A change that can't be quarantined stays, so that nothing is lost.
+    fn quarantine(
         &self,
-        room: &mut CallQuarantine,
-        ways: Vec<RevertStep>,
-        done: &mut RevertOutcome,
+        quarantine: &mut CallQuarantine,
+        steps: Vec<RevertStep>,
+        outcome: &mut RevertOutcome,
     ) -> Result<Vec<RevertStep>, ToolError> {
-        let mut taken = Vec::new();
-        for way in ways {
-            let hand = |directory: BorrowedFd<'_>, name: &str| {
-                self.selector.files.link_or_copy(&way.change.place, directory, name)
+        let mut added = Vec::new();
+        for step in steps {
+            let place_file = |directory: BorrowedFd<'_>, name: &str| {
+                self.selector.files.link_or_copy(&step.change.place, directory, name)
             };
-            match take_in(room, &way.change, &way.reason, &hand) {
-                Ok(()) => taken.push(way),
-                Err(error) => done.stay(way.change, &way.reason, &error.message),
+            match add_to_quarantine(quarantine, &step.change, &step.reason, &place_file) {
+                Ok(()) => added.push(step),
+                Err(error) => outcome.stay(step.change, &step.reason, &error.message),
             }
         }
-        room.note()?;
-        Ok(taken)
+        quarantine.save()?;
+        Ok(added)
     }
 
-    /// All at once; where that fails, one by one.
-    fn arrange(&self, turn: &ChangeLock, back: &[Change]) -> Result<(), ToolError> {
+    /// Restores all paths at once; where that fails, one by one.
+    fn restore(&self, turn: &ChangeLock, restores: &[Change]) -> Result<(), ToolError> {
         let (files, contents) = (self.selector.files.as_ref(), self.change_log.contents());
-        let places: Vec<WorkspacePath> = back.iter().map(|change| change.place.clone()).collect();
-        let beside = self.change_log.watched();
-        beside.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
-        turn.note(&ChangeIntent { id: self.id.to_owned(), changes: back.to_vec() })?;
-        if files.arrange(back, contents, self.id).is_err() {
+        let places: Vec<WorkspacePath> = restores.iter().map(|change| change.place.clone()).collect();
+        let running = self.change_log.watched();
+        running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
+        turn.note(&ChangeIntent { id: self.id.to_owned(), changes: restores.to_vec() })?;
+        if files.arrange(restores, contents, self.id).is_err() {
             files.clear_temporary(&places, self.id)?;
-            let (going, coming): (Vec<&Change>, Vec<&Change>) = back.iter().partition(|change| change.after.is_none());
-            // What is in a directory goes before the directory, and comes after it.
+            let (going, coming): (Vec<&Change>, Vec<&Change>) =
+                restores.iter().partition(|change| change.after.is_none());
+            // The contents of a directory are removed before the directory, and created after it.
             for change in going.into_iter().rev().chain(coming) {
                 if files.arrange(std::slice::from_ref(change), contents, self.id).is_err() {
                     files.clear_temporary(std::slice::from_ref(&change.place), self.id)?;
@@ -111,39 +117,39 @@ impl InPlaceRevert<'_> {
             }
         }
         turn.done()?;
-        beside.iter().try_for_each(|in_place| in_place.moved_on(&places))
+        running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))
     }
 
-    /// What is back, and what isn't.
+    /// Checks which paths were restored.
     fn verify_reverted(
         &self,
-        room: &mut CallQuarantine,
-        ways: Vec<RevertStep>,
+        quarantine: &mut CallQuarantine,
+        steps: Vec<RevertStep>,
         directories: Vec<RevertStep>,
-        done: &mut RevertOutcome,
+        outcome: &mut RevertOutcome,
     ) -> Result<(), ToolError> {
-        let is_back = |way: &RevertStep| {
-            let now = self.selector.files.node(&way.back.place, true).map(|node| node.map(|node| node.state));
-            now.is_ok_and(|now| FileState::same(now.as_ref(), way.back.after.as_ref()))
+        let is_restored = |step: &RevertStep| {
+            let now = self.selector.files.node(&step.restore.place, true).map(|node| node.map(|node| node.state));
+            now.is_ok_and(|now| FileState::same(now.as_ref(), step.restore.after.as_ref()))
         };
-        for way in ways {
-            if is_back(&way) {
-                done.kept.push(QuarantinedPath { path: way.change.path, reason: way.reason });
-                done.back.push(way.back);
+        for step in steps {
+            if is_restored(&step) {
+                outcome.quarantined.push(QuarantinedPath { path: step.change.path, reason: step.reason });
+                outcome.restores.push(step.restore);
             } else {
-                room.let_go(&way.change.path);
-                done.stay(way.change, &way.reason, "it couldn't be put back");
+                quarantine.remove(&step.change.path);
+                outcome.stay(step.change, &step.reason, "it couldn't be restored");
             }
         }
-        done.back.extend(directories.into_iter().filter(is_back).map(|way| way.back));
-        Ok(room.note()?)
+        outcome.restores.extend(directories.into_iter().filter(is_restored).map(|step| step.restore));
+        Ok(quarantine.save()?)
     }
 }
 
 impl RevertOutcome {
-    /// A change that should go, and stays.
+    /// Records that a change should be reverted, and stays.
     fn stay(&mut self, change: Change, reason: &str, why: &str) {
-        self.notes.push(format!("`{}` stays as it was changed, as {why}. {reason}.", change.path));
+        self.notes.push(format!("`{}` stays as the command left it, because {why}. {reason}.", change.path));
         self.stays.push(change);
     }
 }

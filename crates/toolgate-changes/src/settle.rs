@@ -1,6 +1,6 @@
-//! What becomes of a command's changes: each is judged by its place, and what may be is put in place as one change, recorded
-//! and undoable like any other. The rest is kept aside and named; nothing else is lost with it. What a command did straight
-//! to the workspace is there already: it is recorded, and the rest put back.
+//! Settles the changes of a command. Staged changes are judged by path; the allowed ones are applied as one change,
+//! recorded and undoable like any other. The others are quarantined and named in the reply. Changes that a command made
+//! in place exist already: they are recorded, and those that aren't allowed are reverted.
 
 mod autoloaded;
 mod in_place;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(crate) use self::autoloaded::as_git_paths;
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::change_applier::ChangeApplier;
-use crate::change_log::aside;
+use crate::change_log::quarantined_path;
 use crate::commit::diff_of;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
@@ -19,21 +19,21 @@ use toolgate_contract::{
     ApplyMode, Change, Changes, ErrorCode, LaunchSpec, QuarantinedPath, SettledChanges, StagedChanges, ToolError,
 };
 
-/// Paths that a reply names at the most.
-const MOST_PATHS: usize = 200;
-/// Things kept aside that a reply names at the most.
-const MOST_ASIDE: usize = 50;
-/// How often it is looked again, when somebody else changes files at the same moment.
+/// The largest number of paths that a reply lists.
+const MAX_PATHS: usize = 200;
+/// The largest number of quarantined paths that a reply lists.
+const MAX_QUARANTINED: usize = 50;
+/// How often applying is tried, when another process changes files at the same moment.
 const ATTEMPTS: usize = 3;
 
-/// Settles what commands of one call changed.
+/// Settles the changes of one call's commands.
 pub struct ChangeSettler {
-    /// Applies what may be applied.
+    /// Applies the allowed changes.
     pub changer: Arc<ChangeApplier>,
 }
 
 impl ChangeSettler {
-    /// Whether changes wait for the end of their command.
+    /// Whether changes are staged until their command has ended.
     pub fn stages_changes(&self) -> bool {
         self.workspace().options.overlay && self.is_recorded()
     }
@@ -44,16 +44,16 @@ impl ChangeSettler {
     }
 
     /// Takes a snapshot before a command that works in place begins.
-    pub fn begin_in_place(&self, spec: &LaunchSpec, has_walls: bool) -> Result<Arc<InPlaceCommand>, ToolError> {
-        InPlaceCommand::begin(Arc::clone(&self.changer), self.workspace().options.roots.clone(), spec, has_walls)
+    pub fn begin_in_place(&self, spec: &LaunchSpec, is_confined: bool) -> Result<Arc<InPlaceCommand>, ToolError> {
+        InPlaceCommand::begin(Arc::clone(&self.changer), self.workspace().options.roots.clone(), spec, is_confined)
     }
 
     fn workspace(&self) -> &WorkspaceChanges {
         &self.changer.workspace
     }
 
-    /// Settles what a command changed. A fault is told with what is known, since the command has run; but where no walls kept
-    /// it from anything in the workspace, not to know what it did is a failure.
+    /// Settles the changes of a command. An error becomes a note, since the command has run. But for a command that no
+    /// sandbox kept from protected paths, not knowing its changes is a failure.
     pub fn settle(
         &self,
         staged: Option<Box<dyn StagedChanges>>,
@@ -61,21 +61,21 @@ impl ChangeSettler {
         apply_mode: ApplyMode,
     ) -> Result<SettledChanges, ToolError> {
         let (settled, failed) = match (staged, in_place, apply_mode) {
-            (Some(staged), _, ApplyMode::OnCommit) => (self.keep(staged), NOT_IN_PLACE),
-            (Some(staged), ..) => (self.land(staged.as_ref()), NOT_IN_PLACE),
-            (None, Some(in_place), _) if in_place.has_walls || in_place.is_open => {
-                (self.tell(&in_place), NOT_ON_RECORD)
+            (Some(staged), _, ApplyMode::OnCommit) => (self.keep_rehearsal(staged), NOT_APPLIED),
+            (Some(staged), ..) => (self.apply_staged(staged.as_ref()), NOT_APPLIED),
+            (None, Some(in_place), _) if in_place.is_confined || in_place.is_open => {
+                (self.settle_in_place(&in_place), NOT_RECORDED)
             }
-            (None, Some(in_place), _) => return self.tell(&in_place),
-            (None, None, _) => (Ok(noted(STRAIGHT.into())), ""),
+            (None, Some(in_place), _) => return self.settle_in_place(&in_place),
+            (None, None, _) => (Ok(noted(NOT_RECORDABLE.into())), ""),
         };
         Ok(settled.unwrap_or_else(|error| noted(format!("{failed} {error}"))))
     }
 
-    fn land(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {
+    fn apply_staged(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {
         let (files, change_log) = (self.workspace().files.as_ref(), self.workspace().log()?);
         let mut attempt = 0;
-        let (choice, unspeakable) = loop {
+        let (choice, undecodable) = loop {
             attempt += 1;
             let differences = staged.differences(files)?;
             let choice = self.workspace().selector.choose(differences.all, staged);
@@ -91,17 +91,17 @@ impl ChangeSettler {
         staged.touch(files);
         change_log.keep_for_diffs(&choice.chosen, files);
         let mut settled = counted(&choice.chosen);
-        settled.notes.extend(choice.notes.iter().take(MOST_ASIDE).cloned());
+        settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
         settled.notes.extend(lost(change_log.beyond_quota(&choice.chosen)));
-        let aside = unspeakable.into_iter().map(|path| QuarantinedPath { path, reason: NOT_TEXT.into() });
-        let kept = change_log.set_aside(&self.changer.origin.tool_call_id, staged, &choice);
-        settled.notes.extend(kept.as_ref().err().map(ToString::to_string));
-        list_quarantined(&mut settled, aside.chain(kept.unwrap_or_default()).collect());
+        let unnameable = undecodable.into_iter().map(|path| QuarantinedPath { path, reason: NOT_UTF8.into() });
+        let quarantined = change_log.quarantine(&self.changer.origin.tool_call_id, staged, &choice);
+        settled.notes.extend(quarantined.as_ref().err().map(ToString::to_string));
+        list_quarantined(&mut settled, unnameable.chain(quarantined.unwrap_or_default()).collect());
         Ok(settled)
     }
 
-    /// Keeps what a rehearsed command would change, and shows it.
-    fn keep(&self, mut staged: Box<dyn StagedChanges>) -> Result<SettledChanges, ToolError> {
+    /// Stores the staged changes of a rehearsed command, and shows them.
+    fn keep_rehearsal(&self, mut staged: Box<dyn StagedChanges>) -> Result<SettledChanges, ToolError> {
         let files = self.workspace().files.as_ref();
         let differences = staged.differences(files)?.all;
         let changes: Vec<Change> = differences.iter().map(|difference| difference.change.clone()).collect();
@@ -110,33 +110,33 @@ impl ChangeSettler {
             self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged.as_ref(), files, differ));
         settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
         let choice = self.workspace().selector.choose(differences, staged.as_ref());
-        list_quarantined(&mut settled, choice.aside.into_iter().map(aside).collect());
+        list_quarantined(&mut settled, choice.quarantined.into_iter().map(quarantined_path).collect());
         Ok(settled)
     }
 }
 
-const STRAIGHT: &str = "It worked straight on the workspace, so undo doesn't cover what it changed.";
-const NOT_IN_PLACE: &str = "Nothing of what it changed was put in place.";
-const NOT_ON_RECORD: &str = "What it changed couldn't be recorded, so undo doesn't cover it.";
-const NOT_TEXT: &str = "its name isn't text, so no tool could reach it";
+const NOT_RECORDABLE: &str = "It changed files in place, so undo doesn't cover its changes.";
+const NOT_APPLIED: &str = "None of its changes were written to the workspace.";
+const NOT_RECORDED: &str = "Its changes couldn't be recorded, so undo doesn't cover them.";
+const NOT_UTF8: &str = "its name isn't valid UTF-8, so no tool can address it";
 
 fn noted(note: String) -> SettledChanges {
     SettledChanges { notes: vec![note], ..SettledChanges::default() }
 }
 
 fn lost(count: usize) -> Option<String> {
-    let quota = "what they were is more than the quota for undo (`undo.quota_bytes`) keeps";
-    (count > 0).then(|| format!("{count} of these can't be taken back: {quota}."))
+    let quota = "their previous content exceeds the quota for undo (`undo.quota_bytes`)";
+    (count > 0).then(|| format!("{count} of these can't be undone: {quota}."))
 }
 
-/// Names what was kept aside, as far as a reply does.
-fn list_quarantined(settled: &mut SettledChanges, mut kept: Vec<QuarantinedPath>) {
-    settled.more_kept_aside = kept.len().saturating_sub(MOST_ASIDE);
-    kept.truncate(MOST_ASIDE);
-    settled.kept_aside = kept;
+/// Lists quarantined paths, up to the limit of a reply.
+fn list_quarantined(settled: &mut SettledChanges, mut quarantined: Vec<QuarantinedPath>) {
+    settled.more_kept_aside = quarantined.len().saturating_sub(MAX_QUARANTINED);
+    quarantined.truncate(MAX_QUARANTINED);
+    settled.kept_aside = quarantined;
 }
 
-/// How many there are of each kind, and the first of them by name.
+/// Counts changes of each kind, and lists the first paths.
 fn counted(changes: &[Change]) -> SettledChanges {
     let mut settled = SettledChanges::default();
     for change in changes {
@@ -146,7 +146,7 @@ fn counted(changes: &[Change]) -> SettledChanges {
             (Some(_), None) => (&mut settled.deleted, '-'),
         };
         *count += 1;
-        if settled.paths.len() < MOST_PATHS {
+        if settled.paths.len() < MAX_PATHS {
             settled.paths.push(format!("{sign}{}", change.path));
         }
     }

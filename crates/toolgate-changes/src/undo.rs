@@ -1,5 +1,5 @@
-//! Taking changes back: by call, by turn or by run (C-25). It is a tool like any other, so an undo is judged, recorded
-//! and can itself be undone. What has moved on since is left alone, file by file.
+//! The tool `undo`: undoes the changes of a call, a turn or a run. It is a tool like any other, so an undo is judged,
+//! recorded and can itself be undone. A file that was changed again since is left alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ use toolgate_journal::{BlobStore, SigningKey, Verification, list_runs, read_even
 
 use crate::restore_tool::{RestoreTool, tool};
 
-/// Takes changes back.
+/// Undoes changes.
 pub struct Undo {
     state_dir: PathBuf,
     contents: Arc<BlobStore>,
     key: Option<SigningKey>,
 }
 
-/// Which changes.
+/// Which changes to undo.
 #[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The call whose changes are taken back.
+    /// The call whose changes are undone.
     #[serde(default)]
     call: Option<String>,
-    /// The run whose changes are taken back; with `turn`, only those of that turn.
+    /// The run whose changes are undone; with `turn`, only those of that turn.
     #[serde(default)]
     run: Option<String>,
-    /// The turn whose changes are taken back.
+    /// The turn whose changes are undone.
     #[serde(default)]
     turn: Option<u64>,
-    /// The agent whose changes are taken back; every agent counts its turns for itself.
+    /// The agent whose changes are undone; every agent numbers its own turns.
     #[serde(default)]
     agent: Option<String>,
 }
 
 impl Undo {
-    /// The tool that looks for changes in the runs of this state directory, and for their bytes in this store. With the key that
-    /// seals records it can tell what was really made under this gate.
+    /// The tool, which finds changes in the runs of this state directory and file contents in this store. With the key
+    /// that signs records it can tell which changes were really made through this gate.
     pub fn tool(state_dir: impl Into<PathBuf>, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Arc<dyn AnyTool> {
         tool(Self { state_dir: state_dir.into(), contents, key })
     }
@@ -58,7 +58,7 @@ impl Undo {
             (None, Some(_)) => list_runs(&self.state_dir)?,
             (None, None) => {
                 return Err(ToolError::invalid_args(
-                    "Name what to take back: `call`, or `run` with or without `turn` and `agent`.",
+                    "Name what to undo: `call`, or `run` with or without `turn` and `agent`.",
                 ));
             }
         };
@@ -79,26 +79,26 @@ impl Undo {
             files.into_values().filter(|UndoableChange { change, .. }| change.before != change.after).collect();
         if changed.is_empty() {
             return Err(ToolError::new(ErrorCode::NotFound, "There are no changes of that call, turn or run.")
-                .with_hint("`toolgate changes` shows what can be taken back."));
+                .with_hint("`toolgate changes` shows what can be undone."));
         }
         Ok(changed)
     }
 
-    /// Whether a run's record is whole and sealed with our key. One that came with a repository isn't.
+    /// Whether a run's hash chain is intact and signed with our key. A record that came with a repository isn't.
     fn is_proven(&self, run: &Path) -> bool {
         let verified = self.key.as_ref().map(|key| verify(run, Some(key)));
-        matches!(verified, Some(Ok(Verification::Ok { sealed: true, .. })))
+        matches!(verified, Some(Ok(Verification::Ok { signed: true, .. })))
     }
 }
 
-/// A change that was found on record.
+/// A change found in the record.
 struct UndoableChange {
     change: Change,
-    /// Whether it was certainly made under this gate.
+    /// Whether the change was certainly made through this gate.
     is_proven: bool,
 }
 
-/// Joins a later change of a file to what is known of it.
+/// Merges a later change of a file into the known one.
 fn fold(files: &mut BTreeMap<WorkspacePath, UndoableChange>, change: &Change, is_proven: bool) {
     match files.get_mut(&change.place) {
         Some(known) => {
@@ -112,7 +112,7 @@ fn fold(files: &mut BTreeMap<WorkspacePath, UndoableChange>, change: &Change, is
 impl RestoreTool for Undo {
     type Args = Args;
     const NAME: &'static str = "undo";
-    const DESCRIPTION: &'static str = "Take back the file changes of a call, a turn or a whole run. Files that were \
+    const DESCRIPTION: &'static str = "Undo the file changes of a call, a turn or an entire run. Files that were \
                                        changed again since are left alone and named.";
 
     fn answer() -> Value {
@@ -130,13 +130,13 @@ impl RestoreTool for Undo {
     }
 }
 
-/// Changes that were found and wait to be taken back.
+/// Changes that were found and wait to be undone.
 struct PreparedUndo {
     found: Vec<UndoableChange>,
     contents: Arc<BlobStore>,
 }
 
-/// What is done to a place that is taken back.
+/// The access that undoing a change needs.
 fn access_of(change: &Change) -> Access {
     if change.before.is_some() { Access::Write } else { Access::Delete }
 }
@@ -149,7 +149,7 @@ impl PreparedCall for PreparedUndo {
                 return vec![Effect::Restore { path: path.clone(), access: access_of(change) }];
             }
             let back = change.before.as_ref().map(|_| Effect::write(path));
-            // A link that was put there is removed, whatever comes in its place.
+            // A symbolic link is removed by name, whatever replaces it.
             let is_link = change.after.as_ref().is_some_and(FileState::is_link);
             let away = (back.is_none() || is_link).then(|| Effect::delete(path));
             [Effect::read(path)].into_iter().chain(back).chain(away).collect()
@@ -166,15 +166,15 @@ impl PreparedCall for PreparedUndo {
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
-        Box::pin(std::future::ready(self.take_back(hands)))
+        Box::pin(std::future::ready(self.undo(hands)))
     }
 }
 
 impl PreparedUndo {
-    fn take_back(&self, hands: &Hands) -> Result<Value, ToolError> {
+    fn undo(&self, hands: &Hands) -> Result<Value, ToolError> {
         let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for UndoableChange { change, .. } in &self.found {
-            match self.way_back(change, hands) {
+            match self.inverse(change, hands) {
                 Ok(change) => {
                     undone.push(change.path.clone());
                     back.push(change);
@@ -183,16 +183,16 @@ impl PreparedUndo {
             }
         }
         if back.is_empty() {
-            return Err(ToolError::new(ErrorCode::StaleFile, "Nothing can be taken back any more.")
-                .with_hint("Change the files by hand; `toolgate changes` shows what they were.")
+            return Err(ToolError::new(ErrorCode::StaleFile, "Nothing can be undone any more.")
+                .with_hint("Change the files by hand; `toolgate changes` shows their previous content.")
                 .with_details(json!({ "refused": refused })));
         }
         hands.arrange(back, self.contents.as_ref())?;
         Ok(json!({ "undone": undone, "refused": refused }))
     }
 
-    /// The change that brings a place back, if it is still what the change made of it.
-    fn way_back(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
+    /// The change that undoes `change`, if the file is still as the change left it.
+    fn inverse(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
         let place = hands.target(access_of(change), &change.path)?;
         let now = hands.state_at(&place)?;
         if !FileState::same(now.as_ref(), change.after.as_ref()) {
@@ -202,7 +202,7 @@ impl PreparedUndo {
         Ok(Change { path: change.path.clone(), place, before: now, after: change.before.clone() })
     }
 
-    /// Whether what was there can be had.
+    /// Checks that the previous content is available.
     fn check(&self, path: &str, state: &FileState) -> Result<(), ToolError> {
         let kind = state.kind();
         if [DIRECTORY_MODE, PIPE_MODE].contains(&kind)
@@ -211,8 +211,10 @@ impl PreparedUndo {
             return Ok(());
         }
         let reason = match state.is_file() || state.is_link() {
-            true => format!("What `{path}` held before was evicted to keep the store within its quota."),
-            false => format!("`{path}` was a socket or device, which can't be brought back."),
+            true => format!(
+                "The previous content of `{path}` was evicted to keep the store within its quota (`undo.quota_bytes`)."
+            ),
+            false => format!("`{path}` was a socket or device, which can't be restored."),
         };
         Err(ToolError::new(ErrorCode::NotFound, reason))
     }

@@ -12,7 +12,7 @@ use toolgate_contract::{
 use toolgate_journal::{Recorder, RunOptions};
 
 use crate::change_applier::ChangeApplier;
-use crate::change_log::{ChangeLog, aside};
+use crate::change_log::{ChangeLog, quarantined_path};
 use crate::commit::Commit;
 use crate::read_tracker::ReadTracker;
 use crate::settle::{ChangeSelector, as_git_paths};
@@ -79,7 +79,7 @@ impl WorkspaceChanges {
     /// What would be quarantined of staged changes, and why.
     pub fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
         let selection = self.selector.choose(staged.differences(self.files.as_ref())?.all, staged);
-        Ok(selection.aside.into_iter().map(aside).collect())
+        Ok(selection.quarantined.into_iter().map(quarantined_path).collect())
     }
 
     /// The tool that applies the staged changes of a rehearsed command.

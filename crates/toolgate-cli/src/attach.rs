@@ -1,6 +1,6 @@
-//! A person takes hold of a process of a running Toolgate from another terminal. Whoever runs commands opens a [`AttachSocket`]: a
-//! socket in a directory that is the user's alone and that no sandbox shows. Behind it is no way to a tool, only to processes
-//! that are there already.
+//! Attaches a person's terminal to a process of a running Toolgate. Every Toolgate that runs commands opens an
+//! [`AttachSocket`], a Unix socket in a directory that only the user can enter and that no sandbox shows. Through the
+//! socket, a client reaches running processes only, never a tool.
 
 mod client;
 mod frames;
@@ -18,23 +18,23 @@ pub(crate) use socket::{AttachSocket, create_private_directory};
 
 use frames::{Frame, read, write};
 
-/// What is asked at a door.
+/// A client's request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AttachRequest {
-    /// Which processes run.
+    /// List the running processes.
     List,
-    /// To take hold of one.
+    /// Attach to one.
     Attach {
         process: String,
-        /// The size of the person's terminal, where there is one.
+        /// The size of the person's terminal, if there is one.
         size: Option<TerminalSize>,
-        /// Who they are, for the record.
+        /// The person's name, for the record.
         by: String,
     },
 }
 
-/// A process that runs, as a person chooses it.
+/// A running process, as listed to the person.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AttachableProcess {
     pub(crate) process: String,
@@ -44,14 +44,15 @@ pub(crate) struct AttachableProcess {
     pub(crate) started: String,
 }
 
-/// A process, and the door that leads to it.
+/// A process, and the socket that leads to it.
 #[derive(Debug, Clone)]
 pub(crate) struct AttachTarget {
     pub(crate) running: AttachableProcess,
     socket: PathBuf,
 }
 
-/// Every process behind every door in the directory. A socket with nobody behind it is left from one who was killed, and goes.
+/// Every process behind every socket in the directory. A socket that nothing listens on was left by a killed Toolgate,
+/// and is removed.
 #[allow(clippy::disallowed_methods, reason = "looks through the user's own sockets")]
 pub(crate) async fn find_all(directory: &Path) -> Result<Vec<AttachTarget>> {
     let entries = match std::fs::read_dir(directory) {
@@ -65,7 +66,7 @@ pub(crate) async fn find_all(directory: &Path) -> Result<Vec<AttachTarget>> {
     {
         match connect(&socket).await {
             Ok(stream) => {
-                // One that is just leaving has nothing to offer.
+                // A Toolgate that is just exiting has nothing to list.
                 let running = list(stream).await.unwrap_or_default();
                 found.extend(running.into_iter().map(|running| AttachTarget { running, socket: socket.clone() }));
             }
@@ -86,14 +87,14 @@ async fn list(mut stream: UnixStream) -> Result<Vec<AttachableProcess>> {
     }
 }
 
-/// Connects by way of the directory's descriptor, since the path of a socket may have no more than a hundred bytes.
+/// Connects through the directory's descriptor, since the path of a Unix socket is limited to about a hundred bytes.
 #[allow(clippy::disallowed_methods, reason = "opens the user's own directory of sockets")]
 async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let directory = std::fs::File::open(socket.parent().unwrap_or(socket))?;
-    UnixStream::connect(short(&directory, socket)).await
+    UnixStream::connect(socket_path(&directory, socket)).await
 }
 
-fn short(directory: &std::fs::File, socket: &Path) -> PathBuf {
+fn socket_path(directory: &std::fs::File, socket: &Path) -> PathBuf {
     use std::os::fd::AsRawFd;
     let name = socket.file_name().unwrap_or_default();
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)

@@ -1,4 +1,4 @@
-//! The verbs of the program, one file each; a verb's doc comment is its help text.
+//! The program's subcommands, one file each; a subcommand's doc comment is its help text.
 
 mod applied_report;
 mod approvals;
@@ -63,7 +63,7 @@ Examples:
   toolgate approvals                               answer what waits for approval, from any front end
   toolgate runs tree                               what the last run did
   toolgate replay                                  would it do the same again?
-  toolgate inbox add \"tidy up\"                     a task for whichever worker comes first
+  toolgate inbox add \"tidy up\"                     queue a task for a worker
   toolgate audit verify                            has the record been changed?
 
 Exit codes:
@@ -74,10 +74,10 @@ Exit codes:
   4  a person has to approve first
   `toolgate run --help` has those of a task that ends without an answer";
 
-/// Options that every verb takes.
+/// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GlobalOptions {
-    /// The directory that tools work in [default: the current one].
+    /// The directory that tools work in [default: the current directory].
     #[arg(long, short = 'w', global = true, env = "TOOLGATE_WORKSPACE", value_name = "DIR", hide_env_values = true)]
     workspace: Option<PathBuf>,
     /// Print JSON for programs instead of text for people.
@@ -115,30 +115,30 @@ enum Verb {
     Man(completions::ManArgs),
 }
 
-/// Runs a future to its end. The program makes one call at a time, so two threads are plenty.
+/// Runs a future to its end. The program makes one call at a time, so two threads are enough.
 fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(future);
-    // A prompt that nobody answered must not keep the program alive.
+    // An unanswered prompt must not keep the program alive.
     runtime.shutdown_background();
     Ok(done)
 }
 
-/// What a verb works with: where, by which rules, and how to print.
+/// What a subcommand works with: the workspace, the configuration, and the output format.
 pub(crate) struct Invocation {
     pub(crate) place: WorkspaceLocation,
     pub(crate) json: bool,
 }
 
 impl CommandLine {
-    /// What was typed. Help that was asked for is printed, and so is what is wrong with it; the program ends with either.
-    pub(crate) fn typed() -> Self {
+    /// Parses the command line. Prints help and usage errors, and exits the program with either.
+    pub(crate) fn from_arguments() -> Self {
         let is_asked = std::env::args_os().any(|word| word == "--help" || word == "help");
         let command = if is_asked { help::flowing(Self::command()) } else { Self::command() };
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Does what was asked.
+    /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<Exit> {
         let setting = || -> Result<Invocation> {
             let place = WorkspaceLocation::find(self.common.workspace, ConfigPaths::usual()?, self.common.policy)?;

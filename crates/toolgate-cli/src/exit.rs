@@ -1,4 +1,4 @@
-//! What the program's exit code says. Documented in the README and in `toolgate --help`.
+//! The program's exit codes. Documented in the README and in `toolgate --help`.
 
 use std::process::ExitCode;
 
@@ -14,11 +14,11 @@ pub(crate) enum Exit {
     Failed,
     /// The command line, the arguments or the configuration are wrong.
     Usage,
-    /// Policy or a person said no.
+    /// Policy or a person refused.
     Denied,
     /// A person has to approve.
     ApprovalNeeded,
-    /// As the command ended that the person ran.
+    /// The exit code of the command that the person ran.
     Code(u8),
 }
 
@@ -37,7 +37,7 @@ impl Exit {
         }
     }
 
-    /// The code for how a task ended. Each end has its own, so that a program can tell them apart.
+    /// The code for the end of a task. Each end has its own, so that a program can distinguish them.
     pub(crate) fn of_finish(finish: FinishReason) -> Self {
         match finish {
             FinishReason::Answered => Self::Ok,
@@ -54,7 +54,7 @@ impl Exit {
         }
     }
 
-    /// The code for what went wrong before any tool was reached.
+    /// The code for an error before any tool was reached.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref::<ToolError>() {
             Some(error) => Self::of_tool_error(error),

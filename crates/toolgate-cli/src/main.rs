@@ -1,4 +1,4 @@
-//! The program `toolgate`: reads configuration, wires the rest, and speaks to the person.
+//! The program `toolgate`: reads the configuration, wires the crates together, and talks to the person.
 
 mod attach;
 mod commands;
@@ -14,10 +14,10 @@ mod work;
 use crate::commands::CommandLine;
 
 fn main() -> std::process::ExitCode {
-    // Commands are confined by a copy of this program; if this is that copy, it goes no further.
+    // Commands are confined by a copy of this program; if this process is that copy, it doesn't return from here.
     toolgate_sandbox::process::zygote_main_if_asked();
     toolgate_sandbox::process::share_arenas();
-    let program = CommandLine::typed();
+    let program = CommandLine::from_arguments();
     program.color.write_global();
     match program.run() {
         Ok(code) => code.into(),

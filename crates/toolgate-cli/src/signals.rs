@@ -1,17 +1,17 @@
-//! How the program is told to stop: by Ctrl-C, by a request to end, or by the end of its terminal.
+//! Stops the program on SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_contract::CancellationToken;
 
-/// The first signal cancels, so that nothing is left half done, and `told` says so; the second leaves at once.
-/// Where the system can't tell of signals, they do what they always do.
-pub(crate) fn cancel_on_signal(cancel: CancellationToken, told: impl FnOnce() + Send + 'static) {
+/// The first signal cancels, so that nothing is left half done, and calls `on_cancel`; the second exits at once. Where
+/// signals can't be caught, they keep their default action.
+pub(crate) fn cancel_on_signal(cancel: CancellationToken, on_cancel: impl FnOnce() + Send + 'static) {
     let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else { return };
     let mut hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     tokio::spawn(async move {
         next(&mut interrupt, &mut terminate, &mut hangup).await;
-        told();
+        on_cancel();
         cancel.cancel();
         let number = next(&mut interrupt, &mut terminate, &mut hangup).await;
         std::process::exit(128 + number);
@@ -33,7 +33,7 @@ async fn next(interrupt: &mut Signal, terminate: &mut Signal, hangup: &mut Optio
     }
 }
 
-/// Whether somebody wants us to go on without our terminal, as `nohup` does.
+/// Whether SIGHUP is ignored, as under `nohup`.
 #[allow(clippy::disallowed_methods, reason = "asks the kernel about this very process")]
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

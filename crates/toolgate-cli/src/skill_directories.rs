@@ -1,4 +1,4 @@
-//! Where skills lie: in the workspace, once the user trusts it, and in the user's home.
+//! Directories of skills: in the workspace, once the user trusts it, and in the home directory of the user.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::wiring::WorkspaceLocation;
 const DIRECTORIES: [(&str, bool); 3] =
     [(".toolgate/skills", false), (".agents/skills", true), (".claude/skills", true)];
 
-/// Every shelf that counts here; the project's before the user's.
+/// Every directory of skills, those of the project before those of the user.
 pub(crate) fn skill_directories(place: &WorkspaceLocation, files: &Arc<dyn Files>) -> Result<Vec<SkillDirectory>> {
     let mut skill_directories = Vec::new();
     if place.is_trusted()? {
-        skill_directories.extend(DIRECTORIES.map(|(path, is_veiled)| SkillDirectory {
-            shelf: SkillOwner::Project,
+        skill_directories.extend(DIRECTORIES.map(|(path, applies_hidden_paths)| SkillDirectory {
+            owner: SkillOwner::Project,
             files: Arc::clone(files),
             place: Spot::in_workspace(path),
             path: path.into(),
             directory: place.workspace.join(path),
-            is_veiled,
+            applies_hidden_paths,
         }));
     }
     if let Some(home) = std::env::home_dir() {
@@ -38,11 +38,11 @@ pub(crate) fn skill_directories(place: &WorkspaceLocation, files: &Arc<dyn Files
 fn at_home(directory: &Path) -> Option<SkillDirectory> {
     let roots = Roots::open(directory).ok()?;
     Some(SkillDirectory {
-        shelf: SkillOwner::User,
+        owner: SkillOwner::User,
         place: Spot::in_workspace(""),
         path: directory.display().to_string(),
         directory: roots.workspace().to_owned(),
         files: Arc::new(roots),
-        is_veiled: false,
+        applies_hidden_paths: false,
     })
 }

@@ -1,5 +1,5 @@
 //! Where rows and tasks are kept, beside the record itself: in files of the workspace's own, or in a database that many
-//! hosts share (C-35, C-67).
+//! hosts share.
 
 use std::path::PathBuf;
 use std::sync::Arc;

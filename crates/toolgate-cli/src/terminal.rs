@@ -1,4 +1,4 @@
-//! The program's voice: colour on a terminal, plain when piped, and the same words in both.
+//! Output for people: coloured on a terminal, plain when piped, with the same text in both.
 
 mod answerer;
 mod approver;
@@ -45,12 +45,12 @@ const fn color(color: AnsiColor) -> Style {
     Style::new().fg_color(Some(anstyle::Color::Ansi(color)))
 }
 
-/// Text in a style; `anstream` takes the style out again where it can't be shown.
+/// Text in a style; `anstream` removes the style where it can't be shown.
 pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Text from a model or a file, with control characters made visible, so that it can't play tricks on a terminal.
+/// Text from a model or a file, with control characters made visible, so that it can't manipulate the terminal.
 pub(crate) fn plain(text: &str) -> String {
     let is_tricky = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_direction_mark(c);
     if !text.contains(is_tricky) {
@@ -59,12 +59,12 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if is_tricky(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() }).collect()
 }
 
-/// Marks that reorder what follows: the eye would read another text than the machine.
+/// Bidirectional control characters, which can make text look different from what it is.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A number that can be read at a glance.
+/// A number with grouped digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -72,7 +72,7 @@ fn grouped(number: u64) -> String {
     groups.join(",")
 }
 
-/// Says what went wrong, why, and what to do next.
+/// Prints what went wrong, why, and what to do next.
 pub(crate) fn print_error(error: &anyhow::Error) {
     match error.downcast_ref::<ToolError>() {
         Some(error) => print_tool_error(error),
@@ -80,7 +80,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     }
 }
 
-/// An error and its causes, each said once.
+/// An error and its causes, without repetition.
 fn causes(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
         "" => cause,
@@ -89,7 +89,7 @@ fn causes(error: &anyhow::Error) -> String {
     })
 }
 
-/// The same, for a tool's failure.
+/// Prints a tool's error.
 pub(crate) fn print_tool_error(error: &ToolError) {
     let head = paint(RED.bold(), format!("error[{}]:", error.code));
     anstream::eprintln!("{head} {}", plain(&error.message));
@@ -117,7 +117,7 @@ pub(crate) fn verdict_word(verdict: &Verdict) -> String {
     decision_word(verdict.decision, verdict.confined)
 }
 
-/// The same: `allow-confined` is an allow that only a sandbox makes good.
+/// The word of a decision: `allow-confined` is an allow that requires the sandbox.
 fn decision_word(decided: Decision, confined: bool) -> String {
     match decided {
         Decision::Allow if confined => paint(GREEN.bold(), "allow-confined"),

@@ -12,7 +12,8 @@ use toolgate_config::{ConfigPaths, OverlayMode, RootConfig, Settings};
 use toolgate_console::LiveEvents;
 use toolgate_contract::{AnyTool, Clock, Files, HiddenPaths, RootAccess, RunFacts, SystemClock};
 use toolgate_journal::{
-    ApprovalQueue, Indexer, JournalError, Run, RunOptions, RunRecorder, SigningKey, StateDirectory, seal_key,
+    ApprovalQueue, Indexer, JournalError, Run, RunOptions, RunRecorder, SigningKey, StateDirectory,
+    load_or_create_signing_key,
 };
 use toolgate_policy::{CompiledConfig, PathContext, compile};
 use toolgate_redact::{Redactor, secrets_of_environment};
@@ -90,12 +91,12 @@ impl WorkspaceLocation {
 
     /// The key that seals journals; without a place to keep it there is none, and `doctor` says so.
     pub(crate) fn seal_key(&self) -> Option<SigningKey> {
-        seal_key(&self.sources.seal_key()).ok()
+        load_or_create_signing_key(&self.sources.seal_key()).ok()
     }
 
     /// The desk on which asks wait for an answer. Without a key nobody could tell an answer from a forgery.
     pub(crate) fn approvals(&self) -> Result<ApprovalQueue> {
-        let key = seal_key(&self.sources.seal_key())
+        let key = load_or_create_signing_key(&self.sources.seal_key())
             .with_context(|| format!("the seal's key {} can't be used", self.sources.seal_key().display()))?;
         Ok(self.state()?.queue(key)?)
     }
@@ -186,7 +187,7 @@ impl Workspace {
         let approvals = approvals(place, &compiled.settings, &clock);
         let secrets = own_secrets(&compiled.settings).into_iter().chain(more);
         let files: Arc<dyn Files> = Arc::new(roots(place, &compiled.settings)?);
-        let policy = Arc::new(compiled.policy.on(ground(place, &compiled.settings)));
+        let policy = Arc::new(compiled.policy.with_paths(ground(place, &compiled.settings)));
         let contents = Arc::new(state.contents(options.durability)?.with_quota(compiled.settings.undo_quota_bytes));
         let undo = Undo::tool(state.path(), Arc::clone(&contents), place.seal_key());
         let log = ChangeLog::new(place.state()?, contents, place.seal_key());

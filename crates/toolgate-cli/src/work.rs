@@ -1,5 +1,5 @@
-//! Working through the inbox (C-40): a supervisor takes one task at a time, a worker does it, and a commander brings the
-//! answer back and the person's words in.
+//! Works through the inbox: a supervisor takes one task at a time, a worker does it, and a reply channel delivers the
+//! answer and asks the person.
 
 mod earlier_attempts;
 mod json_client;

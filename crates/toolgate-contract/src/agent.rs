@@ -1,5 +1,4 @@
-//! Agents, as everybody else sees them: what one has used, how its work ended, and how a cleared tool sets others to
-//! work (C-41). How an agent works is for whoever implements this to know.
+//! Agents as other crates see them: what an agent has used, how its work ended, and how a cleared tool starts others.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BoxFuture, CancellationToken, ToolError};
 
-/// What a model was given and what it wrote, in tokens.
+/// Tokens that a model read and wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Given to the model.
+    /// Tokens read by the model.
     pub input: u64,
-    /// Written by the model.
+    /// Tokens written by the model.
     pub output: u64,
 }
 
 impl TokenUsage {
-    /// Both together.
+    /// The sum of both.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -32,36 +31,36 @@ impl std::ops::AddAssign for TokenUsage {
     }
 }
 
-/// How an agent's work ended (C-39).
+/// How an agent's work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// The model gave its final answer.
     Answered,
-    /// All turns were used.
+    /// The limit on turns was reached.
     TurnLimit,
-    /// The time was up.
+    /// The time limit was reached.
     TimeLimit,
-    /// All tokens were used.
+    /// The limit on tokens was reached.
     TokenLimit,
-    /// What the model has to know no longer fits.
+    /// The required context no longer fits the model's window.
     ContextLimit,
-    /// The same calls brought the same results, again and again.
+    /// The same calls had the same results, again and again.
     NoProgress,
     /// The model's answers couldn't be understood, several times in a row.
     InvalidAnswers,
     /// The model couldn't be reached, or refused to work.
     ModelFailed,
-    /// The model failed so often that it is left alone for a while.
+    /// The model failed so often that it isn't called for a while.
     CircuitOpen,
-    /// Somebody stopped it.
+    /// The agent was cancelled.
     Cancelled,
-    /// What happens could no longer be recorded.
+    /// Events could no longer be recorded.
     Unrecorded,
 }
 
 impl FinishReason {
-    /// The word for it in JSON.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -85,27 +84,27 @@ impl fmt::Display for FinishReason {
     }
 }
 
-/// Something for another agent to do.
+/// A task for another agent.
 #[derive(Debug, Clone)]
 pub struct SubagentTask {
     /// Which kind of agent.
     pub agent: String,
-    /// What it should achieve.
+    /// What the agent should achieve.
     pub objective: String,
-    /// The call that sends it; the agent's own calls stand beneath this one in the record.
+    /// The call that starts the agent; the agent's own calls are its children in the journal.
     pub tool_call_id: String,
-    /// Stops the agent.
+    /// Cancels the agent.
     pub cancel: Option<CancellationToken>,
 }
 
-/// What became of an agent that was sent.
+/// The status of an agent that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SubagentStatus {
     /// The agent's id.
     pub id: String,
     /// Which kind of agent.
     pub agent: String,
-    /// How its work ended; none while it works.
+    /// How its work ended; none while it is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishReason>,
     /// Its final answer, or why there is none.
@@ -113,16 +112,16 @@ pub struct SubagentStatus {
     pub summary: Option<String>,
 }
 
-/// Other agents that the caller may set to work. Their rights are the caller's or less.
+/// Other agents that the caller may start. They have the caller's permissions or fewer.
 pub trait Agents: Send + Sync {
-    /// Sends one on its way and gives its id.
-    fn send(&self, errand: SubagentTask) -> Result<String, ToolError>;
-    /// Tells one that works something more.
+    /// Starts an agent and returns its id.
+    fn send(&self, task: SubagentTask) -> Result<String, ToolError>;
+    /// Sends a message to a running agent.
     fn message(&self, id: &str, text: &str) -> Result<(), ToolError>;
-    /// Waits until one has ended, at most so long.
+    /// Waits until an agent has ended, at most for `most`.
     fn wait<'a>(&'a self, id: &'a str, most: Option<Duration>) -> BoxFuture<'a, Result<SubagentStatus, ToolError>>;
-    /// All that the caller has sent.
+    /// All agents that the caller has started.
     fn list(&self) -> Vec<SubagentStatus>;
-    /// Stops one.
+    /// Stops an agent.
     fn stop(&self, id: &str) -> Result<(), ToolError>;
 }

@@ -1,4 +1,4 @@
-//! Output that is too long for a reply, and where it is kept.
+//! Storage for output that is too long for a reply.
 
 use std::fs::File;
 
@@ -10,7 +10,7 @@ pub trait Artifacts: Send + Sync {
     fn open(&self, id: &str) -> Result<(ArtifactRef, File), ToolError>;
     /// Stores bytes and returns their handle.
     fn store(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError>;
-    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished.
+    /// Begins an artifact that is written incrementally. It is discarded unless it is finished.
     fn begin(&self, mime: &str) -> Result<Box<dyn ArtifactDraft>, ToolError>;
 }
 
@@ -18,8 +18,8 @@ pub trait Artifacts: Send + Sync {
 pub trait ArtifactDraft: Send {
     /// Adds bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError>;
-    /// Reads back what was written, as much as fits, from a position on.
+    /// Reads back written bytes from a position on, as many as fit.
     fn read_at(&mut self, into: &mut [u8], from: u64) -> Result<usize, ToolError>;
-    /// Puts the artifact in place and returns its handle.
+    /// Finishes the artifact and returns its handle.
     fn finish(self: Box<Self>) -> Result<ArtifactRef, ToolError>;
 }

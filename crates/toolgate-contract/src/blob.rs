@@ -1,4 +1,4 @@
-//! A file's bytes together with their hash, so that whoever handles the same content hashes it once.
+//! A file's bytes together with their hash, so that the same content is hashed once.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use crate::sha256;
 /// From this size on, hashing takes much longer than waking a thread.
 const MUCH: usize = 256 * 1024;
 
-/// Bytes, and their hash once somebody asked for it. Clones share both.
+/// Bytes, and their hash once it is needed. Clones share both.
 #[derive(Clone)]
 pub struct Blob(Arc<BlobData>);
 
@@ -26,9 +26,9 @@ impl Blob {
         self.0.sha256.get_or_init(|| sha256(&self.0.bytes))
     }
 
-    /// Begins to hash on another thread, if there is much to hash. Whoever asks for the hash before it is ready waits.
+    /// Starts hashing on another thread, if there is much to hash. [`Blob::sha256`] waits until the hash is ready.
     pub fn hash_ahead(&self) {
-        // Where no thread is at hand, whoever asks first does the work.
+        // Without a runtime, the first call of `sha256` computes the hash.
         if let (MUCH.., Ok(runtime)) = (self.0.bytes.len(), Handle::try_current()) {
             let blob = self.clone();
             runtime.spawn_blocking(move || blob.sha256().len());

@@ -1,4 +1,4 @@
-//! A request to use a tool, in the one form that every front end brings its calls to.
+//! A request to use a tool, in the one form that every front end converts its calls to.
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -8,56 +8,56 @@ use serde_json::Value;
 
 use crate::{Clock, Right, ToolError, strict_json};
 
-/// A request to use a tool (C-2).
+/// A request to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {
-    /// Globally unique; made when the caller brought none.
+    /// Globally unique; generated if the caller provides none.
     pub tool_call_id: String,
     /// The tool's name.
     pub name: String,
-    /// The versions of the tool that the caller can work with.
+    /// The versions of the tool that the caller supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionReq>,
     /// The arguments, not yet validated.
     pub args: Value,
-    /// Rights that the caller believes it needs: permissions that the tool declares, or exactly one thing beyond, which is
-    /// judged and asked for with the call.
+    /// Rights that the caller expects to need: permissions that the tool declares, or exactly one effect beyond them,
+    /// which is judged and approved with the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requested_permissions: Vec<Right>,
-    /// Why the model wants this, for the person who may be asked.
+    /// Why the model makes the call, for the person who may be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// Ties together the calls of one piece of work.
+    /// Groups the calls of one task.
     pub trace_id: String,
     /// When the call was made.
     pub timestamp: Timestamp,
 }
 
-/// The form on the wire: what a caller may leave out is optional here.
+/// The wire format: fields that a caller may omit are optional here.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Call")]
 #[serde(deny_unknown_fields)]
 struct CallJson {
-    /// Globally unique; made if missing.
+    /// Globally unique; generated if missing.
     tool_call_id: Option<String>,
     /// The tool's name.
     name: String,
-    /// The versions of the tool that the caller can work with, such as `^1`.
+    /// The versions of the tool that the caller supports, such as `^1`.
     #[schemars(with = "Option<String>")]
     version: Option<VersionReq>,
     /// The arguments, by the tool's schema.
     #[serde(default = "empty_object")]
     #[schemars(with = "serde_json::Map<String, Value>")]
     args: Value,
-    /// Rights that the caller believes it needs.
+    /// Rights that the caller expects to need.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     requested_permissions: Vec<Right>,
-    /// Why the model wants this, for the person who may be asked.
+    /// Why the model makes the call, for the person who may be asked.
     justification: Option<String>,
-    /// Ties together the calls of one piece of work.
+    /// Groups the calls of one task.
     trace_id: Option<String>,
-    /// When the call was made, as RFC 3339 has it.
+    /// When the call was made, in RFC 3339 format.
     #[schemars(with = "Option<String>")]
     timestamp: Option<Timestamp>,
 }
@@ -78,7 +78,7 @@ fn empty_object() -> Value {
 }
 
 impl Call {
-    /// A call with fresh ids, made now. A call that belongs to nothing larger is a trace of its own.
+    /// A call with fresh ids, made now. It is a trace of its own.
     pub fn new(name: impl Into<String>, args: Value, clock: &dyn Clock) -> Self {
         let id = clock.id().simple();
         Self {
@@ -93,11 +93,11 @@ impl Call {
         }
     }
 
-    /// Reads a call from JSON, strictly, and fills in what the caller left out.
+    /// Parses a call from JSON, strictly, and fills in what the caller omitted.
     pub fn from_json(bytes: &[u8], clock: &dyn Clock) -> Result<Self, ToolError> {
         let value = strict_json::parse(bytes)?;
         if !value.is_object() {
-            // A list would do for the decoder: its fields in order. That is a guess, not a call.
+            // serde would also accept an array with the fields in order. That would be guessing.
             return Err(ToolError::invalid_args("The call is not well formed: it is not an object."));
         }
         let wire: CallJson = serde_path_to_error::deserialize(value)

@@ -1,11 +1,11 @@
-//! A change to files: what was there, what comes instead. One call makes one change, of one file or many, whole or not
-//! at all; a change is also the unit of undo.
+//! A change to files: the old and the new content. One call makes one change, of one file or many, completely or not at
+//! all; a change is also the unit of undo.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Blob, ChangeSource, ToolError, WorkspacePath};
 
-/// The mode of a symbolic link, as git writes it. A link's bytes are the path that it holds.
+/// The mode of a symbolic link, as git writes it. A link's bytes are its target path.
 pub const LINK_MODE: u32 = 0o120_000;
 
 /// The mode of a directory, without its permission bits. A directory has no bytes.
@@ -14,15 +14,16 @@ pub const DIRECTORY_MODE: u32 = 0o040_000;
 /// The mode of a named pipe, without its permission bits. A pipe has no bytes.
 pub const PIPE_MODE: u32 = 0o010_000;
 
-/// The bits of a mode that say what it is; none of them are set for a file.
+/// The bits of a mode that contain the file type; all zero for a regular file.
 const KIND: u32 = 0o170_000;
 
 /// A file's bytes and permission bits, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContent {
-    /// What is in it.
+    /// The bytes.
     pub bytes: Blob,
-    /// Permission bits, or [`LINK_MODE`]; none for those of the file that is replaced, or the usual ones for a new file.
+    /// Permission bits, or [`LINK_MODE`]. None keeps those of the replaced file, or uses the default ones for a new
+    /// file.
     pub mode: Option<u32>,
 }
 
@@ -33,36 +34,36 @@ impl FileContent {
     }
 }
 
-/// One place and what it should hold afterwards.
+/// One path and its intended content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEdit {
-    /// Where.
+    /// The path.
     pub place: WorkspacePath,
-    /// What the tool saw there when it worked this out; none when nothing was there. If something else is there by
-    /// now, nothing is changed.
+    /// The content that the tool based its work on; none if the path didn't exist. If the content has changed since,
+    /// nothing is written.
     pub before: Option<FileContent>,
-    /// What should be there; none removes the file.
+    /// The new content; none removes the file.
     pub after: Option<FileContent>,
 }
 
-/// A file as it was at some moment, by its hash; the bytes are in the content store.
+/// A file's state at some moment. The bytes are in the content store, under their hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Hash of its bytes.
     pub sha256: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Permission bits, or [`LINK_MODE`]; for directories and pipes what they are as well.
+    /// Permission bits, or [`LINK_MODE`]; for directories and pipes also the file type.
     pub mode: u32,
 }
 
 impl FileState {
-    /// Whether this is what it was, permission bits aside.
+    /// Whether both states have the same type and content, ignoring permission bits.
     pub fn is(&self, other: &Self) -> bool {
         self.kind() == other.kind() && self.sha256 == other.sha256
     }
 
-    /// Whether both are the same, or nothing at all.
+    /// Whether both states have the same type and content, or both are absent.
     pub fn same(one: Option<&Self>, other: Option<&Self>) -> bool {
         match (one, other) {
             (Some(one), Some(other)) => one.is(other),
@@ -80,12 +81,12 @@ impl FileState {
         self.kind() == DIRECTORY_MODE
     }
 
-    /// Whether it is a file, whose bytes the content store can keep; a link's can be kept too.
+    /// Whether it is a regular file. The content store can keep the bytes of files and links.
     pub fn is_file(&self) -> bool {
         self.kind() == 0
     }
 
-    /// What it is: nothing for a file, else [`LINK_MODE`], [`DIRECTORY_MODE`], [`PIPE_MODE`] or what the kernel says.
+    /// The file type: 0 for a file, otherwise [`LINK_MODE`], [`DIRECTORY_MODE`], [`PIPE_MODE`] or the kernel's value.
     pub fn kind(&self) -> u32 {
         self.mode & KIND
     }
@@ -96,24 +97,24 @@ impl FileState {
     }
 }
 
-/// A file's before and after.
+/// The old and the new state of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The path, as a caller would write it.
     pub path: String,
-    /// Where it is.
+    /// The resolved path.
     pub place: WorkspacePath,
-    /// What was there; none when nothing was.
+    /// The old state; none if the path didn't exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub before: Option<FileState>,
-    /// What came instead; none when it was removed.
+    /// The new state; none if the path was removed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub after: Option<FileState>,
 }
 
 impl Change {
-    /// Joins a later change of the same place to this one. Where somebody else changed it in between, only what came after that
-    /// counts: the rest lies under their work.
+    /// Merges a later change of the same path into this one. If something else changed the path in between, only the
+    /// later change counts.
     pub fn followed_by(&mut self, later: &Self) {
         if !FileState::same(self.after.as_ref(), later.before.as_ref()) {
             self.before.clone_from(&later.before);
@@ -122,7 +123,7 @@ impl Change {
     }
 }
 
-/// A content that the session knows a place to have had.
+/// A content that the session has seen at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenVersion {
     /// Its hash.
@@ -131,18 +132,19 @@ pub struct SeenVersion {
     pub tool_call_id: String,
 }
 
-/// Changes files, and knows which versions of them a session has seen.
+/// Changes files, and tracks which versions of them a session has seen.
 pub trait Changes: Send + Sync {
-    /// Makes one change, whole or not at all, with what was there kept for undo.
+    /// Makes one change, completely or not at all, and keeps the old content for undo.
     fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError>;
-    /// The same for changes whose new side comes from a source: of any number, of directories and links too.
+    /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
+    /// and links.
     fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
     /// The run that this change belongs to.
     fn run(&self) -> &str;
-    /// The session has now seen this content there.
+    /// Records that the session has seen this content at a path.
     fn saw(&self, place: &WorkspacePath, sha256: &str);
-    /// What the session last saw there.
+    /// The version that the session last saw at a path.
     fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion>;
-    /// Who made the content with this hash there, if it was a call.
+    /// The call that wrote the content with this hash at a path, if it was a call.
     fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String>;
 }

@@ -1,9 +1,9 @@
-//! Time and fresh ids come from outside, so that tests can freeze both.
+//! The source of time and fresh ids, so that tests can freeze both.
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// What time it is, and the next id. Ids are made of time (UUID v7), so one source gives both.
+/// The current time, and new ids. Ids contain the time (UUID v7), so one source provides both.
 pub trait Clock: Send + Sync {
     /// The current moment.
     fn now(&self) -> Timestamp;

@@ -1,5 +1,5 @@
-//! What policy answers. A decision is an ordered word, so the strictest of many is their maximum; a verdict is a
-//! decision with its reasons.
+//! What policy answers. A decision is ordered, so the strictest of many is their maximum; a verdict is a decision with
+//! its reasons.
 
 use std::fmt;
 
@@ -7,55 +7,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Effect, ErrorCode};
 
-/// May this call run? Ordered: the strictest wins by `max`.
+/// Whether a call may run. Ordered: the strictest wins by `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It may.
+    /// The call may run.
     Allow,
-    /// Only if a person, or a grant that a person gave, says so.
+    /// The call may run only if a person, or a grant that a person gave, approves it.
     Ask,
-    /// It may not, and no approval changes that.
+    /// The call may not run, and no approval changes that.
     Deny,
 }
 
-/// Where a rule came from, weakest authority first.
+/// The source of a rule, weakest authority first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// The preset and what is built in.
+    /// The preset and the built-in rules.
     Builtin,
     /// Flags and environment variables of this run.
     Flags,
-    /// The workspace's own file, written by whoever wrote the repository.
+    /// The workspace's own file, written by the author of the repository.
     Workspace,
     /// The user's configuration.
     User,
-    /// The administrator's; nobody loosens it.
+    /// The administrator's configuration; no other layer loosens it.
     Managed,
 }
 
-/// A rule as a person can find it again.
+/// A rule in a form in which a person can find it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleName {
     /// The rule in words, such as `deny path **/.ssh/**`.
     pub rule: String,
-    /// Where it came from.
+    /// The layer that it is in.
     pub layer: Layer,
 }
 
-/// One rule's opinion on one effect of the call, or on the call as a whole.
+/// One rule's opinion on one effect of the call, or on the entire call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What this rule says.
+    /// What this rule decides.
     pub decision: Decision,
-    /// The effect in question; none when it is about the tool itself.
+    /// The effect in question; none if the opinion is about the tool itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// The rule that says it.
+    /// The rule.
     #[serde(flatten)]
     pub name: RuleName,
-    /// Why, in a sentence for the person and the model.
+    /// The reason, in a sentence for the person and the model.
     pub reason: String,
     /// For a denial: the error code that the caller gets.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,19 +69,19 @@ pub struct Verdict {
     pub decision: Decision,
     /// The finding that decided.
     pub decided_by: Finding,
-    /// For `ask`: everything that has to be approved, the deciding finding included.
+    /// For `ask`: everything that has to be approved, including the deciding finding.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<Finding>,
-    /// The call runs only where a sandbox holds it.
+    /// Whether the call may only run in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub confined: bool,
-    /// The findings that lost.
+    /// The findings that didn't decide.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lost: Vec<Finding>,
 }
 
 impl Verdict {
-    /// The verdict once everything else was approved: only what is asked about these effects is still open.
+    /// The verdict after everything else was approved: only the asks about these effects are still open.
     #[must_use]
     pub fn asking_only(mut self, effects: &[Effect]) -> Self {
         self.asks.retain(|ask| ask.effect.as_ref().is_some_and(|effect| effects.contains(effect)));

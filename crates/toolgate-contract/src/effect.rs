@@ -1,5 +1,5 @@
-//! What a call will touch. A tool states its effects once; policy judges them, the approver is shown them, the lock
-//! takes them, the hands enforce them, the audit records them.
+//! What a call will touch. A tool states its effects once; policy judges them, the approver sees them, locks are taken
+//! on them, [`Hands`](crate::Hands) enforce them, and the journal records them.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::NoteKind;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
-    /// Reads a file or what lies in a directory.
+    /// Reads a file or the content of a directory.
     Read {
         /// As the caller wrote it.
         path: String,
@@ -22,25 +22,25 @@ pub enum Effect {
         /// As the caller wrote it.
         path: String,
     },
-    /// Removes a file or directory.
+    /// Deletes a file or directory.
     Delete {
         /// As the caller wrote it.
         path: String,
     },
-    /// Gives a place what Toolgate itself keeps of it and has looked at: what it was before a change that the record
-    /// proves, what a person lets out of quarantine, or what git makes of a new repository. It means the place itself, never
-    /// where a link there leads, and nothing beneath it.
+    /// Restores content at a path that Toolgate itself recorded and checked: the state before a change that the journal
+    /// proves, a file that a person releases from quarantine, or what git writes into a new repository. It applies to
+    /// the path itself, never to the target of a link there, and to nothing beneath it.
     Restore {
         /// As the caller would write it.
         path: String,
-        /// Whether something comes there, or goes.
+        /// Whether the path is written or deleted.
         access: Access,
     },
-    /// Runs a command. What the command touches is for policy to read out of it.
+    /// Runs a command. Policy determines from the command what it touches.
     Run {
         /// The command line.
         command: String,
-        /// Where it runs, relative to the workspace.
+        /// The directory it runs in, relative to the workspace.
         workdir: String,
     },
     /// Connects to a host.
@@ -50,7 +50,7 @@ pub enum Effect {
         /// Port.
         port: u16,
     },
-    /// Runs a command with no sandbox around it.
+    /// Runs a command without a sandbox.
     Unsandboxed {
         /// The command line.
         command: String,
@@ -59,55 +59,55 @@ pub enum Effect {
     Speak,
     /// Follows a process that this session started, or ends it.
     Attend {
-        /// The process' handle; `*` is every process.
+        /// The process's handle; `*` is every process.
         process: String,
     },
-    /// Writes into a process that this session started. What it makes of that can't be known beforehand.
+    /// Writes to a process that this session started. What the process does with the input can't be known.
     Feed {
-        /// The process' handle.
+        /// The process's handle.
         process: String,
-        /// What is written.
+        /// The input.
         text: String,
     },
-    /// Reads back output that an earlier call of this run stored.
+    /// Reads output that an earlier call of this run stored.
     Recall {
         /// The artifact's id.
         artifact: String,
     },
-    /// Looks into one of the agent's own books, or writes in it.
+    /// Reads or writes the agent's own notes.
     Note {
-        /// Which.
+        /// The kind of notes.
         book: NoteKind,
-        /// What is done with it.
+        /// What is done with them.
         access: Access,
     },
     /// Loads a skill.
     Skill {
-        /// Its name; none for a look at all of them.
+        /// Its name; none for listing all skills.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         name: Option<String>,
     },
-    /// Sets other agents to work. Each of their calls is judged on its own.
+    /// Starts other agents, or controls them. Each of their calls is judged separately.
     Delegate {
-        /// Which kind of agent, or which one.
+        /// The kind of agent, or the id of one.
         agent: String,
     },
 }
 
-/// What a path effect does with its path, mildest first.
+/// What a path effect does with its path, least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Looks at it.
+    /// Reads it.
     Read,
     /// Changes it.
     Write,
-    /// Removes it.
+    /// Deletes it.
     Delete,
 }
 
 impl Effect {
-    /// Stands for every process.
+    /// The handle that means every process.
     pub const ALL: &'static str = "*";
 
     /// A read of `path`.
@@ -120,12 +120,12 @@ impl Effect {
         Self::Write { path: path.into() }
     }
 
-    /// A removal of `path`.
+    /// A deletion of `path`.
     pub fn delete(path: impl Into<String>) -> Self {
         Self::Delete { path: path.into() }
     }
 
-    /// What is done to `path`.
+    /// An effect on `path` with this access.
     pub fn at(access: Access, path: impl Into<String>) -> Self {
         let path = path.into();
         match access {
@@ -135,7 +135,7 @@ impl Effect {
         }
     }
 
-    /// The path and what happens to it, for effects on files.
+    /// The path and the access to it, for effects on files.
     pub fn path(&self) -> Option<(Access, &str)> {
         match self {
             Self::Read { path } => Some((Access::Read, path)),
@@ -175,20 +175,20 @@ impl fmt::Display for Effect {
             Self::Connect { host, port } => write!(f, "connect to {host}:{port}"),
             Self::Unsandboxed { command } => write!(f, "run WITHOUT ANY SANDBOX {command}"),
             Self::Speak => f.write_str("speak to the person"),
-            Self::Attend { process } if process == Self::ALL => f.write_str("look at all processes"),
-            Self::Attend { process } => write!(f, "attend to {process}"),
+            Self::Attend { process } if process == Self::ALL => f.write_str("list all processes"),
+            Self::Attend { process } => write!(f, "follow or end {process}"),
             Self::Feed { process, text } => write!(f, "write {text:?} into {process}"),
             Self::Recall { artifact } => write!(f, "recall {artifact}"),
-            Self::Note { book, access: Access::Read } => write!(f, "look at {book}"),
+            Self::Note { book, access: Access::Read } => write!(f, "read {book}"),
             Self::Note { book, .. } => write!(f, "write {book}"),
             Self::Skill { name: Some(name) } => write!(f, "load the skill {name}"),
-            Self::Skill { name: None } => f.write_str("look for skills"),
-            Self::Delegate { agent } => write!(f, "set the agent {agent} to work"),
+            Self::Skill { name: None } => f.write_str("list skills"),
+            Self::Delegate { agent } => write!(f, "delegate to the agent {agent}"),
         }
     }
 }
 
-/// A right that a tool needs (C-9).
+/// A permission that a tool needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Permission {
     /// Read files.
@@ -197,7 +197,7 @@ pub enum Permission {
     /// Create and change files.
     #[serde(rename = "fs.write")]
     FsWrite,
-    /// Remove files.
+    /// Delete files.
     #[serde(rename = "fs.delete")]
     FsDelete,
     /// Run programs.
@@ -212,7 +212,7 @@ pub enum Permission {
     /// Talk to the person, plan, remember.
     #[serde(rename = "agent")]
     Agent,
-    /// Run programs with no sandbox around them.
+    /// Run programs without a sandbox.
     #[serde(rename = "unsandboxed")]
     Unsandboxed,
 }

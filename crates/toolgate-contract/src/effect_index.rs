@@ -1,48 +1,48 @@
-//! What a call's effects let its hands reach, so that each place is looked up and not searched for: a change can be of many
+//! An index of what a call's effects permit, so that a check is a lookup and not a search: a change can include many
 //! thousand files.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::{Access, Effect, LocatedEffect, WorkspacePath};
 
-/// What effects let hands reach.
+/// The paths that a call's effects permit.
 #[derive(Debug, Default)]
 pub(crate) struct EffectIndex {
-    /// Where paths lead, as they were declared.
+    /// The resolved paths of declared effects, by the path as declared.
     declared: HashMap<(Access, String), WorkspacePath>,
-    /// Places that are reached with everything beneath them.
+    /// Paths that are permitted together with everything beneath them.
     covered: HashSet<(Access, WorkspacePath)>,
-    /// Places that are restored, each by itself.
+    /// Paths that are restored, each by itself.
     restored: HashSet<(Access, WorkspacePath)>,
 }
 
 impl EffectIndex {
     pub(crate) fn of(granted: &[LocatedEffect]) -> Self {
-        let mut reach = Self::default();
+        let mut index = Self::default();
         for LocatedEffect { effect, real, .. } in granted {
             let (Some((access, path)), Some(real)) = (effect.path(), real) else { continue };
-            reach.declared.entry((access, path.to_owned())).or_insert_with(|| real.clone());
+            index.declared.entry((access, path.to_owned())).or_insert_with(|| real.clone());
             if matches!(effect, Effect::Restore { .. }) {
-                // What is restored is looked at first.
-                reach.restored.extend([(access, real.clone()), (Access::Read, real.clone())]);
+                // The current content is read before it is replaced.
+                index.restored.extend([(access, real.clone()), (Access::Read, real.clone())]);
             } else {
-                reach.covered.insert((access, real.clone()));
+                index.covered.insert((access, real.clone()));
             }
         }
-        reach
+        index
     }
 
-    /// Where a path leads that was declared word for word.
+    /// The resolved path for a path exactly as declared.
     pub(crate) fn declared(&self, access: Access, path: &str) -> Option<&WorkspacePath> {
         self.declared.get(&(access, path.to_owned()))
     }
 
-    /// Whether a place is restored.
+    /// Whether a path is restored.
     pub(crate) fn restores(&self, access: Access, place: &WorkspacePath) -> bool {
         !self.restored.is_empty() && self.restored.contains(&(access, place.clone()))
     }
 
-    /// Whether a declared place covers this one.
+    /// Whether a declared path covers this one.
     pub(crate) fn covers(&self, access: Access, place: &WorkspacePath) -> bool {
         let at =
             |path: &str| self.covered.contains(&(access, WorkspacePath { root: place.root, path: path.to_owned() }));
@@ -63,7 +63,7 @@ mod tests {
             real: Some(WorkspacePath::in_workspace(path)),
         };
         let restore = Effect::Restore { path: ".git/config".into(), access: Access::Delete };
-        let reach = EffectIndex::of(&[at(Effect::write("src"), "src"), at(restore, ".git/config")]);
+        let index = EffectIndex::of(&[at(Effect::write("src"), "src"), at(restore, ".git/config")]);
         for (access, path, covers, restores) in [
             (Access::Write, "src", true, false),
             (Access::Write, "src/deep/a.rs", true, false),
@@ -76,8 +76,8 @@ mod tests {
             (Access::Delete, ".git/config/x", false, false),
         ] {
             let place = WorkspacePath::in_workspace(path);
-            assert_eq!(reach.covers(access, &place), covers, "{access:?} {path}");
-            assert_eq!(reach.restores(access, &place), restores, "{access:?} {path}");
+            assert_eq!(index.covers(access, &place), covers, "{access:?} {path}");
+            assert_eq!(index.restores(access, &place), restores, "{access:?} {path}");
         }
         assert!(EffectIndex::of(&[at(Effect::read(""), "")]).covers(Access::Read, &WorkspacePath::in_workspace("a/b")));
     }

@@ -1,4 +1,4 @@
-//! Where a call may go beyond this machine, and what confinement kept from it.
+//! Which hosts a call may connect to, and what the sandbox denied it.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -8,34 +8,34 @@ use serde_json::json;
 
 use crate::{Effect, ErrorCode, RuleName, ToolError};
 
-/// Whether a connection may be made: asked for every host that a call wants to reach, and again for the address that a
-/// name has led to. What it says comes from policy and from what was cleared with the call.
+/// Decides about connections: called for every host that a call wants to reach, and again for each resolved address.
+/// The answer comes from policy and from the approvals of the call.
 pub trait EgressPolicy: Debug + Send + Sync {
-    /// Whether this host, a name or an address, may be connected to at this port.
+    /// Whether a connection to this host, a name or an address, is allowed at this port.
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial>;
-    /// Whether the address may be used, to which a host that passes has led.
+    /// Whether the address that an allowed host resolved to may be used.
     fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial>;
-    /// Hosts that were cleared with the call, in plain form, each with its port.
+    /// Hosts that were approved with the call, in normalized form, each with its port.
     fn cleared(&self) -> Vec<(String, u16)>;
 }
 
-/// Something that confinement kept from a call, and what would have been needed.
+/// Something that the sandbox or the proxy denied a call, and the effects that would permit it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Denial {
-    /// `network_denied`, `sandbox_denied`, or why policy hides a file; `not_found` or `io_error` of a host that may be reached
-    /// and couldn't be.
+    /// `network_denied`, `sandbox_denied`, or why policy hides a file; `not_found` or `io_error` for an allowed host
+    /// that couldn't be reached.
     pub code: ErrorCode,
-    /// What would have been needed, no more than that; nothing where nothing could be granted.
+    /// The effects that would have been needed; empty if nothing can be granted.
     pub missing: Vec<Effect>,
-    /// Why, in a sentence for the person and the model.
+    /// The reason, in a sentence for the person and the model.
     pub reason: String,
-    /// The rule that forbids it; none where no rule speaks of it.
+    /// The rule that denies it; none if no rule does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rule: Option<RuleName>,
 }
 
 impl Denial {
-    /// A connection that wasn't made.
+    /// A connection that was denied.
     pub fn of_host(host: &str, port: u16, reason: impl Into<String>, rule: Option<RuleName>) -> Self {
         let missing = vec![Effect::Connect { host: host.to_owned(), port }];
         Self { code: ErrorCode::NetworkDenied, missing, reason: reason.into(), rule }
@@ -47,17 +47,17 @@ impl Denial {
         Self { code, missing: vec![Effect::read(path)], reason, rule }
     }
 
-    /// Whether the call may not have noticed: what sees a decoy goes on with that.
+    /// Whether the call may not have noticed: a process that reads a decoy continues with it.
     pub fn is_unnoticed(&self) -> bool {
         self.missing.iter().any(|effect| matches!(effect, Effect::Read { .. }))
     }
 
-    /// Whether nothing was refused that could be granted: it only tells why a call may have failed.
+    /// Whether nothing was denied that could be granted: this only explains why a call may have failed.
     pub fn is_mere_reason(&self) -> bool {
         self.missing.is_empty()
     }
 
-    /// What was missing, in words.
+    /// The missing effects, in words.
     pub fn missing_in_words(&self) -> String {
         self.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }

@@ -1,4 +1,4 @@
-//! How a call fails: one enum, one code each, and always a word on what to do next (C-6).
+//! How a call fails: one enum of error codes, each with a hint on what to do next.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use crate::Effect;
 
-/// The kind of a failure, for statistics and for retry logic.
+/// The class of a failure, for statistics and for retry logic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// The request itself was wrong.
+    /// The request itself was invalid.
     Validation,
-    /// Policy or a person said no.
+    /// Policy or a person denied it.
     Policy,
-    /// The tool tried and failed.
+    /// The tool ran and failed.
     ToolExec,
     /// It took too long.
     Timeout,
-    /// A fault of the runtime.
+    /// A fault in Toolgate.
     Unknown,
 }
 
@@ -41,12 +41,12 @@ macro_rules! codes {
                 match self { $(Self::$variant => $wire),* }
             }
 
-            /// The class it belongs to.
+            /// The class that it belongs to.
             pub fn class(self) -> ErrorClass {
                 match self { $(Self::$variant => ErrorClass::$class),* }
             }
 
-            /// What the model can do next, when the error has nothing more exact to say.
+            /// What the model can do next, if the error has no more specific hint.
             pub fn next_step(self) -> &'static str {
                 match self { $(Self::$variant => $next),* }
             }
@@ -55,57 +55,57 @@ macro_rules! codes {
 }
 
 codes! {
-    /// No tool of that name.
+    /// No tool has that name.
     UnknownTool "unknown_tool" Validation "Call one of the listed tools.";
     /// The arguments don't fit the schema.
     InvalidArgs "invalid_args" Validation "Correct the arguments by the tool's schema and call again.";
-    /// No such version, and no adapter for it.
+    /// The requested version doesn't exist, and there is no adapter for it.
     UnsupportedVersion "unsupported_version" Validation "Use the version that the message names.";
     /// The tool is not in the set that this run may use.
     ToolNotAllowed "tool_not_allowed" Policy "Use another tool; this one is switched off here.";
-    /// A rule forbids it.
+    /// A rule denies it.
     PolicyDenied "policy_denied" Policy "Find another way; repeating the call won't help.";
-    /// A person has to agree and nobody could be asked.
+    /// A person has to approve and nobody could be asked.
     ApprovalRequired "approval_required" Policy "Ask the person to run the `replay` command, or go on without this call.";
-    /// A person said no.
+    /// A person denied it.
     ApprovalDenied "approval_denied" Policy "Don't repeat the call; ask the person what they would prefer.";
     /// The path leads outside the workspace.
     PathOutsideWorkspace "path_outside_workspace" Policy "Use a path inside the workspace.";
-    /// The path is where credentials or private state are kept.
+    /// The path contains credentials or private state.
     SensitivePath "sensitive_path" Policy "Work without this file; it is never opened for tools.";
-    /// Nothing is there.
+    /// The path doesn't exist.
     NotFound "not_found" ToolExec "Use `list` to see what exists.";
     /// It is a directory, a pipe or a device.
     NotAFile "not_a_file" ToolExec "Use `list` for directories; pipes and devices can't be used.";
-    /// It holds no text.
+    /// The file isn't text.
     IsBinary "is_binary" ToolExec "Use a tool that understands this format.";
-    /// It is larger than the tool takes.
+    /// The file is larger than the tool accepts.
     FileTooLarge "file_too_large" ToolExec "Work on a part of it, with `offset` and `limit`.";
-    /// It has changed since it was read.
+    /// The file has changed since it was read.
     StaleFile "stale_file" ToolExec "Read the file again, then repeat the change.";
-    /// The text to replace isn't there.
+    /// The text to replace doesn't occur.
     NoMatch "no_match" ToolExec "Read the file and copy the text to replace exactly.";
-    /// The text to replace is there more than once.
+    /// The text to replace occurs more than once.
     AmbiguousMatch "ambiguous_match" ToolExec "Add surrounding lines until it is unique, or replace all.";
-    /// A hunk doesn't fit.
+    /// A hunk doesn't match the file.
     PatchMismatch "patch_mismatch" ToolExec "Read the file again and make the patch from its present text.";
     /// It took too long.
     Timeout "timeout" Timeout "Do less in one call, or ask for a longer timeout.";
-    /// The command ended with another code than 0.
+    /// The command ended with a nonzero exit code.
     ExitNonzero "exit_nonzero" ToolExec "Read the output for the cause.";
-    /// Confinement stopped it.
+    /// The sandbox denied it.
     SandboxDenied "sandbox_denied" Policy "Stay within the granted paths, or say what more is needed and why.";
-    /// The confinement that is required can't be had here.
+    /// The required sandbox isn't available here.
     SandboxUnavailable "sandbox_unavailable" Policy "Ask the person to run `toolgate doctor`.";
     /// The network rules forbid the host.
     NetworkDenied "network_denied" Policy "Work without this host, or ask the person to allow it.";
-    /// Somebody stopped it.
+    /// The call was cancelled.
     Cancelled "cancelled" ToolExec "Stop here unless you are told to go on.";
     /// A limit of the run was reached.
     LimitReached "limit_reached" Policy "Finish with what you have.";
     /// The operating system refused.
     IoError "io_error" ToolExec "Check the path and try again; the message names the cause.";
-    /// A fault of the runtime.
+    /// A fault in Toolgate.
     Internal "internal" Unknown "Try another way; this is a fault of the tool, not of your call.";
 }
 
@@ -115,27 +115,27 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A failure as the caller gets it: code, what and why, what to do next.
+/// A failure as the caller gets it: code, message, hint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ToolError {
-    /// Which kind of failure.
+    /// The kind of failure.
     pub code: ErrorCode,
     /// What happened and why.
     pub message: String,
-    /// What can be done next.
+    /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// More, for programs.
+    /// More details, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// What would have been needed, where confinement refused it: with that the call can be tried once more.
+    /// The effects that the sandbox denied: with them the call can run once more.
     #[serde(skip)]
     pub missing: Vec<Effect>,
 }
 
 impl ToolError {
-    /// A failure with the code's own advice as its hint.
+    /// A failure with the code's own hint.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -146,7 +146,7 @@ impl ToolError {
         }
     }
 
-    /// Replaces the hint by a more exact one.
+    /// Replaces the hint with a more specific one.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -160,27 +160,27 @@ impl ToolError {
         self
     }
 
-    /// The arguments don't fit.
+    /// The arguments are invalid.
     pub fn invalid_args(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArgs, message)
     }
 
-    /// Nothing is at `path`.
+    /// Nothing exists at `path`.
     pub fn not_found(path: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("Nothing exists at `{path}`."))
     }
 
-    /// The operating system refused something with `what`.
+    /// The operating system refused an operation on `what`.
     pub fn io(what: &str, error: &std::io::Error) -> Self {
         Self::new(ErrorCode::IoError, format!("{what}: {error}."))
     }
 
-    /// A fault of our own.
+    /// A fault in Toolgate.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, message)
     }
 
-    /// Somebody stopped the call.
+    /// The call was cancelled.
     pub fn cancelled() -> Self {
         Self::new(ErrorCode::Cancelled, "The call was cancelled.")
     }

@@ -1,4 +1,4 @@
-//! One line of what happened. The journal keeps these; the tree of a run is rebuilt from them.
+//! One recorded event. The journal stores events; the tree of a run is rebuilt from them.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -10,42 +10,42 @@ use crate::{
     TokenUsage, ToolError, Truncated, Verdict,
 };
 
-/// Something that happened, with where it belongs in the tree agent → turn → call.
+/// Something that happened, with its position in the tree agent → turn → call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// The time.
     pub time: Timestamp,
     /// The run.
     pub run: String,
-    /// The turn of the agent, where there is one.
+    /// The agent's turn, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub turn: Option<u64>,
-    /// Ties together the calls of one piece of work.
+    /// Groups the calls of one task.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace_id: Option<String>,
-    /// The call, for whatever belongs to one.
+    /// The call that it belongs to, if any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_call_id: Option<String>,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub payload: EventPayload,
 }
 
-/// How far an approval reaches (C-18).
+/// How far an approval extends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalScope {
     /// This call.
     Call,
-    /// What it touches, for the rest of the run.
+    /// What the call touches, for the rest of the run.
     Run,
-    /// What it touches, for the rest of the session.
+    /// What the call touches, for the rest of the session.
     Session,
-    /// From now on: a rule in the user's configuration.
+    /// Permanently: a rule in the user's configuration.
     Always,
 }
 
-/// What a run is about, said when it starts.
+/// Facts about a run, recorded when it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// The workspace's directory.
@@ -54,13 +54,13 @@ pub struct RunFacts {
     pub session: String,
     /// The preset in force.
     pub preset: String,
-    /// Who brought the calls: `cli`, `mcp`, `http`, `agent`.
+    /// The front end of the calls: `cli`, `mcp`, `http`, `agent`.
     pub front_end: String,
     /// The program's version.
     pub version: String,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum EventPayload {
@@ -70,156 +70,156 @@ pub enum EventPayload {
     /// A run ended.
     #[serde(rename = "run.ended")]
     RunEnded,
-    /// A call was taken up. On disk before the call acts.
+    /// A call was accepted. On disk before the call acts.
     #[serde(rename = "tool_call.started")]
     CallStarted {
         /// The tool.
         tool: String,
-        /// Its version; none when there is no such tool.
+        /// Its version; none if the tool doesn't exist.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         version: Option<String>,
         /// The arguments, redacted.
         args: Value,
-        /// What it will touch.
+        /// What the call will touch.
         effects: Vec<Effect>,
-        /// How it was judged; none when it was refused before that.
+        /// The verdict; none if the call was rejected before it was judged.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         verdict: Option<Verdict>,
-        /// The scope of the approval it runs under.
+        /// The scope of the approval that it runs under.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         approval: Option<ApprovalScope>,
         /// How much harm the tool can do.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         risk: Option<Risk>,
-        /// Why the model wants this.
+        /// Why the model makes the call.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         justification: Option<String>,
     },
-    /// Confinement stopped a call, and it is tried once more with what was missing. On disk before that.
+    /// The sandbox stopped a call, and it runs once more with the missing rights. On disk before that.
     #[serde(rename = "tool_call.widened")]
     CallWidened {
-        /// What stopped it.
+        /// What the sandbox denied.
         denials: Vec<Denial>,
-        /// What it will touch beyond what it stated.
+        /// What the call will touch beyond its stated effects.
         effects: Vec<Effect>,
-        /// How that was judged.
+        /// The verdict on these effects.
         verdict: Verdict,
-        /// The scope of the approval it runs under.
+        /// The scope of the approval that it runs under.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         approval: Option<ApprovalScope>,
     },
-    /// A call worked.
+    /// A call succeeded.
     #[serde(rename = "tool_call.completed")]
     CallCompleted(CallEnding),
     /// A call failed.
     #[serde(rename = "tool_call.failed")]
     CallFailed {
-        /// How.
+        /// The error.
         error: ToolError,
-        /// Its class.
+        /// The error's class.
         class: ErrorClass,
-        /// What is known of the attempt.
+        /// What is known about the attempt.
         #[serde(flatten)]
         ending: CallEnding,
     },
-    /// Files are about to change. On disk before the first of them does, so that it can be taken back.
+    /// Files are about to change. On disk before the first one changes, so that the change can be undone.
     #[serde(rename = "files.changing")]
     FilesChanging {
-        /// Each file's before and after.
+        /// The old and new state of each file.
         changes: Vec<Change>,
     },
-    /// A person is being asked.
+    /// A person is asked for approval.
     #[serde(rename = "approval_required")]
     ApprovalRequired {
         /// The tool.
         tool: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// What has to be approved.
         effects: Vec<Effect>,
     },
-    /// A person said yes.
+    /// A person approved the call.
     #[serde(rename = "approval_granted")]
     ApprovalGranted {
-        /// How far it reaches.
+        /// How far the approval extends.
         scope: ApprovalScope,
-        /// Who.
+        /// Who approved.
         by: String,
     },
-    /// A person said no.
+    /// A person denied the call.
     #[serde(rename = "approval_denied")]
     ApprovalDenied {
-        /// Who.
+        /// Who denied.
         by: String,
-        /// Their words.
+        /// The person's reason.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
-    /// A front door turned a request away before it became a call.
+    /// A front end rejected a request before it became a call.
     #[serde(rename = "request.refused")]
     RequestRefused(RefusedRequest),
-    /// Something was said to the person.
+    /// A message was shown to the person.
     #[serde(rename = "display")]
     Display(Message),
-    /// A process wrote something. Passes by whoever watches and is never on record: the reply and its artifacts are.
+    /// A process wrote output. Sent only to live listeners and never recorded: the reply and its artifacts are.
     #[serde(rename = "process.output")]
     ProcessOutput(ProcessOutput),
-    /// A process that went on after its call has ended.
+    /// A process that outlived its call has ended.
     #[serde(rename = "process.ended")]
     ProcessEnded {
         /// Its handle.
         process: String,
-        /// Its code, as a shell would give it.
+        /// Its exit code, as a shell would report it.
         exit_code: i64,
-        /// Whether it was stopped because its time was up.
+        /// Whether it was stopped because of its time limit.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         timed_out: bool,
         /// How long it ran.
         duration_ms: u64,
-        /// All of its output, where that was too much to keep at hand.
+        /// Its complete output, if that was too long to keep in memory.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         refs: Vec<ArtifactRef>,
     },
-    /// A person took hold of a process from a terminal.
+    /// A person attached a terminal to a process.
     #[serde(rename = "process.attached")]
     ProcessAttached {
         /// Its handle.
         process: String,
-        /// Who.
+        /// Who attached.
         by: String,
     },
-    /// The person is asked something.
+    /// The person is asked a question.
     #[serde(rename = "question_asked")]
     QuestionAsked(Question),
-    /// The person answered. What they said is in the call's payload.
+    /// The person answered a question. The answer is in the call's payload.
     #[serde(rename = "question_answered")]
     QuestionAnswered {
-        /// Who.
+        /// Who answered.
         by: String,
     },
-    /// An agent took up a task. Its events carry its id as their trace.
+    /// An agent started a task. Its events have its id as their trace.
     #[serde(rename = "agent.started")]
     AgentStarted {
         /// Which kind of agent.
         agent: String,
         /// The model it works with.
         model: String,
-        /// What it should achieve, redacted.
+        /// The task, redacted.
         objective: String,
-        /// The call that set it to work; none for the first.
+        /// The call that started it; none for the first agent.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         parent: Option<String>,
     },
     /// An agent's work ended.
     #[serde(rename = "agent.ended")]
     AgentEnded {
-        /// How.
+        /// How it ended.
         finish: FinishReason,
         /// Its final answer, or why there is none, redacted.
         summary: String,
-        /// How many turns it took.
+        /// The number of turns.
         turns: u64,
-        /// What it used.
+        /// The tokens that it used.
         tokens: TokenUsage,
         /// How long it took.
         duration_ms: u64,
@@ -230,35 +230,35 @@ pub enum EventPayload {
     /// A turn ended.
     #[serde(rename = "turn.ended")]
     TurnEnded {
-        /// What the model used in it.
+        /// The tokens that the model used in the turn.
         tokens: TokenUsage,
         /// How long it took.
         duration_ms: u64,
     },
-    /// The model said something, beside its calls or as its final answer.
+    /// The model wrote text, in addition to calls or as its final answer.
     #[serde(rename = "model.said")]
     ModelSaid {
-        /// Its words, redacted.
+        /// The text, redacted.
         text: String,
     },
     /// The model couldn't answer.
     #[serde(rename = "model.failed")]
     ModelFailed {
-        /// Which try it was, from 1.
+        /// The attempt, from 1.
         attempt: u32,
-        /// Why, redacted.
+        /// The reason, redacted.
         reason: String,
-        /// When it is tried again; none when it isn't.
+        /// When the next attempt starts; none if there is none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         retry_in_ms: Option<u64>,
     },
-    /// The model's answer couldn't be understood, and it was told so.
+    /// The model's answer couldn't be parsed, and the model was told so.
     #[serde(rename = "model.misunderstood")]
     ModelMisunderstood {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Old results were taken out of what the model is shown. Each can be read back as an artifact.
+    /// Old results were removed from the model's context. Each can be read back as an artifact.
     #[serde(rename = "context.masked")]
     ContextMasked {
         /// How many results.
@@ -266,45 +266,45 @@ pub enum EventPayload {
         /// How many bytes.
         bytes: u64,
     },
-    /// A damaged end of the journal was set aside.
+    /// A damaged end of the journal was moved to another file.
     #[serde(rename = "journal.recovered")]
     JournalRecovered {
         /// How many bytes.
         bytes: u64,
-        /// Hash of the bytes that were set aside.
+        /// Hash of the moved bytes.
         sha256: String,
-        /// The file they were moved to, beside the journal.
+        /// The file they were moved to, next to the journal.
         kept_as: String,
     },
 }
 
-/// A piece of a process' output, redacted. Pieces are held together for a moment, so that many small ones pass as one.
+/// A piece of a process's output, redacted. Small pieces are collected for a moment and sent as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessOutput {
-    /// The process' handle.
+    /// The process's handle.
     pub process: String,
-    /// Where it was written.
+    /// The stream it was written to.
     pub stream: Stream,
     /// What was written.
     pub text: String,
-    /// Bytes before it that came too fast to be shown.
+    /// Bytes before it that were skipped because they came too fast.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped: u64,
 }
 
-/// A request that a front door turned away.
+/// A request that a front end rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedRequest {
-    /// The door: `http`, `mcp`.
+    /// The front end: `http`, `mcp`.
     pub door: String,
-    /// Why, as a word for programs.
+    /// The reason, as a code for programs.
     pub code: String,
-    /// What was asked for, without anything that could be a secret.
+    /// The request, without anything that could be a secret.
     pub request: String,
-    /// Where it came from, as far as that is known.
+    /// Where it came from, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from: Option<String>,
-    /// How many more were turned away since the last one that was written down; a flood doesn't fill the disk.
+    /// How many more requests were rejected since the last recorded one; a flood doesn't fill the disk.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub unrecorded: u64,
 }
@@ -318,7 +318,7 @@ fn is_zero(number: &u64) -> bool {
 pub struct CallEnding {
     /// How long it took.
     pub duration_ms: u64,
-    /// The payload as it was answered: redacted and trimmed.
+    /// The payload of the reply, redacted and trimmed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub payload: Option<Value>,
     /// The exit code, for commands.
@@ -333,13 +333,13 @@ pub struct CallEnding {
     /// Stored output.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub refs: Vec<ArtifactRef>,
-    /// What confinement kept from it.
+    /// What the sandbox denied.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub denials: Vec<Denial>,
     /// Which guarantees held.
     #[serde(skip_serializing_if = "Enforced::is_empty", default)]
     pub enforced: Enforced,
-    /// What was cut.
+    /// What was truncated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truncated: Option<Truncated>,
     /// Whether a secret was replaced.

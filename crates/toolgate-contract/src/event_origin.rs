@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use crate::{Event, EventPayload};
 
-/// Where the events of one call belong.
+/// The run, turn, trace and call that events belong to.
 pub struct EventOrigin {
     /// The run.
     pub run: String,
-    /// The agent's turn, where there is one.
+    /// The agent's turn, if there is one.
     pub turn: Option<u64>,
     /// The trace, which an agent's calls share.
     pub trace_id: String,

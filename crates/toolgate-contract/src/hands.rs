@@ -1,5 +1,5 @@
-//! What a cleared tool touches the world with: exactly its declared effects, nothing ambient. The gate makes the hands
-//! for one call; a tool that reaches for something it didn't declare is refused here.
+//! The only access that a cleared tool has to the system: exactly its declared effects, nothing ambient. The gate makes
+//! [`Hands`] for one call; a tool that uses something it didn't declare gets an error here.
 
 mod processes;
 
@@ -22,62 +22,62 @@ use crate::{
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Paths that were created, changed or removed.
+    /// Paths that were created, changed or deleted.
     pub files_changed: Vec<String>,
     /// Commands that ran.
     pub commands_run: Vec<String>,
     /// Output that was stored.
     pub refs: Vec<ArtifactRef>,
-    /// Brings the next page.
+    /// Requests the next page.
     pub next_cursor: Option<String>,
     /// The exit code of the command that ran.
     pub exit_code: Option<i64>,
-    /// Texts of the payload that are stored whole already, by the JSON pointer of their field.
+    /// Texts of the payload that are already stored completely, by the JSON pointer of their field.
     pub stored: Vec<(String, OmittedText)>,
-    /// Whether a secret was replaced before the payload was made.
+    /// Whether a secret was redacted before the payload was made.
     pub redacted: bool,
     /// Which guarantees held.
     pub enforced: Enforced,
-    /// What confinement kept from it.
+    /// What the sandbox denied.
     pub denials: Vec<Denial>,
 }
 
-/// Through what hands reach the world.
+/// The services behind the hands.
 #[derive(Clone)]
 pub struct ToolServices {
     /// Files beneath the roots.
     pub files: Arc<dyn Files>,
-    /// Changes to them, and their versions.
+    /// Changes to files, and their versions.
     pub changes: Arc<dyn Changes>,
     /// Stored output.
     pub artifacts: Arc<dyn Artifacts>,
-    /// Whoever watches.
+    /// The person at the front end.
     pub person: Arc<dyn Person>,
-    /// The agent's own books.
+    /// The agent's notes.
     pub notes: Arc<dyn Notes>,
     /// Skills.
     pub skills: Arc<dyn Skills>,
-    /// What policy hides.
+    /// The paths that policy hides.
     pub hidden_paths: Arc<dyn HiddenPaths>,
-    /// Where that is.
+    /// Finds hidden paths in the workspace.
     pub scanner: Arc<HiddenPathScanner>,
     /// The session's processes.
     pub processes: Arc<dyn ProcessTable>,
-    /// What is on the web; none where nothing can be fetched.
+    /// HTTP access; none if nothing can be fetched.
     pub web: Option<Arc<dyn Web>>,
-    /// What may be reached over the network; none where nothing may.
+    /// The egress policy; none if nothing may be reached.
     pub egress: Option<Arc<dyn EgressPolicy>>,
-    /// Agents that the call may set to work; none where there is no agent.
+    /// Agents that the call may start; none if no agent is running.
     pub agents: Option<Arc<dyn Agents>>,
-    /// Whether the caller ends with its call, so that nobody would come back for what goes on.
+    /// Whether the caller ends with its call, so that nobody would return for a process that continues.
     pub waits: bool,
-    /// The call that these are for.
+    /// The call that these services are for.
     pub tool_call_id: String,
-    /// Stops the call.
+    /// Cancels the call.
     pub cancel: CancellationToken,
 }
 
-/// The hands of one cleared call. Clones share what they count, so that work can go to another thread.
+/// The hands of one cleared call. Clones share the tally, so that work can move to another thread.
 #[derive(Clone)]
 pub struct Hands {
     granted: Arc<[LocatedEffect]>,
@@ -87,7 +87,7 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// Hands that can do what `granted` says, through these means.
+    /// Hands with the effects `granted`, through these services.
     pub fn new(granted: impl Into<Arc<[LocatedEffect]>>, means: ToolServices) -> Self {
         let granted: Arc<[LocatedEffect]> = granted.into();
         Self { reach: Arc::new(EffectIndex::of(&granted)), granted, means, tally: Arc::default() }
@@ -98,30 +98,30 @@ impl Hands {
         self.open_at(&self.declared(Access::Read, path)?)
     }
 
-    /// Opens a file at or beneath a declared place.
+    /// Opens a file at or beneath a declared path.
     pub fn open_at(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
         self.reach(Access::Read, place)?;
         self.means.files.open(place)
     }
 
-    /// Where a path that was declared for reading leads.
+    /// The resolved path of a path that was declared for reading.
     pub fn place(&self, path: &str) -> Result<WorkspacePath, ToolError> {
         self.declared(Access::Read, path)
     }
 
-    /// A place as the caller would write it.
+    /// A path as the caller would write it.
     pub fn shown(&self, place: &WorkspacePath) -> String {
         self.means.files.shown(place)
     }
 
-    /// All of a file at or beneath a declared place, if it has at most so many bytes, or the link that is there; none
-    /// when nothing is.
+    /// The content of a file with at most `most` bytes, or of a link, at or beneath a declared path; none if nothing
+    /// exists there.
     pub fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
         self.reach(Access::Read, place)?;
         self.means.files.content(place, most)
     }
 
-    /// Lists a directory at or beneath a declared place; what policy hides isn't in it.
+    /// Lists a directory at or beneath a declared path, without what policy hides.
     pub fn entries_at(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         self.reach(Access::Read, place)?;
         let mut entries = self.means.files.entries(place)?;
@@ -129,7 +129,7 @@ impl Hands {
         Ok(entries)
     }
 
-    /// Visits what is beneath a declared path, on several threads. What policy hides is neither visited nor entered.
+    /// Visits everything beneath a declared path, on several threads. Hidden entries are neither visited nor entered.
     /// Returns how many directories couldn't be read.
     pub fn walk<'v>(
         &self,
@@ -155,8 +155,8 @@ impl Hands {
         if self.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(unreadable) }
     }
 
-    /// Does long work on a thread that may block, so that the others go on. When the call is stopped, the work goes on
-    /// until it asks [`Hands::is_cancelled`].
+    /// Runs long work on a thread that may block. When the call is cancelled, the work continues until it checks
+    /// [`Hands::is_cancelled`].
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
@@ -171,12 +171,12 @@ impl Hands {
         }
     }
 
-    /// Where a path that was declared for writing or deleting leads.
+    /// The resolved path of a path that was declared for writing or deleting.
     pub fn target(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
         self.declared(access, path)
     }
 
-    /// Makes one change, whole or not at all. What was there is kept for undo.
+    /// Makes one change, completely or not at all. The old content is kept for undo.
     pub fn change(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
         for edit in &edits {
             let access = if edit.after.is_some() { Access::Write } else { Access::Delete };
@@ -187,7 +187,8 @@ impl Hands {
         Ok(changes)
     }
 
-    /// The same for changes whose new side comes from a source: of any number, of directories and links too.
+    /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
+    /// and links.
     pub fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
         for change in &changes {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
@@ -204,12 +205,12 @@ impl Hands {
         self.means.changes.run()
     }
 
-    /// The call itself.
+    /// The id of the call.
     pub fn call(&self) -> &str {
         &self.means.tool_call_id
     }
 
-    /// What is at a place that is at or beneath a declared one; none when nothing is.
+    /// The state of a path at or beneath a declared one; none if nothing exists there.
     pub fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError> {
         self.reach(Access::Read, place)?;
         Ok(self.means.files.node(place, true)?.map(|node| node.state))
@@ -222,69 +223,72 @@ impl Hands {
         Ok(entries.iter().any(|entry| self.means.hidden_paths.hides(Access::Delete, &entry.place)))
     }
 
-    /// Removes a directory at or beneath a place that was declared for deleting, with the empty directories in it.
+    /// Removes a directory at or beneath a path that was declared for deleting, with the empty directories in it.
     pub fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
         self.reach(Access::Delete, directory)?;
         self.means.files.remove_empty_directories(directory)
     }
 
-    /// Remembers that the session has seen this content at a place it may read.
+    /// Records that the session has seen this content at a path it may read.
     pub fn saw(&self, place: &WorkspacePath, sha256: &str) {
         self.means.changes.saw(place, sha256);
     }
 
-    /// What the session last saw at a place.
+    /// The version that the session last saw at a path.
     pub fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion> {
         self.means.changes.seen(place)
     }
 
-    /// The call that made the content with this hash there, if it was one.
+    /// The call that wrote the content with this hash at a path, if it was a call.
     pub fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
         self.means.changes.author(place, sha256)
     }
 
-    /// Shows the person a message. Returns whether anyone was there to see it.
+    /// Shows the person a message. Returns whether a person was there to see it.
     pub fn say(&self, message: &Message) -> Result<bool, ToolError> {
         self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
         Ok(self.means.person.say(message))
     }
 
-    /// Asks the person, and waits for the answer; none when nobody is there.
+    /// Asks the person, and waits for the answer; none if nobody is there.
     pub async fn ask(&self, question: &Question) -> Result<Option<QuestionAnswer>, ToolError> {
         self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
         self.means.person.ask(question).await
     }
 
-    /// What one of the agent's books holds.
+    /// The agent's notes of one kind.
     pub fn notes<T: DeserializeOwned + Default>(&self, book: NoteKind) -> Result<T, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Note { book: declared, .. } if *declared == book), "look at that")?;
-        self.means.notes.read(book)?.map_or_else(|| Ok(T::default()), |notes| understood(book, notes))
+        self.need(
+            |effect| matches!(effect, Effect::Note { book: declared, .. } if *declared == book),
+            "read these notes",
+        )?;
+        self.means.notes.read(book)?.map_or_else(|| Ok(T::default()), |notes| parse_notes(book, notes))
     }
 
-    /// Rewrites one of the agent's books; no other change comes in between.
+    /// Rewrites the agent's notes of one kind atomically.
     pub fn rewrite<T: DeserializeOwned + Default + Serialize, R>(
         &self,
         book: NoteKind,
         mut change: impl FnMut(&mut T) -> Result<R, ToolError>,
     ) -> Result<R, ToolError> {
         let wanted = Effect::Note { book, access: Access::Write };
-        self.need(|effect| *effect == wanted, "write that")?;
+        self.need(|effect| *effect == wanted, "write these notes")?;
         let mut outcome = None;
         self.means.notes.rewrite(book, &mut |before| {
-            let mut notes = before.map_or_else(|| Ok(T::default()), |notes| understood(book, notes))?;
+            let mut notes = before.map_or_else(|| Ok(T::default()), |notes| parse_notes(book, notes))?;
             outcome = Some(change(&mut notes)?);
             serde_json::to_value(&notes).map_err(|fault| ToolError::internal(fault.to_string()))
         })?;
-        outcome.ok_or_else(|| ToolError::internal("A book was kept without being rewritten."))
+        outcome.ok_or_else(|| ToolError::internal("The notes were stored without being rewritten."))
     }
 
     /// The directories that may be skills.
     pub fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError> {
-        self.need(|effect| matches!(effect, Effect::Skill { .. }), "look for skills")?;
+        self.need(|effect| matches!(effect, Effect::Skill { .. }), "list skills")?;
         self.means.skills.directories()
     }
 
-    /// Holds the session to a skill's tools, or approves them, as configuration says.
+    /// Limits the session to a skill's tools, or pre-approves them, as configured.
     pub fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
         let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
         self.need(is_it, "load that skill")?;
@@ -304,48 +308,48 @@ impl Hands {
         Ok(stored)
     }
 
-    /// Says that there is more, and what brings it.
+    /// Reports that there is more, and the cursor that requests it.
     pub fn more(&self, cursor: impl Into<String>) {
         self.note(|tally| tally.next_cursor = Some(cursor.into()));
     }
 
-    /// Fetches from a host that was declared; where it redirects to is for the border to judge.
+    /// Fetches from a declared host; the egress policy judges redirects.
     pub async fn fetch(&self, request: WebRequest, host: &str, port: u16) -> Result<WebResponse, ToolError> {
         let declared =
             |effect: &Effect| matches!(effect, Effect::Connect { host: h, port: p } if h == host && *p == port);
         self.need(declared, "connect there")?;
         let (Some(web), Some(egress)) = (&self.means.web, &self.means.egress) else {
-            return Err(ToolError::new(ErrorCode::NetworkDenied, "There is no way to the network here."));
+            return Err(ToolError::new(ErrorCode::NetworkDenied, "The network isn't available here."));
         };
         web.fetch(request, egress.as_ref()).await
     }
 
-    /// Other agents, for a call that declared to set this one to work; and the call itself, which stands above them.
+    /// Other agents, for a call that declared this agent; and the id of the call, which is their parent.
     pub fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {
         self.need(|effect| matches!(effect, Effect::Delegate { agent: declared } if declared == agent), "delegate")?;
         let agents = self.means.agents.as_deref().ok_or_else(|| {
-            ToolError::new(ErrorCode::ToolNotAllowed, "There is no agent at work here that could set others to work.")
+            ToolError::new(ErrorCode::ToolNotAllowed, "No agent is running here that could start others.")
                 .with_hint("Do the work yourself, or start it with `toolgate run`.")
         })?;
         Ok((agents, &self.means.tool_call_id))
     }
 
-    /// Ends when the call does, for whatever must not outlive it.
+    /// Cancelled when the call ends, for everything that must not outlive it.
     pub fn cancelled(&self) -> CancellationToken {
         self.means.cancel.clone()
     }
 
-    /// Says with which code a command ended.
+    /// Reports the exit code of a command.
     pub fn ended(&self, exit_code: i64) {
         self.note(|tally| tally.exit_code = Some(exit_code));
     }
 
-    /// Whether somebody stopped the call; long loops ask this.
+    /// Whether the call was cancelled; long loops check this.
     pub fn is_cancelled(&self) -> bool {
         self.means.cancel.is_cancelled()
     }
 
-    /// What was counted so far.
+    /// The tally so far.
     pub fn tally(&self) -> Tally {
         self.tally.lock().clone()
     }
@@ -354,12 +358,12 @@ impl Hands {
         change(&mut self.tally.lock());
     }
 
-    /// The real place of a path that was declared word for word.
+    /// The resolved path of a path exactly as declared.
     fn declared(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
         self.reach.declared(access, path).cloned().ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
     }
 
-    /// Refuses a place that no declared effect covers, or that policy hides unless it is restored.
+    /// Denies a path that no declared effect covers, or that policy hides unless it is restored.
     fn reach(&self, access: Access, place: &WorkspacePath) -> Result<(), ToolError> {
         let is_restored = self.reach.restores(access, place);
         if !is_restored && !self.reach.covers(access, place) {
@@ -385,15 +389,15 @@ impl Hands {
     }
 }
 
-/// A tool reached for what it hadn't declared: its fault, and nothing was touched.
+/// The error for a tool that uses something it didn't declare: a fault of the tool, and nothing was touched.
 fn undeclared(what: &str) -> ToolError {
     ToolError::internal(format!("The tool tried to {} without declaring it.", what.to_lowercase()))
 }
 
-/// A book as its tool writes it.
-fn understood<T: DeserializeOwned>(book: NoteKind, notes: serde_json::Value) -> Result<T, ToolError> {
+/// Notes in the format of their tool.
+fn parse_notes<T: DeserializeOwned>(book: NoteKind, notes: serde_json::Value) -> Result<T, ToolError> {
     serde_json::from_value(notes).map_err(|fault| {
-        ToolError::new(ErrorCode::IoError, format!("What is kept of {book} can't be understood: {fault}."))
+        ToolError::new(ErrorCode::IoError, format!("The stored content of {book} can't be parsed: {fault}."))
             .with_hint("Ask the person to remove its file from the workspace's `.toolgate` directory.")
     })
 }

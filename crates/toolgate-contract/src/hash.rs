@@ -1,10 +1,10 @@
-//! The hash that names content everywhere: SHA-256, in lower-case hex.
+//! The hash that identifies content everywhere: SHA-256, in lower-case hex.
 
 use std::io::{ErrorKind, Read};
 
 use sha2::{Digest, Sha256};
 
-/// Bytes that are read at a time; they stay in the processor's cache.
+/// Bytes per read; they fit the processor's cache.
 const PIECE: usize = 128 * 1024;
 
 /// The hash of some content.
@@ -12,7 +12,7 @@ pub fn sha256(content: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(content))
 }
 
-/// The hash of everything that can be read, and how many bytes that is. Nothing large has to be put aside for it.
+/// The hash of everything that can be read, and the number of bytes, without buffering it all.
 pub fn sha256_of(mut reader: impl Read) -> std::io::Result<(String, u64)> {
     let (mut hash, mut length, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
     loop {

@@ -1,6 +1,6 @@
-//! What in the workspace and the directories beside it is out of bounds for commands. That is asked before every command, and
-//! looking into every directory would take longer than most commands do. So what a directory holds is remembered for as long as the
-//! directory has the same mark: adding, removing or renaming anything in it gives it another one.
+//! Finds the paths in the workspace and the other roots that are restricted for commands. This runs before every
+//! command, and scanning every directory would take longer than most commands. So the content of a directory is cached
+//! for as long as the directory has the same stamp: adding, removing or renaming an entry changes it.
 
 use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
@@ -10,48 +10,48 @@ use crate::{
     Access, DirectoryScan, DirectoryStamp, EntryKind, ErrorCode, Files, HiddenPaths, ToolError, WorkspacePath,
 };
 
-/// Looks for what a veil hides, and remembers what it saw. It belongs to one veil and to one set of files.
+/// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
 #[derive(Debug, Default)]
 pub struct HiddenPathScanner {
-    /// Each root's own directory.
-    tops: Mutex<Vec<ScannedDirectory>>,
+    /// The top directory of each root.
+    roots: Mutex<Vec<ScannedDirectory>>,
 }
 
-/// What is known of a directory.
+/// What is known about a directory.
 #[derive(Debug, Default)]
 struct ScannedDirectory {
     name: OsString,
-    /// What it had when it was looked into; none if it has to be looked into every time.
-    mark: Option<DirectoryStamp>,
+    /// The stamp at the time of the scan; none if it has to be scanned every time.
+    stamp: Option<DirectoryStamp>,
     hidden: Vec<WorkspacePath>,
     protected: Vec<WorkspacePath>,
-    /// What should be one of these, and has a name that no place can have.
-    nameless: Option<String>,
-    /// Those in it that are looked into as well, by name.
+    /// A restricted entry whose name isn't UTF-8, so that no path can name it.
+    unnameable: Option<String>,
+    /// The subdirectories that are scanned as well, by name.
     directories: Vec<ScannedDirectory>,
 }
 
-/// What is out of bounds.
+/// The restricted paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestrictedPaths {
-    /// What policy hides from everybody.
+    /// Paths that policy hides from all tools.
     pub hidden: Vec<WorkspacePath>,
-    /// What it lets nobody change.
+    /// Paths that no tool may change.
     pub protected: Vec<WorkspacePath>,
 }
 
 impl HiddenPathScanner {
-    /// What in the roots policy hides from everybody, and what it lets nobody change: a command must not get at these
-    /// either. What can't be looked at is a fault: a secret might be there.
+    /// The paths in the roots that policy hides from all tools, and those that no tool may change: commands must not
+    /// access them either. A directory that can't be scanned is an error: a secret might be in it.
     pub fn restricted_paths(
         &self,
         files: &dyn Files,
         hidden_paths: &dyn HiddenPaths,
     ) -> Result<RestrictedPaths, ToolError> {
-        let mut tops = self.tops.lock();
-        tops.resize_with(files.roots(), ScannedDirectory::default);
+        let mut roots = self.roots.lock();
+        roots.resize_with(files.roots(), ScannedDirectory::default);
         let mut found = RestrictedPaths::default();
-        for (root, top) in tops.iter_mut().enumerate() {
+        for (root, top) in roots.iter_mut().enumerate() {
             let place = WorkspacePath { root, path: String::new() };
             ScanPass { files, hidden_paths, path: PathBuf::new(), place, found: &mut found }.visit(top)?;
         }
@@ -61,13 +61,13 @@ impl HiddenPathScanner {
     }
 }
 
-/// One look at everything in a root.
+/// One scan of a root.
 struct ScanPass<'a> {
     files: &'a dyn Files,
     hidden_paths: &'a dyn HiddenPaths,
-    /// The directory at hand.
+    /// The current directory.
     path: PathBuf,
-    /// The same, as it is shown.
+    /// The current directory, as a workspace path.
     place: WorkspacePath,
     found: &'a mut RestrictedPaths,
 }
@@ -75,31 +75,31 @@ struct ScanPass<'a> {
 impl ScanPass<'_> {
     fn visit(&mut self, directory: &mut ScannedDirectory) -> Result<(), ToolError> {
         let mut seen = ScannedDirectory::default();
-        let looked = self.files.look(self.place.root, &self.path, directory.mark.as_ref(), &mut |name, kind| {
-            sort_in(self.hidden_paths, &mut self.place, name, kind, &mut seen);
+        let scan = self.files.look(self.place.root, &self.path, directory.stamp.as_ref(), &mut |name, kind| {
+            add_entry(self.hidden_paths, &mut self.place, name, kind, &mut seen);
         })?;
-        match looked {
-            DirectoryScan::AsBefore => {}
-            DirectoryScan::Anew(mark) => {
+        match scan {
+            DirectoryScan::Unchanged => {}
+            DirectoryScan::Scanned(stamp) => {
                 seen.directories.sort_by(|one, other| one.name.cmp(&other.name));
-                remember(&mut seen.directories, std::mem::take(&mut directory.directories));
-                *directory = ScannedDirectory { name: std::mem::take(&mut directory.name), mark, ..seen };
+                carry_over(&mut seen.directories, std::mem::take(&mut directory.directories));
+                *directory = ScannedDirectory { name: std::mem::take(&mut directory.name), stamp, ..seen };
             }
-            // Nobody knows what is in it, so all of it is hidden.
+            // Its content is unknown, so all of it is hidden.
             DirectoryScan::Closed => {
                 let name = std::mem::take(&mut directory.name);
-                let (hidden, nameless) = match self.path.to_str() {
+                let (hidden, unnameable) = match self.path.to_str() {
                     Some(_) => (vec![self.place.clone()], None),
                     None => (Vec::new(), Some(self.place.path.clone())),
                 };
-                *directory = ScannedDirectory { name, hidden, nameless, ..ScannedDirectory::default() };
+                *directory = ScannedDirectory { name, hidden, unnameable, ..ScannedDirectory::default() };
             }
-            DirectoryScan::Nothing => {
+            DirectoryScan::Absent => {
                 *directory =
                     ScannedDirectory { name: std::mem::take(&mut directory.name), ..ScannedDirectory::default() }
             }
         }
-        self.note(directory)?;
+        self.add_restricted(directory)?;
         for inner in &mut directory.directories {
             let shown = self.place.path.len();
             self.path.push(&inner.name);
@@ -112,11 +112,12 @@ impl ScanPass<'_> {
         Ok(())
     }
 
-    fn note(&mut self, directory: &ScannedDirectory) -> Result<(), ToolError> {
-        let is_nameless = self.path.to_str().is_none();
+    fn add_restricted(&mut self, directory: &ScannedDirectory) -> Result<(), ToolError> {
+        let is_unnameable = self.path.to_str().is_none();
         let all = || directory.hidden.iter().chain(&directory.protected).map(|place| &place.path);
-        if let Some(path) = directory.nameless.as_ref().or_else(|| all().next().filter(|_| is_nameless)) {
-            let message = format!("`{path}` has to be kept from commands, and can't be, as its name isn't UTF-8.");
+        if let Some(path) = directory.unnameable.as_ref().or_else(|| all().next().filter(|_| is_unnameable)) {
+            let message =
+                format!("`{path}` must be hidden from commands, but it can't be, because its name isn't UTF-8.");
             return Err(ToolError::new(ErrorCode::SensitivePath, message)
                 .with_hint("Ask the person to rename it, or the directory that it is in."));
         }
@@ -126,8 +127,8 @@ impl ScanPass<'_> {
     }
 }
 
-/// Puts an entry where it belongs. `place` is the directory's, and is so again afterwards.
-fn sort_in(
+/// Adds an entry to the list it belongs to. `place` is the directory's path, and is restored afterwards.
+fn add_entry(
     hidden_paths: &dyn HiddenPaths,
     place: &mut WorkspacePath,
     name: &OsStr,
@@ -137,16 +138,17 @@ fn sort_in(
     let length = place.path.len();
     enter(&mut place.path, &name.to_string_lossy());
     let is_directory = kind == EntryKind::Directory;
-    let kept = if hidden_paths.hides(Access::Read, place) {
+    let restricted = if hidden_paths.hides(Access::Read, place) {
         Some(&mut seen.hidden)
-    } else if hidden_paths.hides(Access::Write, place) && (!is_directory || is_guarded_whole(hidden_paths, place)) {
+    } else if hidden_paths.hides(Access::Write, place) && (!is_directory || is_entirely_protected(hidden_paths, place))
+    {
         Some(&mut seen.protected)
     } else {
         None
     };
-    match kept {
-        Some(_) if name.to_str().is_none() => seen.nameless = Some(place.path.clone()),
-        Some(kept) => kept.push(place.clone()),
+    match restricted {
+        Some(_) if name.to_str().is_none() => seen.unnameable = Some(place.path.clone()),
+        Some(restricted) => restricted.push(place.clone()),
         None if is_directory => {
             seen.directories.push(ScannedDirectory { name: name.to_owned(), ..ScannedDirectory::default() })
         }
@@ -155,8 +157,9 @@ fn sort_in(
     place.path.truncate(length);
 }
 
-/// Of some directories policy guards the name and not all that is in them: `.git` stays where it is, and git works in it.
-fn is_guarded_whole(hidden_paths: &dyn HiddenPaths, directory: &WorkspacePath) -> bool {
+/// Whether policy restricts everything in a directory. Of some directories it only protects the name: `.git` can't be
+/// replaced, but git works in it.
+fn is_entirely_protected(hidden_paths: &dyn HiddenPaths, directory: &WorkspacePath) -> bool {
     hidden_paths
         .hides(Access::Write, &WorkspacePath { root: directory.root, path: format!("{}/anything", directory.path) })
 }
@@ -168,8 +171,8 @@ fn enter(path: &mut String, name: &str) {
     path.push_str(name);
 }
 
-/// What is known of directories goes along to where they are named again. Both lists are in the order of names.
-fn remember(directories: &mut [ScannedDirectory], known: Vec<ScannedDirectory>) {
+/// Carries known subdirectories over to the new list. Both lists are ordered by name.
+fn carry_over(directories: &mut [ScannedDirectory], known: Vec<ScannedDirectory>) {
     let mut known = known.into_iter().peekable();
     for directory in directories {
         let is_before = |other: &ScannedDirectory| other.name.as_os_str() < OsStr::new(&directory.name);

@@ -1,8 +1,8 @@
-//! The words every crate shares: a call, what it touches, how it ends.
+//! The types that all crates share: a call, what it touches, how it ends.
 //!
-//! Nothing here acts. A [`Call`] asks for a [`Tool`]; the tool states its [`Effect`]s; policy turns those into a
-//! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] tells how it ended, and [`Event`]s keep the
-//! record. Every crate may depend on this one, and this one depends on none of ours.
+//! Nothing here acts. A [`Call`] names a [`Tool`]; the tool states its [`Effect`]s; policy turns those into a
+//! [`Verdict`]; a cleared tool works with its [`Hands`]; the [`Reply`] says how it ended, and [`Event`]s record it.
+//! Every crate may depend on this one, and this one depends on no other crate of the workspace.
 
 mod agent;
 mod artifacts;

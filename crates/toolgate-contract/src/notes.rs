@@ -1,5 +1,5 @@
-//! What an agent keeps beside its work: what is to be done, the plan, what is worth remembering. A note is a JSON value
-//! in one of a few books; what a book looks like inside is the business of the tool that writes it.
+//! An agent's notes: the to-do list, the plan, the memory. Notes of one kind are one JSON value; its structure is up to
+//! the tool that writes it.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::ToolError;
 
-/// A book to write in.
+/// A kind of notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// What is to be done; the session's own.
+    /// The to-do list of the session.
     Todo,
-    /// The plan; the session's own.
+    /// The plan of the session.
     Plan,
-    /// What is worth remembering; the workspace's, across runs.
+    /// The memory of the workspace, across runs.
     Memory,
 }
 
 impl NoteKind {
-    /// Its name, in files and events.
+    /// Its name in files and events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Todo => "todo",
@@ -35,20 +35,20 @@ impl NoteKind {
 impl fmt::Display for NoteKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Todo => "the list of things to do",
+            Self::Todo => "the to-do list",
             Self::Plan => "the plan",
             Self::Memory => "the memory",
         })
     }
 }
 
-/// Makes a book's new content out of the old; none when nothing was written yet.
+/// Computes the new notes from the old ones; none if nothing was written yet.
 pub type NoteUpdate<'a> = dyn FnMut(Option<Value>) -> Result<Value, ToolError> + 'a;
 
-/// Keeps books.
+/// Stores notes.
 pub trait Notes: Send + Sync {
-    /// What a book holds; none when nothing was written yet.
+    /// The notes of one kind; none if nothing was written yet.
     fn read(&self, book: NoteKind) -> Result<Option<Value>, ToolError>;
-    /// Rewrites a book, and no other change comes in between. Secrets are replaced before anything is kept.
+    /// Rewrites the notes of one kind atomically. Secrets are redacted before they are stored.
     fn rewrite(&self, book: NoteKind, change: &mut NoteUpdate<'_>) -> Result<(), ToolError>;
 }

@@ -1,15 +1,15 @@
-//! What is said to the person while a call runs, and what they are asked.
+//! Messages and questions to the person while a call runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BoxFuture, ToolError};
 
-/// How a message should look.
+/// How a message is displayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageLevel {
-    /// Plain news.
+    /// Plain information.
     #[default]
     Info,
     /// Something worked.
@@ -18,14 +18,14 @@ pub enum MessageLevel {
     Warning,
     /// Something went wrong.
     Error,
-    /// Work is going on.
+    /// Work is in progress.
     Progress,
 }
 
 /// A message for the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// How it should look.
+    /// How it is displayed.
     pub level: MessageLevel,
     /// A heading.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Message {
     /// The reasoning behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// What it rests on: files, lines, commands.
+    /// The evidence: files, lines, commands.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub evidence: Vec<String>,
 }
@@ -48,12 +48,12 @@ pub struct Question {
     /// Answers to choose from.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub choices: Vec<Choice>,
-    /// Whether words of their own will do as well.
+    /// Whether a free-text answer is accepted as well.
     pub free_text: bool,
 }
 
 impl Question {
-    /// Words as an answer: a choice by its number from 1 or by its label, or words of their own where they will do.
+    /// Parses an answer: a choice by its number from 1 or by its label, or free text where it is accepted.
     pub fn answer(&self, words: &str, by: &str) -> Option<QuestionAnswer> {
         let words = words.trim();
         let by_number = words.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -69,13 +69,13 @@ impl Question {
     }
 }
 
-/// One answer to choose.
+/// One possible answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// The answer.
     pub label: String,
-    /// What it would mean.
+    /// What choosing it means.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
 }
@@ -83,20 +83,20 @@ pub struct Choice {
 /// What the person answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionAnswer {
-    /// The label that they chose, or their own words.
+    /// The chosen label, or the free text.
     pub answer: String,
-    /// Which choice it was, from 0; none for words of their own.
+    /// The index of the choice, from 0; none for free text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub choice: Option<usize>,
-    /// Who.
+    /// Who answered.
     pub by: String,
 }
 
-/// Whoever watches. A front end brings one.
+/// The person at the front end.
 pub trait Person: Send + Sync {
-    /// Shows a message. Returns whether anyone was there to see it; never fails and never waits.
+    /// Shows a message. Returns whether a person was there to see it; never fails and never waits.
     fn say(&self, message: &Message) -> bool;
-    /// Asks, and waits for the answer; none when nobody is there.
+    /// Asks, and waits for the answer; none if nobody is there.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>>;
 }
 

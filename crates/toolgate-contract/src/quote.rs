@@ -1,6 +1,6 @@
-//! Words that a shell reads back unchanged.
+//! Quotes words for a shell.
 
-/// A word as a shell takes it for itself and nothing else: neither an assignment nor a pattern, and never two.
+/// A word quoted so that a shell takes it literally: not as an assignment, a pattern or several words.
 pub fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! The one shape in which every call ends (C-3).
+//! The reply in which every call ends.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::ToolError;
 pub struct Reply {
     /// The call that this answers.
     pub tool_call_id: String,
-    /// Whether it worked.
+    /// Whether the call succeeded.
     pub ok: bool,
     /// The result, by the tool's return schema.
     pub payload: Option<Value>,
     /// The failure.
     pub error: Option<ToolError>,
-    /// What it left behind.
+    /// What the call left behind.
     pub artifacts: ReplyArtifacts,
     /// Which guarantees held while it ran.
     pub enforced: Enforced,
-    /// What was cut from the payload, if anything.
+    /// What was truncated, if anything.
     pub truncated: Option<Truncated>,
-    /// Whether a secret was replaced.
+    /// Whether a secret was redacted.
     pub redacted: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -35,7 +35,7 @@ pub struct Reply {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplyArtifacts")]
 pub struct ReplyArtifacts {
-    /// Paths that were created, changed or removed.
+    /// Paths that were created, changed or deleted.
     pub files_changed: Vec<String>,
     /// Commands that ran.
     pub commands_run: Vec<String>,
@@ -43,45 +43,45 @@ pub struct ReplyArtifacts {
     pub refs: Vec<ArtifactRef>,
 }
 
-/// A handle to stored output, which `artifact` reads.
+/// A handle to stored output, which the tool `artifact` reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
     /// The handle.
     pub id: String,
-    /// Hash of what is stored.
+    /// Hash of the stored bytes.
     pub sha256: String,
-    /// Size of what is stored.
+    /// Size of the stored bytes.
     pub bytes: u64,
     /// Number of lines, for text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
     /// The media type.
     pub mime: String,
-    /// The JSON pointer of the payload's field that it holds in full.
+    /// The JSON pointer of the payload field whose complete content it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
-/// How much was cut, and where the rest is.
+/// How much was truncated, and where the rest is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Truncated {
     /// Lines that are missing.
     pub lines: u64,
     /// Bytes that are missing.
     pub bytes: u64,
-    /// Brings the next page, where the tool pages.
+    /// Requests the next page, if the tool supports pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// The artifact that holds everything.
+    /// The artifact with the complete output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact: Option<String>,
 }
 
-/// Something that confinement promises.
+/// A guarantee of the sandbox or the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Guarantee {
-    /// The runtime's own file access stayed beneath the roots, in one step, with no link followed.
+    /// Toolgate's own file access stayed beneath the roots, atomically and without following links.
     Paths,
     /// A process saw and changed only the files that it was granted.
     Filesystem,
@@ -93,12 +93,12 @@ pub enum Guarantee {
     Syscalls,
     /// Memory, processes, files and time were limited.
     Resources,
-    /// No secret was in the environment.
+    /// The environment contained no secrets.
     Environment,
-    /// What policy hides in the workspace couldn't be read, and it is known whether a process opened it.
+    /// Files that policy hides in the workspace couldn't be read, and it is known whether a process opened them.
     Secrets,
-    /// What a process changes in the workspace can be taken back: held where its changes are kept apart until it has ended,
-    /// partly where a snapshot was taken before, whose size is bounded.
+    /// A process's changes in the workspace can be undone: held if its changes are staged until it has ended, partly if
+    /// a snapshot of bounded size was taken before.
     Undo,
 }
 
@@ -114,7 +114,7 @@ pub enum GuaranteeLevel {
     Held,
 }
 
-/// Which guarantees really held. A guarantee that didn't apply to the call isn't in it.
+/// Which guarantees really held. A guarantee that didn't apply to the call isn't listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Enforced(pub BTreeMap<Guarantee, GuaranteeLevel>);

@@ -1,6 +1,6 @@
-//! What a call may ask for up front: a permission that its tool declares, or exactly one thing beyond what the tool
-//! states (C-21). On the wire it is a word, such as `fs.read`, `net.connect=example.com:443`, `fs.write=/var/cache/app`
-//! or `unsandboxed`.
+//! What a call may request up front: a permission that its tool declares, or exactly one effect beyond what the tool
+//! states. On the wire it is a string, such as `fs.read`, `net.connect=example.com:443`, `fs.write=/var/cache/app` or
+//! `unsandboxed`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,29 +9,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Effect, Permission};
 
-/// A right that a call asks for.
+/// A right that a call requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Right {
-    /// One of those that the tool declares.
+    /// A permission that the tool declares.
     Permission(Permission),
-    /// To connect to this host at this port, whoever in the command does it.
+    /// Connecting to this host at this port, from any process of the command.
     Connect {
         /// Name or address.
         host: String,
         /// Port.
         port: u16,
     },
-    /// To change what is at or beneath this place outside of the workspace.
+    /// Changing this path outside the workspace, and everything beneath it.
     Write {
         /// An absolute path.
         path: String,
     },
-    /// To run with no sandbox at all.
+    /// Running without a sandbox.
     Unsandboxed,
 }
 
 impl Right {
-    /// The rights that stand for effects which were missing; those that no call can ask for are left out.
+    /// The right that permits a missing effect; none if no call can request it.
     pub fn of(effect: &Effect) -> Option<Self> {
         match effect {
             Effect::Connect { host, port } => Some(Self::Connect { host: host.clone(), port: *port }),

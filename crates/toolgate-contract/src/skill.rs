@@ -1,47 +1,47 @@
-//! Skills: directories with instructions for a kind of work (`SKILL.md`), as a cleared tool sees them.
+//! Skills: directories with instructions for a kind of task (`SKILL.md`), as a cleared tool sees them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{LaunchSpec, ToolError, quoted};
 
-/// Whose a skill is.
+/// The owner of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillOwner {
-    /// The workspace's, from whoever wrote the repository.
+    /// The workspace, so the author of the repository.
     Project,
-    /// The user's.
+    /// The user.
     User,
 }
 
-/// A directory that may be a skill. Nothing in it was checked.
+/// A directory that may be a skill. Its content is unchecked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillCandidate {
     /// The directory's own name.
     pub name: String,
-    /// Whose it is.
+    /// Its owner.
     pub shelf: SkillOwner,
-    /// Where it is, for whoever looks for it.
+    /// The path of the directory, for display.
     pub path: String,
-    /// What its `SKILL.md` holds, or why that can't be had.
+    /// The content of its `SKILL.md`, or why it can't be read.
     pub text: Result<String, ToolError>,
-    /// The other files in it, relative to it.
+    /// The other files in it, relative to the directory.
     pub files: Vec<String>,
 }
 
-/// A script of a skill, and what it is given.
+/// A script of a skill, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillScript {
     /// The skill's name.
     pub skill: String,
-    /// Where it is in the skill's directory, such as `scripts/fill.py`.
+    /// Its path in the skill's directory, such as `scripts/fill.py`.
     pub path: String,
-    /// Its arguments, for itself alone.
+    /// Its arguments.
     pub arguments: Vec<String>,
 }
 
 impl SkillScript {
-    /// The command that it amounts to: policy reads it and people are shown it; no shell ever does.
+    /// The equivalent command line: policy judges it and people see it; no shell ever runs it.
     pub fn line(&self) -> String {
         let program = quoted(&format!("{}/{}", self.skill, self.path));
         let arguments = self.arguments.iter().map(|argument| quoted(argument));
@@ -49,25 +49,25 @@ impl SkillScript {
     }
 }
 
-/// What a skill's list of tools means, mildest first.
+/// The meaning of a skill's list of tools, least strict first.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AllowedTools {
-    /// The user's own skills approve those tools beforehand. A deny stays a deny.
+    /// The user's own skills pre-approve those tools. A deny stays a deny.
     Approval,
-    /// They are the only ones that may be used once the skill is loaded.
+    /// Only those tools may be used after the skill is loaded.
     #[default]
     Ceiling,
 }
 
 /// Finds skills.
 pub trait Skills: Send + Sync {
-    /// All directories that may be skills; of two with one name the first counts.
+    /// All directories that may be skills; of two with the same name the first one counts.
     fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError>;
-    /// How a script is started, if it lies where it says: by what, in which directory of its own, and what it may look into.
+    /// How to start a script, if it exists at its path.
     fn launch_spec(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError>;
-    /// Holds the session to a skill's tools, or approves them, as configuration says.
+    /// Limits the session to a skill's tools, or pre-approves them, as configured.
     fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools;
 }

@@ -1,4 +1,4 @@
-//! What a tool declares about itself (C-1).
+//! What a tool declares about itself.
 
 use schemars::{JsonSchema, Schema};
 use semver::Version;
@@ -18,13 +18,13 @@ pub enum Risk {
     High,
 }
 
-/// What a tool leaves behind in the world.
+/// A lasting effect of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SideEffect {
     /// Creates or changes files.
     WritesFiles,
-    /// Removes files.
+    /// Deletes files.
     DeletesFiles,
     /// Starts processes.
     StartsProcesses,
@@ -32,15 +32,15 @@ pub enum SideEffect {
     UsesNetwork,
     /// Shows something to the person.
     SpeaksToPerson,
-    /// Changes what the agent keeps for itself: things to do, a plan, a memory.
+    /// Changes the agent's own notes: a to-do list, a plan, a memory.
     KeepsNotes,
 }
 
-/// How a model hands its arguments over.
+/// How a model passes its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ArgumentFormat {
-    /// A JSON object by the schema; `strict` asks the model's side to enforce it as well.
+    /// A JSON object by the schema; `strict` asks the model provider to enforce it as well.
     Function {
         /// Whether the provider should constrain the model to the schema.
         strict: bool,
@@ -56,7 +56,7 @@ pub enum ArgumentFormat {
     },
 }
 
-/// The constant part of a declaration, as a tool writes it down.
+/// The constant part of a declaration, as a tool defines it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// Unique name.
@@ -67,15 +67,15 @@ pub struct Spec {
     pub description: &'static str,
     /// How much harm it can do.
     pub risk: Risk,
-    /// The rights it needs.
+    /// The permissions it needs.
     pub permissions: &'static [Permission],
-    /// What it leaves behind.
+    /// Its lasting effects.
     pub side_effects: &'static [SideEffect],
-    /// Whether it may run beside other calls.
+    /// Whether it may run concurrently with other calls.
     pub parallel: bool,
 }
 
-/// Everything that is known of a tool without running it, owned, so that tools from elsewhere can have one too.
+/// Everything known about a tool without running it. Owned, so that tools from other servers can have one too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
     /// Unique name.
@@ -88,14 +88,14 @@ pub struct Declaration {
     pub args_schema: Schema,
     /// JSON Schema 2020-12 of the payload.
     pub return_schema: Schema,
-    /// The rights it needs.
+    /// The permissions it needs.
     pub required_permissions: Vec<Permission>,
-    /// What it leaves behind.
+    /// Its lasting effects.
     pub side_effects: Vec<SideEffect>,
     /// How much harm it can do.
     pub risk: Risk,
-    /// Whether it may run beside other calls.
+    /// Whether it may run concurrently with other calls.
     pub parallel: bool,
-    /// How a model hands its arguments over.
+    /// How a model passes its arguments.
     pub form: ArgumentFormat,
 }

@@ -1,5 +1,5 @@
-//! Changes that a command made on a layer of its own. The workspace doesn't have them yet: they are looked at, judged and
-//! recorded first, like any other change, and then put in place, or let go.
+//! Changes that a command made in an overlay. They aren't in the workspace yet: like any other change they are
+//! inspected, judged and recorded first, and then applied or dropped.
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
@@ -9,33 +9,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Change, FileContent, Files, ToolError, WorkspacePath};
 
-/// What a command changed, kept apart. Dropping it drops the changes.
+/// The staged changes of a command. Dropping this value drops the changes.
 pub trait StagedChanges: ChangeSource {
-    /// Everything that differs from the workspace as it is now, in the order of their places.
+    /// Everything that differs from the current workspace, ordered by path.
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError>;
-    /// The new side of a place, if it has at most so many bytes; none for what is gone or neither file nor link.
+    /// The new content of a path, if it has at most `most` bytes; none for something deleted or neither a file nor a
+    /// link.
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
-    /// Gives files that were only touched the time that the command gave them.
+    /// Sets the modification times of files that the command only touched.
     fn touch(&self, files: &dyn Files);
-    /// Leaves everything where it is when this is dropped, so that it can be opened again by the name that is given back.
-    /// The owner is the run that may do so; none lets everybody.
+    /// Keeps the changes on disk when this value is dropped, so that they can be opened again by the returned name.
+    /// `owner` is the run that may do so; none allows every run.
     fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError>;
-    /// The run that may put it in place.
+    /// The run that may apply the changes.
     fn owner(&self) -> Option<&str>;
-    /// Drops the changes after all, when this is dropped.
+    /// Revokes [`StagedChanges::keep`]: the changes are dropped with this value.
     fn let_go(&mut self);
 }
 
-/// Changes that were kept, to be put in place later.
+/// Staged changes that were kept, to be applied later.
 pub trait Rehearsals: Send + Sync {
-    /// Opens those with this name. Nobody else can until they are dropped.
+    /// Opens the changes with this name. They stay locked for others until they are dropped.
     fn open(&self, name: &str) -> Result<Box<dyn StagedChanges>, ToolError>;
 }
 
-/// Where the new side of changes comes from.
+/// Provides the new content of changes.
 pub trait ChangeSource: Send + Sync {
-    /// Writes a change's new file or link out under a temporary name, where it has to be written out first. Returns the file
-    /// that has to reach the disk before it is put in place.
+    /// Writes a change's new file or link to a temporary name, if that is a separate step. Returns the file that has to
+    /// be synced to disk before it is put in place.
     fn write_out(
         &self,
         _change: &Change,
@@ -44,28 +45,28 @@ pub trait ChangeSource: Send + Sync {
     ) -> std::io::Result<Option<File>> {
         Ok(None)
     }
-    /// Puts a change's new file or link under a name in a directory, in one step, in the place of what is there. What was
-    /// written out has the temporary name until then.
+    /// Puts a change's new file or link under a name in a directory, atomically replacing existing content. `temporary`
+    /// is the name that [`ChangeSource::write_out`] used.
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()>;
-    /// The last touch for a directory that was made, when everything in it is in place.
+    /// Finishes a created directory, after everything in it is in place.
     fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &str) {}
 }
 
-/// What differs.
+/// The differences between staged changes and the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// Every place that differs.
+    /// Every path that differs.
     pub all: Vec<Difference>,
-    /// Names that aren't text, as they can be shown. No tool could reach them, so they are never put in place.
+    /// Names that aren't UTF-8, in printable form. No tool can reach them, so they are never applied.
     pub unspeakable: Vec<String>,
 }
 
-/// One place that differs.
+/// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What is there and what would be.
+    /// The current and the new state.
     pub change: Change,
-    /// Whether somebody else changed it while the command ran.
+    /// Whether something else changed the path while the command ran.
     pub is_stale: bool,
 }
 
@@ -81,13 +82,13 @@ pub struct SettledChanges {
     /// The first of them, as `+` created, `~` changed or `-` deleted, and the path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// What was not put in place, and why.
+    /// Paths that were quarantined (not written to the workspace), and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_aside: Vec<QuarantinedPath>,
-    /// How many more were not put in place than are listed.
+    /// How many more paths were quarantined than are listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_kept_aside: usize,
-    /// What else there is to know, such as what undo doesn't cover.
+    /// Further remarks, such as what undo doesn't cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Of a rehearsal, the handle that `commit` takes.
@@ -99,7 +100,7 @@ pub struct SettledChanges {
 }
 
 impl SettledChanges {
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -109,18 +110,18 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// One thing that was not put in place.
+/// One path that was quarantined: not written to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuarantinedPath {
-    /// Where it would have been.
+    /// The path it would have been written to.
     pub path: String,
-    /// Why it isn't there.
+    /// Why it was quarantined.
     pub reason: String,
 }
 
-/// Shows changes to people and models.
+/// Renders changes for people and models.
 pub trait Differ: Send + Sync {
-    /// A change as a unified diff. A side that isn't given though it is there was too large to be shown, or has no bytes:
-    /// then it is named with its size.
+    /// A change as a unified diff. A side that exists but isn't given is too large to show, or has no bytes: then only
+    /// its size is shown.
     fn diff(&self, change: &Change, before: Option<&FileContent>, after: Option<&FileContent>) -> String;
 }

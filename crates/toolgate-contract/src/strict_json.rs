@@ -1,5 +1,5 @@
-//! JSON as the gate reads it: the value that is judged must be the value that is used, so a key that stands twice is
-//! refused, and so is what a number type can't hold exactly.
+//! Strict JSON parsing: the value that is judged must be the value that is used, so duplicate keys are rejected, and so
+//! are numbers that their type can't represent exactly.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::ToolError;
 
-/// Parses one JSON document, strictly: UTF-8, no duplicate keys, no integer beyond 64 bits, bounded nesting.
+/// Parses one JSON document strictly: UTF-8, no duplicate keys, no integer beyond 64 bits, bounded nesting.
 pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
     let text = std::str::from_utf8(bytes).map_err(|fault| {
         ToolError::invalid_args(format!("The JSON is not valid UTF-8 (first bad byte at {}).", fault.valid_up_to()))
@@ -27,7 +27,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
     }
 }
 
-/// Builds a [`Value`], refusing duplicate keys.
+/// Builds a [`Value`] and rejects duplicate keys.
 struct StrictVisitor;
 
 impl<'de> DeserializeSeed<'de> for StrictVisitor {
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(StrictVisitor)?;
             if map.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key \"{key}\" stands twice")));
+                return Err(de::Error::custom(format_args!("the key \"{key}\" appears twice")));
             }
             map.insert(key, value);
         }
@@ -94,8 +94,8 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 }
 
-/// serde_json turns an integer beyond 64 bits into the nearest float. Finds the first such one: a long run of digits
-/// outside a string. Only looked for when the value holds a float of that size at all.
+/// serde_json turns an integer beyond 64 bits into the nearest float. This finds the first such integer: a long run of
+/// digits outside a string. It only searches if the value contains a float of that size.
 fn oversized_integer<'a>(text: &'a str, value: &Value) -> Option<&'a str> {
     if !holds_huge_float(value) {
         return None;
@@ -147,8 +147,8 @@ mod tests {
     fn what_is_refused_and_why() {
         let nested = "[".repeat(1_000_000);
         let cases: &[(&[u8], &str)] = &[
-            (br#"{"a":1,"a":2}"#, "the key \"a\" stands twice"),
-            (br#"{"x":{"b":1,"b":1}}"#, "the key \"b\" stands twice"),
+            (br#"{"a":1,"a":2}"#, "the key \"a\" appears twice"),
+            (br#"{"x":{"b":1,"b":1}}"#, "the key \"b\" appears twice"),
             (b"\xff\xfe", "not valid UTF-8"),
             (br#"{"n":1e999}"#, "number out of range"),
             (br#"{"s":"99999999999999999999","n":99999999999999999999}"#, "99999999999999999999 doesn't fit"),

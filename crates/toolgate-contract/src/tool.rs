@@ -1,4 +1,4 @@
-//! The shape of a tool, typed for whoever writes one and erased for whoever keeps many.
+//! The interface of a tool: typed for its author, type-erased for the registry.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,37 +15,37 @@ use serde_json::Value;
 
 use crate::{ArgumentFormat, Declaration, Effect, Hands, Spec, ToolError};
 
-/// A future that can be kept without knowing its type.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A named ability: its spec, the effects of given arguments, and the act.
+/// A named ability: its spec, the effects of given arguments, and the function that runs it.
 pub trait Tool: Send + Sync + 'static {
-    /// The arguments; their schema is derived from here. Unknown fields are refused.
+    /// The arguments; their schema is derived from this type. Unknown fields are rejected.
     type Args: DeserializeOwned + JsonSchema + Send + Sync + 'static;
-    /// The payload; its schema is derived from here.
+    /// The payload; its schema is derived from this type.
     type Output: Serialize + JsonSchema + Send;
-    /// Name, version, risk and rights.
+    /// Name, version, risk and permissions.
     const SPEC: Spec;
-    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    /// The default time limit of a call; none uses the default of all tools.
     const LONGEST: Option<Duration> = None;
 
-    /// What a call with these arguments will touch. Pure; read before anything runs.
+    /// What a call with these arguments will touch. Pure; evaluated before anything runs.
     fn effects(&self, args: &Self::Args) -> Vec<Effect>;
 
-    /// Does it, with nothing but its hands.
+    /// Runs the call, with no access but its hands.
     fn run(&self, args: Self::Args, hands: &Hands) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 
-    /// What the call would change, for the person who is asked. Reads only.
+    /// What the call would change, for the person who is asked. Only reads.
     fn preview(&self, _args: &Self::Args, _hands: &Hands) -> Option<Preview> {
         None
     }
 
-    /// How calls for older majors are understood, or why they no longer are.
+    /// How calls for older major versions are converted, or why they no longer can be.
     fn adapters(&self) -> Vec<VersionAdapter> {
         Vec::new()
     }
 
-    /// How a model hands its arguments over.
+    /// How a model passes its arguments.
     fn form(&self) -> ArgumentFormat {
         ArgumentFormat::Function { strict: false }
     }
@@ -58,42 +58,42 @@ pub struct Preview {
     pub diff: String,
 }
 
-/// What became of an older major version.
+/// How an older major version is handled.
 #[derive(Clone)]
 pub struct VersionAdapter {
-    /// The older major.
+    /// The older major version.
     pub major: u64,
     /// What changed after it, in a sentence.
     pub change: &'static str,
-    /// Turns the older arguments into today's; none when that can't be done without guessing.
+    /// Converts the older arguments to the current ones; none if that would require guessing.
     pub adapt: Option<fn(Value) -> Result<Value, ToolError>>,
 }
 
-/// A tool with its types erased: JSON in and out, schemas as data. Tools from elsewhere implement this directly.
+/// A tool with erased types: JSON in and out, schemas as data. Tools from other servers implement this directly.
 pub trait AnyTool: Send + Sync {
-    /// What it is called by.
+    /// Its name.
     fn name(&self) -> &str {
         &self.declaration().name
     }
-    /// What it declares.
+    /// Its declaration.
     fn declaration(&self) -> &Declaration;
-    /// What became of its older majors.
+    /// Its adapters for older major versions.
     fn adapters(&self) -> &[VersionAdapter];
-    /// How long a call may take where configuration doesn't say; none is as long as for any other tool.
+    /// The default time limit of a call; none uses the default of all tools.
     fn longest(&self) -> Option<Duration> {
         None
     }
-    /// Takes validated arguments and makes a call out of them that only needs to be run.
+    /// Turns validated arguments into a call that is ready to run.
     fn prepare(&self, args: Value) -> Result<Box<dyn PreparedCall>, ToolError>;
 }
 
-/// Decoded arguments together with the tool they are for.
+/// Decoded arguments together with their tool.
 pub trait PreparedCall: Send + Sync {
-    /// What it will touch.
+    /// What the call will touch.
     fn effects(&self) -> Vec<Effect>;
-    /// What it would change.
+    /// What the call would change.
     fn preview(&self, hands: &Hands) -> Option<Preview>;
-    /// Does it.
+    /// Runs the call.
     fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>>;
 }
 
@@ -118,8 +118,8 @@ fn declaration_of<T: Tool>(tool: &T) -> Declaration {
     }
 }
 
-/// JSON Schema 2020-12 with nothing to look up elsewhere: many clients can't follow references. What is read and what is
-/// written differ: a field that may be left out when it is written isn't required there.
+/// JSON Schema 2020-12 without references, which many clients can't follow. Input and output differ: a field that may
+/// be omitted in the output isn't required there.
 fn schema_of<T: JsonSchema>(contract: Contract) -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.contract = contract;
@@ -130,7 +130,7 @@ fn schema_of<T: JsonSchema>(contract: Contract) -> Schema {
     schema
 }
 
-/// Arguments that nobody declared are refused, whether or not the author remembered to say so.
+/// Rejects undeclared arguments, even if the author didn't say so.
 fn closed(mut schema: Schema) -> Schema {
     schema.insert("additionalProperties".into(), Value::Bool(false));
     if schema.get("properties").is_none() {
@@ -141,7 +141,7 @@ fn closed(mut schema: Schema) -> Schema {
 
 struct ErasedTool<T: Tool> {
     tool: Arc<T>,
-    /// Made when it is first asked for: schemas of tools that nobody calls or lists would only slow the start.
+    /// Computed on first use: schemas of tools that are never called or listed would only slow the start.
     declaration: OnceLock<Declaration>,
     adapters: Vec<VersionAdapter>,
 }

@@ -1,6 +1,6 @@
-//! Walking a directory: everything beneath it is visited, on several threads at once and in no promised order. Ignore files
-//! and dot names are understood here, so that every tool that searches leaves out the same things; what was left out can
-//! be visited at the end, for the tool that found nothing and wants to say why.
+//! Walks a directory tree: visits everything beneath it, on several threads and in no particular order. Ignore files
+//! and dot files are handled here, so that every tool that searches skips the same entries. Skipped entries can be
+//! visited at the end, so that a tool that found nothing can say why.
 
 use std::fs::File;
 
@@ -9,85 +9,86 @@ use crate::{EntryKind, ToolError, WorkspacePath};
 /// What a walk visits.
 #[derive(Debug, Clone, Default)]
 pub struct WalkOptions {
-    /// Whether `.gitignore`, `.ignore`, `.rgignore` and `.git/info/exclude` count. Then `.git` itself is left out too.
+    /// Whether to respect `.gitignore`, `.ignore`, `.rgignore` and `.git/info/exclude`. Then `.git` itself is skipped
+    /// too.
     pub gitignore: bool,
-    /// Whether names that begin with a dot are visited.
+    /// Whether to visit names that begin with a dot.
     pub hidden: bool,
-    /// How deep to go; 1 is the directory's own entries.
+    /// The maximum depth; 1 is the directory's own entries.
     pub max_depth: Option<usize>,
-    /// Globs, relative to the start, that say what is visited whatever else says; `!` in front takes out.
+    /// Globs, relative to the start, that override everything else; a leading `!` excludes.
     pub globs: Vec<String>,
     /// File types by ripgrep's names, such as `rust`.
     pub types: Vec<String>,
-    /// Whether to visit, after everything else, what ignore files and dot names left out.
+    /// Whether to visit, after everything else, the entries that ignore files and dot names excluded.
     pub then_left_out: bool,
 }
 
-/// What to do after a visit.
+/// How to continue after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalkStep {
-    /// Go on; a directory is entered.
+    /// Continue, and enter the directory.
     On,
-    /// Go on, but not into this directory.
+    /// Continue, but don't enter this directory.
     Past,
     /// End the walk.
     Stop,
 }
 
-/// Why something wasn't visited with the rest.
+/// Why an entry was skipped at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
-    /// An ignore file names it.
+    /// An ignore file matches it.
     Ignored,
     /// Its name begins with a dot.
     Hidden,
 }
 
-/// What the file system says about a file without opening it.
+/// A file's metadata, known without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryMetadata {
     /// Size in bytes.
     pub size: u64,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     pub modified: i64,
 }
 
-/// One thing that a walk came by.
+/// One entry that a walk visits.
 pub struct VisitedEntry<'a> {
-    /// Where it is. A name that isn't UTF-8 is shown with `\xNN` here, and only [`VisitedEntry::open`] can open it.
+    /// Its path. A name that isn't UTF-8 is shown with `\xNN` here, and only [`VisitedEntry::open`] can open it.
     pub place: &'a WorkspacePath,
-    /// What it is.
+    /// Its type.
     pub kind: EntryKind,
-    /// How deep it lies; 0 is the start itself, when that is a file.
+    /// Its depth; 0 is the start itself, if that is a file.
     pub depth: usize,
-    /// Why it wasn't visited with the rest, when it wasn't.
+    /// Why it was skipped at first; none if it wasn't.
     pub left_out: Option<SkipReason>,
-    /// How to touch it.
+    /// Access to the entry.
     pub handle: &'a dyn WalkHandle,
 }
 
-/// Touches the thing that a walk came by, beneath its root and with no link followed.
+/// Access to an entry of a walk, beneath its root and without following links.
 pub trait WalkHandle {
-    /// Opens it, if it is a regular file.
+    /// Opens the entry, if it is a regular file.
     fn open(&self) -> Result<File, ToolError>;
-    /// What is known of it; none when it is gone.
+    /// The entry's metadata; none if it no longer exists.
     fn facts(&self) -> Option<EntryMetadata>;
 }
 
 impl VisitedEntry<'_> {
-    /// Opens it, if it is a regular file.
+    /// Opens the entry, if it is a regular file.
     pub fn open(&self) -> Result<File, ToolError> {
         self.handle.open()
     }
 
-    /// What is known of it without opening it; none when it is gone.
+    /// The entry's metadata; none if it no longer exists.
     pub fn facts(&self) -> Option<EntryMetadata> {
         self.handle.facts()
     }
 }
 
-/// Called for each thing. Every thread of a walk has one of its own.
+/// Called for each entry. Every thread of a walk has one of its own.
 pub type Visitor<'a> = Box<dyn FnMut(&VisitedEntry<'_>) -> WalkStep + 'a>;
 
-/// Makes a visitor for each thread.
+/// Creates a visitor for each thread.
 pub type VisitorFactory<'a> = dyn Fn() -> Visitor<'a> + Sync + 'a;

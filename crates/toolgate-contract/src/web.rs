@@ -4,41 +4,41 @@ use std::time::Duration;
 
 use crate::{BoxFuture, EgressPolicy, ToolError};
 
-/// What is to be fetched.
+/// An HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebRequest {
-    /// Where, in full.
+    /// The complete URL.
     pub url: String,
-    /// The method, in capitals.
+    /// The method, in upper case.
     pub method: String,
-    /// Headers beside the usual ones.
+    /// Headers in addition to the default ones.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// The request body.
     pub body: Option<String>,
-    /// How long all of it may take.
+    /// The time limit for the entire request.
     pub timeout: Duration,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebResponse {
-    /// Where it came from in the end.
+    /// The final URL, after redirects.
     pub url: String,
-    /// The server's code.
+    /// The status code.
     pub status: u16,
-    /// The headers, as far as they are worth telling.
+    /// The headers worth reporting.
     pub headers: Vec<(String, String)>,
-    /// The body, unpacked.
+    /// The body, decompressed.
     pub body: Vec<u8>,
-    /// Whether that is all of it.
+    /// Whether the body is complete.
     pub complete: bool,
-    /// The addresses that led here.
+    /// The URLs that redirected here.
     pub redirects: Vec<String>,
 }
 
-/// Fetches over HTTP. Every host and every address is shown to the border first, those of redirects too.
+/// Fetches over HTTP. The egress policy checks every host and every address first, including those of redirects.
 pub trait Web: Send + Sync {
-    /// Fetches something.
+    /// Sends a request.
     fn fetch<'a>(
         &'a self,
         request: WebRequest,

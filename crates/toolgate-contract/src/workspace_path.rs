@@ -1,35 +1,35 @@
-//! Where a path really is. A path is resolved once, before the call is judged; afterwards only the resolved place is
-//! opened, with no link followed on the way, so that what was judged is what is touched.
+//! Resolved paths. A path is resolved once, before the call is judged; afterwards only the resolved path is opened,
+//! without following links, so that what was judged is what is touched.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Effect;
 
-/// Where Toolgate keeps its own state in a workspace.
+/// The directory in a workspace that contains Toolgate's own state.
 pub const STATE_DIRECTORY: &str = ".toolgate";
 
-/// A spot beneath one of the workspace's roots.
+/// A path beneath one of the workspace's roots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WorkspacePath {
-    /// Which root; 0 is the workspace itself.
+    /// The index of the root; 0 is the workspace itself.
     pub root: usize,
-    /// Relative to that root, no `.`, `..` or links in it; empty for the root.
+    /// The path relative to that root, without `.`, `..` or links; empty for the root.
     pub path: String,
 }
 
 impl WorkspacePath {
-    /// A place in the workspace itself.
+    /// A path in the workspace itself.
     pub fn in_workspace(path: impl Into<String>) -> Self {
         Self { root: 0, path: path.into() }
     }
 
-    /// Is `other` this place or beneath it?
+    /// Whether `other` is this path or beneath it.
     pub fn covers(&self, other: &Self) -> bool {
         self.root == other.root && is_beneath(&self.path, &other.path)
     }
 }
 
-/// Is `path` the same as `directory` or inside it? Both relative, with `/` between names.
+/// Whether `path` is `directory` or inside it. Both are relative, with `/` between names.
 fn is_beneath(directory: &str, path: &str) -> bool {
     match path.strip_prefix(directory) {
         Some(rest) => directory.is_empty() || rest.is_empty() || rest.starts_with('/'),
@@ -37,14 +37,14 @@ fn is_beneath(directory: &str, path: &str) -> bool {
     }
 }
 
-/// An effect together with where its path leads.
+/// An effect together with its resolved path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocatedEffect {
     /// The effect as the tool stated it.
     pub effect: Effect,
-    /// The path as written, made relative to its root, with `.` and `..` taken out.
+    /// The path as written, relative to its root, without `.` and `..`.
     pub written: Option<WorkspacePath>,
-    /// Where links lead: the place that will be opened. None when the effect has no path.
+    /// The path with links resolved: the one that will be opened. None if the effect has no path.
     pub real: Option<WorkspacePath>,
 }
 

@@ -1,14 +1,14 @@
-//! A tool's declaration in the forms that models and clients take.
+//! A tool's declaration in the formats of model APIs and clients.
 
 use serde_json::{Value, json};
 use toolgate_contract::{ArgumentFormat, Declaration, Permission, Risk, SideEffect};
 
-/// Who will read the definition.
+/// The format of a tool definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// OpenAI chat completions: functions, and custom tools for free text.
     OpenAi,
-    /// OpenAI responses: the same two, written flat.
+    /// OpenAI responses: functions and custom tools, without nesting.
     OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
@@ -16,7 +16,7 @@ pub enum Dialect {
     Mcp,
 }
 
-/// The declaration as that reader takes it.
+/// The declaration in this format.
 pub fn definition(tool: &Declaration, format: Dialect) -> Value {
     match (format, &tool.form) {
         (Dialect::OpenAi, ArgumentFormat::Function { strict }) => json!({
@@ -64,10 +64,10 @@ pub fn definition(tool: &Declaration, format: Dialect) -> Value {
     }
 }
 
-/// What a client may assume, truthfully: derived from the declaration, never written by hand.
+/// Annotations for clients, derived from the declaration and never written by hand.
 fn annotations(tool: &Declaration) -> Value {
     let does = |effect| tool.side_effects.contains(&effect);
-    // What is sent over the network may change something at the other end.
+    // A request over the network may change something on the server.
     let changes =
         [SideEffect::WritesFiles, SideEffect::DeletesFiles, SideEffect::StartsProcesses, SideEffect::UsesNetwork]
             .into_iter()

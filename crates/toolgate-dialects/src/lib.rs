@@ -1,4 +1,5 @@
-//! Each client's own words for the same abilities. Mapping only: nothing here can reach the gate.
+//! The dialects of model APIs and clients: tool definitions and tool calls in each one's own format. Conversion only;
+//! nothing here depends on the gate.
 
 mod definitions;
 mod neutral;

@@ -1,4 +1,4 @@
-//! The provider-neutral protocol for models without function calling (C-39): each answer is one JSON object,
+//! The provider-neutral protocol for models without function calling: each answer is one JSON object,
 //! `{"tool_calls":[…],"final_answer":""}`.
 
 use serde::Deserialize;
@@ -7,12 +7,12 @@ use toolgate_contract::Declaration;
 
 use crate::tool_call::{ToolCall, ToolCallKind};
 
-/// What a model said in this protocol.
+/// An answer in this protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NeutralAnswer {
-    /// It wants these.
+    /// The model asks for these calls.
     Calls(Vec<ToolCall>),
-    /// It is done.
+    /// The final answer.
     Final(String),
 }
 
@@ -23,7 +23,7 @@ struct NeutralMessage {
     tool_calls: Vec<NeutralCall>,
     #[serde(default)]
     final_answer: Option<String>,
-    /// Models like to think aloud; it does no harm.
+    /// Models often add their reasoning; it is accepted and ignored.
     #[serde(default, rename = "thought")]
     _thought: Option<String>,
 }
@@ -42,7 +42,7 @@ fn no_arguments() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// Reads an answer, or says in words for the model what is wrong with it.
+/// Parses an answer, or returns in words for the model what is wrong with it.
 pub fn parse_neutral(text: &str) -> Result<NeutralAnswer, String> {
     let wire: NeutralMessage = serde_json::from_str(unfenced(text)).map_err(|fault| {
         format!("Your answer is not an object of the form {FORM}: {fault}. Answer with that object alone.")
@@ -64,14 +64,14 @@ fn asked((index, call): (usize, NeutralCall)) -> ToolCall {
     ToolCall { id, name: call.name, args: Ok(call.arguments), shape: ToolCallKind::Function }
 }
 
-/// The text without a fence of backticks around it.
+/// The text without a Markdown code fence around it.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     inner.and_then(|inner| inner.strip_suffix("```")).unwrap_or(text).trim()
 }
 
-/// Explains the protocol and the tools to a model.
+/// Describes the protocol and the tools to a model.
 pub fn neutral_instructions(tools: &[Declaration]) -> String {
     let mut text = format!(
         "Answer with one JSON object and nothing else: {FORM}\n\

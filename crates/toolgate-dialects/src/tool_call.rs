@@ -1,26 +1,26 @@
-//! Calls as models write them, brought to one form (C-38). What can't be read isn't dropped: it stays a call, with the
+//! Tool calls of all model APIs in one form. A call that can't be parsed isn't dropped: it stays a call, with the
 //! reason that its model is told.
 
 use serde_json::{Value, json};
 use toolgate_contract::{ToolError, quoted, strict_json};
 
-/// A model's arguments may be so long; what is longer is a fault, not a file.
+/// The longest arguments that are accepted, in bytes.
 pub const MOST_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// A call as a model asked for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The model's own id for it, which its reply has to carry. Not unique across runs.
+    /// The model's own id for the call, which its reply has to carry. Not unique across runs.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// The arguments, or why they can't be read.
+    /// The arguments, or why they can't be parsed.
     pub args: Result<Value, ToolError>,
-    /// In which form it came; its reply goes back in the same.
+    /// The kind of call; its reply has the same kind.
     pub shape: ToolCallKind,
 }
 
-/// The forms in which calls come.
+/// The kinds of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolCallKind {
     /// A function with JSON arguments.
@@ -32,7 +32,7 @@ pub enum ToolCallKind {
 }
 
 impl ToolCall {
-    /// A function call: the arguments are JSON in a text. No text at all means no arguments.
+    /// A function call: the arguments are JSON in a string. An empty string means no arguments.
     pub fn function(id: impl Into<String>, name: impl Into<String>, arguments: &str) -> Self {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
         let args = match text.len() {
@@ -42,7 +42,7 @@ impl ToolCall {
         Self { id: bounded(id), name: bounded(name), args, shape: ToolCallKind::Function }
     }
 
-    /// A custom tool call: the arguments are one text, as it is.
+    /// A custom tool call: the arguments are plain text.
     pub fn custom(id: impl Into<String>, name: impl Into<String>, input: &str) -> Self {
         let args = match input.len() {
             ..=MOST_ARGUMENT_BYTES => Ok(Value::from(input)),
@@ -51,18 +51,18 @@ impl ToolCall {
         Self { id: bounded(id), name: bounded(name), args, shape: ToolCallKind::Custom }
     }
 
-    /// A local shell call: words, directory, time and variables become one `shell` call.
+    /// A local shell call: command words, directory, timeout and variables become one `shell` call.
     pub fn local_shell(id: impl Into<String>, action: &Value) -> Self {
         Self { id: id.into(), name: "shell".into(), args: shell_arguments(action), shape: ToolCallKind::LocalShell }
     }
 
-    /// The arguments as the model is shown them again; nothing, where they couldn't be read.
+    /// The arguments as shown to the model again; empty, where they couldn't be parsed.
     pub fn arguments_or_empty(&self) -> Value {
         self.args.clone().unwrap_or_else(|_| json!({}))
     }
 }
 
-/// A name or an id that goes on and on isn't one, and stands in every event.
+/// Limits the length of a name or id, since it is part of every event.
 fn bounded(text: impl Into<String>) -> String {
     let mut text = text.into();
     text.truncate(text.floor_char_boundary(200));
@@ -75,7 +75,7 @@ fn unreadable(error: ToolError, text: &str) -> ToolError {
         .with_hint("Write the arguments as one JSON object by the tool's schema, and call again.")
 }
 
-/// Arguments of this length are refused unread.
+/// The error for arguments of this length.
 pub fn too_long(bytes: usize) -> ToolError {
     let message = format!("The arguments have {bytes} bytes; at most {MOST_ARGUMENT_BYTES} are taken.");
     ToolError::invalid_args(message).with_hint("Do it in several calls, such as `write` and then `write` with append.")

@@ -1,7 +1,8 @@
-//! Events recorded per second, beside raw `write` of the same bytes to a file in the same directory. Both take turns, so
-//! that a busy machine is unfair to neither. An argument sets the number of events, 20,000 unless told.
+//! Events recorded per second, compared with raw `write` of the same bytes to a file in the same directory. Both
+//! alternate, so that other load on the machine affects both. An argument sets the number of events; the default is
+//! 20,000.
 
-// A benchmark reads the files that it made, and has nobody to document it for.
+// A benchmark reads the files that it made, and needs no documentation.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 use std::fs::{self, File};
@@ -22,15 +23,15 @@ fn main() {
     for round in 0..ROUNDS {
         let directory = TempDir::new().expect("a directory for the files");
         let (plain, lines) = journal(&directory, &format!("plain-{round}"), None, count);
-        let (sealed, _) = journal(&directory, &format!("sealed-{round}"), Some(SigningKey::from([7; 32])), count);
+        let (signed, _) = journal(&directory, &format!("signed-{round}"), Some(SigningKey::from([7; 32])), count);
         let raw = raw_writes(&directory, &lines);
-        for (best, time) in best.iter_mut().zip([raw, plain, sealed]) {
+        for (best, time) in best.iter_mut().zip([raw, plain, signed]) {
             *best = time.min(*best);
         }
     }
     let raw = best[0].as_secs_f64();
     println!("{:<16} {:>12} {:>14} {:>8}", "", "events/s", "µs per event", "ratio");
-    for (name, time) in ["raw write", "journal", "journal, sealed"].iter().zip(best) {
+    for (name, time) in ["raw write", "journal", "journal, signed"].iter().zip(best) {
         let seconds = time.as_secs_f64();
         let (rate, each) = (count as f64 / seconds, seconds * 1e6 / count as f64);
         println!("{name:<16} {rate:>12.0} {each:>14.2} {:>8.2}", seconds / raw);

@@ -1,6 +1,5 @@
-//! Stored output of one run (C-27), named by its content: the same bytes are stored once. Beside each artifact lies a
-//! small JSON file with what else is known of it; that one is written last, so an artifact is either whole or not
-//! there.
+//! Stored output of one run, named by the hash of its content: the same bytes are stored once. Next to each artifact is
+//! a small JSON file with its metadata, which is written last, so an artifact is either complete or doesn't exist.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -29,8 +28,8 @@ impl ArtifactStore {
         Self { directory: Arc::new(directory), durability }
     }
 
-    /// Begins an artifact whose bytes come bit by bit. Nothing of it stays unless it is finished, not even when this
-    /// program is killed.
+    /// Begins an artifact that is written in pieces. Nothing of it remains unless it is finished, not even when this
+    /// process is killed.
     pub fn begin(&self, mime: &str) -> Result<ArtifactWriter, ToolError> {
         let draft = self.directory.nameless_draft()?;
         let file = draft.file.try_clone().map_err(|error| ToolError::io("An artifact couldn't be begun", &error))?;
@@ -60,9 +59,9 @@ impl Artifacts for ArtifactStore {
         };
         match file.metadata() {
             Ok(metadata) if metadata.len() == artifact.bytes => Ok((artifact, file)),
-            Ok(_) => Err(ToolError::new(ErrorCode::IoError, format!("The artifact `{id}` was changed on the disk."))
+            Ok(_) => Err(ToolError::new(ErrorCode::IoError, format!("The artifact `{id}` was changed on disk."))
                 .with_hint("Repeat the call that made it.")),
-            Err(error) => Err(ToolError::io(&format!("The artifact `{id}` couldn't be looked at"), &error)),
+            Err(error) => Err(ToolError::io(&format!("The artifact `{id}` couldn't be inspected"), &error)),
         }
     }
 
@@ -125,7 +124,7 @@ impl ArtifactWriter {
         Ok(())
     }
 
-    /// Puts the artifact in place and returns its handle.
+    /// Completes the artifact and returns its reference.
     pub fn finish(mut self) -> Result<ArtifactRef, ToolError> {
         self.file.flush().map_err(|error| failed(&error))?;
         let unfinished_line = self.last.is_some_and(|last| last != b'\n');
@@ -144,16 +143,16 @@ impl ArtifactWriter {
 }
 
 fn failed(error: &std::io::Error) -> ToolError {
-    ToolError::io("An artifact couldn't be stored", error).with_hint("Ask the person to make room on the disk.")
+    ToolError::io("An artifact couldn't be stored", error).with_hint("Ask the person to free disk space.")
 }
 
-/// What is known of an artifact; none when there is no whole one of that id.
+/// The metadata of an artifact; none when there is no complete artifact of that id.
 fn known(directory: &DirectoryHandle, id: &str) -> Result<Option<ArtifactRef>, JournalError> {
     let name = about(id);
     let Some(mut file) = directory.existing(&name)? else { return Ok(None) };
     let mut json = Vec::new();
     file.read_to_end(&mut json).map_err(|error| directory.error("couldn't be read", &name, error))?;
-    // What can't be read counts as missing: storing the same bytes again mends it.
+    // Unreadable metadata counts as missing: storing the same bytes again repairs it.
     Ok(serde_json::from_slice(&json).ok().filter(|artifact: &ArtifactRef| artifact.id == id))
 }
 
@@ -171,7 +170,7 @@ fn is_text(mime: &str) -> bool {
     mime.starts_with("text/") || mime.starts_with("application/json") || mime.ends_with("+json")
 }
 
-/// An id as far as it is worth repeating.
+/// An id shortened for a message.
 fn shown(id: &str) -> String {
     id.chars().filter(|character| !character.is_control()).take(64).collect()
 }

@@ -1,5 +1,6 @@
-//! The bytes behind undo: every file's before and after, by hash, once each. A quota bounds it; what is evicted, oldest
-//! first, can't be taken back any more, and asking for it says so.
+//! The file contents that undo needs: every file before and after a change, stored once by hash. A quota limits the
+//! size. The oldest contents are evicted first; undoing a change whose content was evicted fails with a message that
+//! says so.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
@@ -13,21 +14,21 @@ use toolgate_contract::{Blob, Change, ChangeSource, Durability, FileState, sha25
 use crate::JournalError;
 use crate::directory::DirectoryHandle;
 
-/// How much is kept, unless somebody says otherwise.
-const USUAL_QUOTA: u64 = 1 << 30;
+/// The default quota, in bytes.
+const DEFAULT_QUOTA: u64 = 1 << 30;
 
-/// A store of contents by hash.
+/// File contents, stored by hash.
 pub struct BlobStore {
     directory: DirectoryHandle,
     quota: u64,
     durability: Durability,
-    /// What is stored, as far as it is known; other processes may add to it.
+    /// The stored size as far as it is known; other processes may add to it.
     stored: Mutex<Option<u64>>,
-    /// What a change on its way needs, by hash.
-    held: Mutex<Vec<String>>,
+    /// Hashes of contents that a change in progress needs.
+    pinned: Mutex<Vec<String>>,
 }
 
-/// Keeps contents from being evicted for as long as it lives.
+/// Protects contents from eviction while it lives.
 pub struct BlobPin<'a> {
     contents: &'a BlobStore,
     hashes: Vec<String>,
@@ -35,10 +36,10 @@ pub struct BlobPin<'a> {
 
 impl Drop for BlobPin<'_> {
     fn drop(&mut self) {
-        let mut held = self.contents.held();
+        let mut pinned = self.contents.pinned();
         for hash in &self.hashes {
-            if let Some(index) = held.iter().position(|other| other == hash) {
-                held.swap_remove(index);
+            if let Some(index) = pinned.iter().position(|other| other == hash) {
+                pinned.swap_remove(index);
             }
         }
     }
@@ -46,31 +47,31 @@ impl Drop for BlobPin<'_> {
 
 impl BlobStore {
     pub(crate) fn new(directory: DirectoryHandle, durability: Durability) -> Self {
-        Self { directory, quota: USUAL_QUOTA, durability, stored: Mutex::default(), held: Mutex::default() }
+        Self { directory, quota: DEFAULT_QUOTA, durability, stored: Mutex::default(), pinned: Mutex::default() }
     }
 
-    /// The same store with another quota, in bytes.
+    /// Sets the quota, in bytes.
     #[must_use]
     pub fn with_quota(mut self, bytes: u64) -> Self {
         self.quota = bytes;
         self
     }
 
-    /// How much is kept, in bytes.
+    /// The quota, in bytes.
     pub fn quota(&self) -> u64 {
         self.quota
     }
 
-    /// Keeps what these changes bring from being evicted by what they replace.
-    pub fn hold(&self, changes: &[Change]) -> BlobPin<'_> {
+    /// Protects the new contents of these changes from eviction by the contents that they replace.
+    pub fn pin(&self, changes: &[Change]) -> BlobPin<'_> {
         let hashes: Vec<String> =
             changes.iter().filter_map(|change| Some(change.after.as_ref()?.sha256.clone())).collect();
-        self.held().extend(hashes.iter().cloned());
+        self.pinned().extend(hashes.iter().cloned());
         BlobPin { contents: self, hashes }
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<String>> {
-        self.held.lock()
+    fn pinned(&self) -> MutexGuard<'_, Vec<String>> {
+        self.pinned.lock()
     }
 
     /// Stores content under its hash.
@@ -84,7 +85,7 @@ impl BlobStore {
         Ok(())
     }
 
-    /// The content with this hash; none when it was evicted, or isn't what it was.
+    /// The content with this hash; none when it was evicted or damaged.
     pub fn get(&self, hash: &str) -> Result<Option<Blob>, JournalError> {
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         let Some(mut file) = (if is_hash { self.directory.existing(hash)? } else { None }) else { return Ok(None) };
@@ -93,14 +94,15 @@ impl BlobStore {
         Ok(Some(Blob::from(bytes)).filter(|content| content.sha256() == hash))
     }
 
-    /// Whether the content with this hash is here.
+    /// Whether the content of this state is stored.
     pub fn has(&self, state: &FileState) -> bool {
         let stored = self.directory.existing(&state.sha256).ok().flatten();
         stored.and_then(|file| file.metadata().ok()).is_some_and(|facts| facts.len() == state.bytes)
     }
 
-    /// Keeps the content of a file that is about to be replaced. If `alone`, nobody else has a name for it: then it gets one
-    /// more, here, and isn't copied. [`BlobStore::own`] has to follow when it was replaced, or wasn't.
+    /// Stores the content of a file that is about to be replaced. If `alone`, the file has no other name: then it is
+    /// hard-linked into the store instead of copied. Call [`BlobStore::own`] afterwards, whether the file was replaced
+    /// or not.
     pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<(), JournalError> {
         if self.has(state) {
             return Ok(());
@@ -114,12 +116,12 @@ impl BlobStore {
         self.count(state.bytes)
     }
 
-    /// Makes sure that content which was adopted is ours alone: whoever still has another name for it could change it.
+    /// Makes sure that adopted content has no other name, through which it could be changed.
     pub fn own(&self, hash: &str) -> Result<(), JournalError> {
         let Some(file) = self.directory.existing(hash)? else { return Ok(()) };
-        match file.metadata().map_err(|error| self.directory.error("couldn't be looked at", hash, error))?.nlink() {
+        match file.metadata().map_err(|error| self.directory.error("couldn't be inspected", hash, error))?.nlink() {
             1 => rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
-                .map_err(|errno| self.directory.error("couldn't be closed to others", hash, errno.into())),
+                .map_err(|errno| self.directory.error("couldn't be made private", hash, errno.into())),
             _ => self.copy(&file, hash),
         }
     }
@@ -132,9 +134,9 @@ impl BlobStore {
         draft.place(&self.directory, hash, self.durability)
     }
 
-    /// Writes the content of a state out under a name in another directory, for its owner alone as yet.
+    /// Writes the content of a state to a new file in another directory, readable only by its owner at first.
     fn write_file(&self, state: &FileState, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<File> {
-        let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer kept");
+        let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer stored");
         let mut stored = self.directory.existing(&state.sha256).ok().flatten().ok_or_else(gone)?;
         if sha256_of(&stored)?.0 != state.sha256 {
             return Err(gone());
@@ -156,15 +158,15 @@ impl BlobStore {
         Ok(())
     }
 
-    /// Lets the oldest go until a fifth of the quota is free again. The newest always stays, and so does what is held; a newest
-    /// that is larger than all the room drives out nothing else.
+    /// Evicts the oldest contents until a fifth of the quota is free again. The newest content and protected contents
+    /// always stay; a newest content that is larger than the quota evicts nothing else.
     fn evict(&self) -> Result<u64, JournalError> {
-        let (mut entries, held) = (self.entries()?, self.held().clone());
+        let (mut entries, pinned) = (self.entries()?, self.pinned().clone());
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
         let (mut total, mut counted, room) = (0, 0, self.quota / 5 * 4);
         for (index, entry) in entries.iter().enumerate() {
             let is_newest = index == 0;
-            if !is_newest && counted + entry.bytes > room && !held.contains(&entry.name) {
+            if !is_newest && counted + entry.bytes > room && !pinned.contains(&entry.name) {
                 self.directory.remove(&entry.name)?;
                 continue;
             }
@@ -180,7 +182,7 @@ impl BlobStore {
         let stored = list.filter_map(|entry| {
             let entry = entry.ok()?;
             let facts = entry.metadata().ok()?;
-            // Not by the time of its content, which for an adopted file can be years ago.
+            // The ctime, because the mtime of an adopted file can be years old.
             let modified = (facts.ctime(), facts.ctime_nsec());
             Some(StoredBlob { name: entry.file_name().into_string().ok()?, bytes: facts.len(), modified })
         });
@@ -202,7 +204,7 @@ impl ChangeSource for BlobStore {
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
         let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
         copy_ownership(directory, name, temporary);
-        // Who gives a file away takes its special bits from it.
+        // `chown` clears the special bits, so the mode is set afterwards.
         if !state.is_link() {
             let permissions = Mode::from_raw_mode(state.permissions());
             rustix::fs::chmodat(directory, temporary, permissions, AtFlags::empty())?;
@@ -211,7 +213,7 @@ impl ChangeSource for BlobStore {
     }
 }
 
-/// A file that takes another's place belongs to the same person, and has the same attributes; only root can give files away.
+/// A file that replaces another keeps its owner and attributes; only root can change the owner.
 fn copy_ownership(directory: BorrowedFd<'_>, name: &str, new: &str) {
     let Ok(old) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
@@ -225,7 +227,7 @@ fn copy_ownership(directory: BorrowedFd<'_>, name: &str, new: &str) {
     }
 }
 
-/// Copies the attributes that people set. One that can't be had is no reason to keep a file from coming back.
+/// Copies the user attributes. An attribute that can't be read doesn't prevent the file from being restored.
 fn copy_attributes(from: &OwnedFd, to: &OwnedFd) {
     let mut names = vec![0; 64 * 1024];
     let length = rustix::fs::flistxattr(from, &mut names).unwrap_or(0);
@@ -244,7 +246,7 @@ struct StoredBlob {
 }
 
 impl DirectoryHandle {
-    /// Removes a file; one that is gone already is no fault.
+    /// Removes a file; a missing file is not an error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), JournalError> {
         match rustix::fs::unlinkat(self.fd(), name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
@@ -307,10 +309,10 @@ mod tests {
         let state = FileState { sha256: brought.sha256().to_owned(), bytes: 100, mode: 0o644 };
         let change =
             Change { path: "a".into(), place: WorkspacePath::in_workspace("a"), before: None, after: Some(state) };
-        let held = contents.hold(&[change]);
+        let pinned = contents.pin(&[change]);
         others.clone().for_each(|blob| contents.put(&blob).unwrap());
         assert!(contents.get(brought.sha256()).unwrap().is_some());
-        drop(held);
+        drop(pinned);
         (40..60u8).for_each(|n| contents.put(&Blob::from(vec![n; 100])).unwrap());
         assert!(contents.get(brought.sha256()).unwrap().is_none());
     }

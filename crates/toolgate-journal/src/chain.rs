@@ -1,6 +1,6 @@
-//! The chain of a journal: every line carries its number and the hash of the line before, and the last line of an
-//! append a seal, if there is a key. One walk over the lines serves opening, catching up with other processes, and
-//! verifying; it stops at the first line that doesn't fit and says why.
+//! The hash chain of a journal. Every line carries its number and the hash of the previous line. With a key, the last
+//! line of each append also carries a signature. One walk over the lines serves opening, catching up with other
+//! processes, and verifying; it stops at the first invalid line and says why.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,7 +16,7 @@ use crate::signing_key::LineSigner;
 
 const OPENING: &[u8] = b"{\"seq\":";
 const PREVIOUS: &[u8] = b",\"prev\":\"";
-const SEAL: &[u8] = b"\",\"seal\":\"";
+const SIGNATURE: &[u8] = b"\",\"seal\":\"";
 const CLOSING: &[u8] = b"\"}";
 
 /// Where a journal ends.
@@ -34,16 +34,17 @@ impl Tip {
     /// Where an empty journal ends.
     pub(crate) const START: Self = Self { seq: 0, hash: [0; 32], size: 0 };
 
-    /// Adds the line for `event` to `buffer`, sealed or not, and says where the journal ends after it.
+    /// Appends the line for `event` to `buffer`, with a signature if there is a signer. Returns where the journal ends
+    /// after it.
     pub(crate) fn encode(
         &self,
         event: &impl Serialize,
-        seal: Option<LineSigner<'_>>,
+        signer: Option<LineSigner<'_>>,
         buffer: &mut Vec<u8>,
     ) -> serde_json::Result<Self> {
         let (start, seq) = (buffer.len(), self.seq + 1);
         let _ = write!(buffer, "{{\"seq\":{seq}");
-        // The event brings braces of its own: the opening one becomes the comma after the number.
+        // The event serializes with its own braces: the opening one is replaced by the comma after the number.
         let body = buffer.len();
         serde_json::to_writer(&mut *buffer, event)?;
         buffer[body] = b',';
@@ -51,47 +52,47 @@ impl Tip {
         buffer.extend_from_slice(PREVIOUS);
         buffer.extend_from_slice(&hex::encode(&self.hash));
         let mut hasher = Sha256::new_with_prefix(&buffer[start..]);
-        let unsealed = buffer.len();
-        if let Some(seal) = seal {
+        let signed_length = buffer.len();
+        if let Some(signer) = signer {
             let hash = hasher.clone().finalize().into();
-            buffer.extend_from_slice(SEAL);
-            buffer.extend_from_slice(&hex::encode(&seal.of(seq, &hash)));
+            buffer.extend_from_slice(SIGNATURE);
+            buffer.extend_from_slice(&hex::encode(&signer.of(seq, &hash)));
         }
         buffer.extend_from_slice(CLOSING);
-        hasher.update(&buffer[unsealed..]);
+        hasher.update(&buffer[signed_length..]);
         let hash = hasher.finalize().into();
         buffer.push(b'\n');
         Ok(Self { seq, hash, size: self.size + (buffer.len() - start) as u64 })
     }
 }
 
-/// What the line with this number begins with.
+/// The prefix of the line with this number.
 pub(crate) fn opening(seq: u64) -> Vec<u8> {
     [OPENING, seq.to_string().as_bytes(), b","].concat()
 }
 
-/// What ties a line to its neighbours.
+/// The fields that link a line to its neighbours.
 struct ChainLink {
     seq: u64,
     prev: Hash,
-    /// Its seal, and how much of the line that vouches for.
-    seal: Option<(Hash, usize)>,
+    /// The signature, and the length of the text that it covers.
+    signature: Option<(Hash, usize)>,
 }
 
 impl ChainLink {
-    /// Reads the link out of a line; none if it isn't a line of a journal.
+    /// Reads these fields from a line; none if it isn't a line of a journal.
     fn read(line: &[u8]) -> Option<Self> {
         let rest = line.strip_prefix(OPENING)?;
         let digits = rest.iter().position(|&byte| byte == b',')?;
         let seq = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
         let mut text = line.strip_suffix(CLOSING)?;
-        let mut seal = None;
-        if let Some((before, hash)) = split_hash(text, SEAL) {
-            (text, seal) = (before, Some((hash, before.len())));
+        let mut signature = None;
+        if let Some((before, hash)) = split_hash(text, SIGNATURE) {
+            (text, signature) = (before, Some((hash, before.len())));
         }
         let (_, prev) = split_hash(text, PREVIOUS)?;
         serde_json::from_slice::<IgnoredAny>(line).ok()?;
-        Some(Self { seq, prev, seal })
+        Some(Self { seq, prev, signature })
     }
 }
 
@@ -101,27 +102,27 @@ fn split_hash<'a>(text: &'a [u8], name: &[u8]) -> Option<(&'a [u8], Hash)> {
     Some((rest.strip_suffix(name)?, hex::decode(hash)?))
 }
 
-/// A line as the walk sees it.
+/// A line as seen by [`walk`].
 struct ChainLine {
-    /// None when it isn't whole or isn't a line of a journal.
+    /// None when the line is incomplete or isn't a line of a journal.
     link: Option<ChainLink>,
     hash: Hash,
-    /// Its seal with the hash of the text before.
-    seal: Option<(Hash, Hash)>,
+    /// The signature, and the hash of the text that it covers.
+    signature: Option<(Hash, Hash)>,
     size: u64,
 }
 
 impl ChainLine {
-    /// A line without its end, which is there or not.
-    fn new(text: &[u8], whole: bool, size: u64) -> Self {
-        let link = if whole { ChainLink::read(text) } else { None };
-        let (mut hasher, mut hashed, mut seal) = (Sha256::new(), 0, None);
-        if let Some((of, length)) = link.as_ref().and_then(|link| link.seal) {
+    /// A line without its newline; `complete` says whether there was one.
+    fn new(text: &[u8], complete: bool, size: u64) -> Self {
+        let link = if complete { ChainLink::read(text) } else { None };
+        let (mut hasher, mut hashed, mut signature) = (Sha256::new(), 0, None);
+        if let Some((found, length)) = link.as_ref().and_then(|link| link.signature) {
             hasher.update(&text[..length]);
-            (hashed, seal) = (length, Some((of, hasher.clone().finalize().into())));
+            (hashed, signature) = (length, Some((found, hasher.clone().finalize().into())));
         }
         hasher.update(&text[hashed..]);
-        Self { link, hash: hasher.finalize().into(), seal, size }
+        Self { link, hash: hasher.finalize().into(), signature, size }
     }
 }
 
@@ -131,30 +132,30 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Optio
     if size == 0 {
         return Ok(None);
     }
-    let whole = buffer.pop_if(|last| *last == b'\n').is_some();
-    Ok(Some(ChainLine::new(buffer, whole, size)))
+    let complete = buffer.pop_if(|last| *last == b'\n').is_some();
+    Ok(Some(ChainLine::new(buffer, complete, size)))
 }
 
-/// The outcome of a walk.
+/// The outcome of a [`walk`].
 pub(crate) struct ChainCheck {
-    /// The last line that fits.
+    /// The last valid line.
     pub(crate) tip: Tip,
-    /// The last line of those that the head knows, or that came in the one append it was never told of. Without a key
-    /// nobody can tell, and it is the last line that fits.
-    pub(crate) vouched: Tip,
-    /// What is wrong after the last line that fits.
+    /// The last line that the head covers, or that belongs to the one append written after the head. Without a key this
+    /// can't be told, and it is the last valid line.
+    pub(crate) trusted: Tip,
+    /// What is wrong after the last valid line.
     pub(crate) fault: Option<JournalFault>,
 }
 
-/// Follows the chain from `start` to the end of `input`, and holds the end against the head if there is one to trust.
+/// Follows the chain from `start` to the end of `input`, and compares the end with the head if there is a trusted one.
 pub(crate) fn walk(
     mut input: impl BufRead,
     start: Tip,
     head: Option<&Head>,
-    seal: Option<LineSigner<'_>>,
+    signer: Option<LineSigner<'_>>,
 ) -> io::Result<ChainCheck> {
     let mut buffer = Vec::new();
-    let (mut tip, mut vouched, mut before) = (start, start, None);
+    let (mut tip, mut trusted, mut before) = (start, start, None);
     let known = head.map_or(u64::MAX, |head| head.seq);
     let mut line = next_line(&mut input, &mut buffer)?;
     while let Some(this) = line {
@@ -164,34 +165,40 @@ pub(crate) fn walk(
             let followed = follows(next.as_ref(), &mut input, &mut buffer)?;
             let fault =
                 if followed { JournalFault::Unreadable { line: number } } else { JournalFault::Torn { line: number } };
-            return Ok(ChainCheck { tip, vouched, fault: Some(fault) });
+            return Ok(ChainCheck { tip, trusted, fault: Some(fault) });
         };
         if link.seq != number || link.prev != tip.hash {
             let fault =
                 BrokenLink { number, before, tip: &tip, hash: this.hash, link, next: next.as_ref(), head }.name();
-            return Ok(ChainCheck { tip, vouched, fault: Some(fault) });
+            return Ok(ChainCheck { tip, trusted, fault: Some(fault) });
         }
         if head.is_some_and(|head| head.seq == number && head.hash != this.hash) {
-            return Ok(ChainCheck { tip, vouched, fault: Some(JournalFault::Changed { line: number }) });
+            return Ok(ChainCheck { tip, trusted, fault: Some(JournalFault::Changed { line: number }) });
         }
         before = Some(tip.hash);
         tip = Tip { seq: number, hash: this.hash, size: tip.size + this.size };
-        let is_sealed = || this.seal.is_some_and(|(of, hash)| seal.is_some_and(|seal| seal.holds(number, &hash, &of)));
-        if seal.is_none() || number <= known || vouched.seq <= known && is_sealed() {
-            vouched = tip;
+        let is_signed = || {
+            this.signature.is_some_and(|(signature, hash)| {
+                signer.is_some_and(|signer| signer.verifies(number, &hash, &signature))
+            })
+        };
+        if signer.is_none() || number <= known || trusted.seq <= known && is_signed() {
+            trusted = tip;
         }
         line = next;
     }
     let fault = match head {
         Some(head) if head.seq > tip.seq => Some(JournalFault::CutOff { line: tip.seq + 1, expected: head.seq }),
-        Some(head) if head.seq < tip.seq && seal.is_none() => Some(JournalFault::AfterSeal { line: head.seq + 1 }),
-        _ if vouched.seq < tip.seq => Some(JournalFault::AfterSeal { line: vouched.seq + 1 }),
+        Some(head) if head.seq < tip.seq && signer.is_none() => {
+            Some(JournalFault::AfterSignature { line: head.seq + 1 })
+        }
+        _ if trusted.seq < tip.seq => Some(JournalFault::AfterSignature { line: trusted.seq + 1 }),
         _ => None,
     };
-    Ok(ChainCheck { tip, vouched, fault })
+    Ok(ChainCheck { tip, trusted, fault })
 }
 
-/// Whether a proper line comes after one that isn't.
+/// Whether a valid line follows an invalid one.
 fn follows(next: Option<&ChainLine>, input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<bool> {
     if next.is_some_and(|next| next.link.is_some()) {
         return Ok(true);
@@ -204,15 +211,15 @@ fn follows(next: Option<&ChainLine>, input: &mut impl BufRead, buffer: &mut Vec<
     Ok(false)
 }
 
-/// A line that doesn't fit behind the one before it, with its neighbourhood.
+/// A line that doesn't continue the chain, with its neighbours.
 struct BrokenLink<'a> {
-    /// Where the line stands.
+    /// The expected number of the line.
     number: u64,
-    /// Hash of the last line but one that fits, where it is known.
+    /// Hash of the second to last valid line, where it is known.
     before: Option<Hash>,
-    /// The last line that fits.
+    /// The last valid line.
     tip: &'a Tip,
-    /// The line itself.
+    /// Hash of the line itself.
     hash: Hash,
     link: &'a ChainLink,
     next: Option<&'a ChainLine>,
@@ -220,7 +227,8 @@ struct BrokenLink<'a> {
 }
 
 impl BrokenLink<'_> {
-    /// Finds out what was done. The one that can be believed is whichever its successor, or the head, vouches for.
+    /// Finds out what was done to the file. Of two candidates, the genuine one is the one whose hash its successor or
+    /// the head records.
     fn name(&self) -> JournalFault {
         let line = self.number;
         if self.successor_names(&self.tip.hash) {
@@ -237,7 +245,7 @@ impl BrokenLink<'_> {
         }
     }
 
-    /// Whether what comes after this line was made to come after `hash`.
+    /// Whether the text after this line was written to follow `hash`.
     fn successor_names(&self, hash: &Hash) -> bool {
         match self.next.and_then(|next| next.link.as_ref()) {
             Some(link) => link.prev == *hash,

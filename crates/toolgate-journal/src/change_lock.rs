@@ -1,6 +1,6 @@
-//! One change of files at a time, across processes, and none half done. Whoever changes files holds the lock on
-//! `changing`; while several files are on their way, that file says what was there before. Whoever finds it filled
-//! knows that the one before was killed, and puts everything back first.
+//! One change of files at a time, across processes, and none left half done. A process that changes files locks the
+//! file `changing`; while several files are being replaced, that file lists their previous state. A process that finds
+//! it filled knows that the previous one was killed, and reverts the unfinished change first.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,24 +13,24 @@ use crate::JournalError;
 use crate::directory::DirectoryHandle;
 
 const NAME: &str = "changing";
-const WHAT: &str = "the note of an unfinished change";
+const WHAT: &str = "the record of an unfinished change";
 
-/// What is about to change.
+/// The files that are about to change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeIntent {
-    /// Tells this change from others; temporary names are made of it.
+    /// Identifies this change; temporary file names contain it.
     pub id: String,
     /// Each file's before and after.
     pub changes: Vec<Change>,
 }
 
-/// The one who may change files now. Others wait until this is dropped.
+/// The right to change files. Other processes wait until this is dropped.
 pub struct ChangeLock {
     file: File,
 }
 
 impl ChangeLock {
-    /// Waits for its turn.
+    /// Waits for the lock.
     pub(crate) fn begin(directory: &DirectoryHandle) -> Result<Self, JournalError> {
         let file = directory.file(NAME, OFlags::RDWR | OFlags::CREATE)?;
         rustix::fs::flock(&file, FlockOperation::LockExclusive)
@@ -38,17 +38,17 @@ impl ChangeLock {
         Ok(Self { file })
     }
 
-    /// What somebody who was killed left half done.
+    /// The change that a killed process left half done.
     pub fn unfinished(&self) -> Result<Option<ChangeIntent>, JournalError> {
         let length = self.file.metadata().map_err(JournalError::io(WHAT))?.len();
         let mut bytes = vec![0; length as usize];
         self.file.read_exact_at(&mut bytes, 0).map_err(JournalError::io(WHAT))?;
-        // Half a note means that it was killed while writing it, before the first file changed.
+        // A partial record means that the process was killed while writing it, before the first file changed.
         Ok(serde_json::from_slice(&bytes).ok())
     }
 
-    /// Notes what is about to change, before it does. Several files can be left half done by a power cut, so then the
-    /// note has to be on disk first; a single one is renamed in one step.
+    /// Records what is about to change. A power failure can leave several files half done, so then the record is synced
+    /// to disk first; a single file is replaced by one atomic rename.
     pub fn note(&self, note: &ChangeIntent) -> Result<(), JournalError> {
         let bytes = serde_json::to_vec(note).map_err(JournalError::Encode)?;
         self.write(&bytes)?;
@@ -58,7 +58,7 @@ impl ChangeLock {
         }
     }
 
-    /// It has happened, or has been put back.
+    /// Clears the record: the change is complete, or reverted.
     pub fn done(&self) -> Result<(), JournalError> {
         self.write(b"")
     }

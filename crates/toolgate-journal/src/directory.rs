@@ -1,6 +1,6 @@
-//! A directory held by its handle. Everything beneath is reached by one plain name at a time and no link is ever followed,
-//! so a repository that brings a `.toolgate` of its own can't lead the record elsewhere. What is made here belongs to
-//! its owner alone: directories 0700, files 0600.
+//! A directory held by its file descriptor. Everything below is opened one plain name at a time, and no symbolic link
+//! is ever followed, so a repository with a `.toolgate` of its own can't redirect the record elsewhere. Everything
+//! created here is private to its owner: directories 0700, files 0600.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,14 +19,14 @@ type Result<T, E = JournalError> = std::result::Result<T, E>;
 const DIRECTORY_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// An open directory, and the path that it had, for messages.
+/// An open directory, and its path for messages.
 pub(crate) struct DirectoryHandle {
     handle: OwnedFd,
     path: PathBuf,
 }
 
 impl DirectoryHandle {
-    /// Opens a directory by path. Links on the way are the caller's own business.
+    /// Opens a directory by path. Symbolic links in this path are followed.
     pub(crate) fn at(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(path, flags, Mode::empty())
@@ -34,51 +34,51 @@ impl DirectoryHandle {
         Ok(Self { handle, path: path.to_owned() })
     }
 
-    /// Its descriptor.
+    /// Its file descriptor.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.handle
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the directory `name` in here, and makes it first if need be.
+    /// Opens the directory `name` in here, and creates it if there is none.
     pub(crate) fn make(&self, name: &str) -> Result<Self> {
         match rustix::fs::mkdirat(&self.handle, name, DIRECTORY_MODE) {
             Ok(()) | Err(Errno::EXIST) => self.open(name),
-            Err(errno) => Err(self.error("couldn't be made", name, errno.into())),
+            Err(errno) => Err(self.error("couldn't be created", name, errno.into())),
         }
     }
 
-    /// Makes the directory `name` in here; false when something of that name exists already.
+    /// Creates the directory `name` in here; false when that name exists already.
     pub(crate) fn make_new(&self, name: &str) -> Result<bool> {
         match rustix::fs::mkdirat(&self.handle, name, DIRECTORY_MODE) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
-            Err(errno) => Err(self.error("couldn't be made", name, errno.into())),
+            Err(errno) => Err(self.error("couldn't be created", name, errno.into())),
         }
     }
 
-    /// Opens the directory `name` in here and closes it to everyone else.
+    /// Opens the directory `name` in here and removes the access rights of others.
     pub(crate) fn open(&self, name: &str) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = rustix::fs::openat(&self.handle, name, flags, Mode::empty())
             .map_err(|errno| self.wrong_kind(name, "directory", errno))?;
         let mode = Mode::from_raw_mode(
-            rustix::fs::fstat(&handle).map_err(|e| self.error("couldn't be looked at", name, e.into()))?.st_mode,
+            rustix::fs::fstat(&handle).map_err(|e| self.error("couldn't be inspected", name, e.into()))?.st_mode,
         );
         if mode.intersects(Mode::RWXG | Mode::RWXO) {
             rustix::fs::fchmod(&handle, DIRECTORY_MODE)
-                .map_err(|errno| self.error("couldn't be closed to others", name, errno.into()))?;
+                .map_err(|errno| self.error("couldn't be made private", name, errno.into()))?;
         }
         Ok(Self { handle, path: self.path.join(name) })
     }
 
     /// Opens the regular file `name` in here.
     pub(crate) fn file(&self, name: &str, flags: OFlags) -> Result<File> {
-        // Without NONBLOCK, somebody's pipe of that name would hold us up.
+        // Without NONBLOCK, opening a pipe of that name would block.
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.handle, name, flags, FILE_MODE)
             .map(File::from)
@@ -86,11 +86,11 @@ impl DirectoryHandle {
         match file.metadata() {
             Ok(metadata) if metadata.is_file() => Ok(file),
             Ok(_) => Err(JournalError::WrongKind { path: self.path.join(name), wanted: "file" }),
-            Err(error) => Err(self.error("couldn't be looked at", name, error)),
+            Err(error) => Err(self.error("couldn't be inspected", name, error)),
         }
     }
 
-    /// Opens a file for reading; none when there is nothing of that name.
+    /// Opens a file for reading; none if it doesn't exist.
     pub(crate) fn existing(&self, name: &str) -> Result<Option<File>> {
         match self.file(name, OFlags::RDONLY) {
             Ok(file) => Ok(Some(file)),
@@ -99,7 +99,7 @@ impl DirectoryHandle {
         }
     }
 
-    /// Makes the first file of `stem1`, `stem2`, … that doesn't exist yet, and says which it was.
+    /// Creates the first file of `stem1`, `stem2`, … that doesn't exist yet, and returns its name.
     pub(crate) fn numbered(&self, stem: &str) -> Result<(File, String)> {
         for number in 1_u64.. {
             let name = format!("{stem}{number}");
@@ -111,22 +111,22 @@ impl DirectoryHandle {
         unreachable!("there are more numbers than files")
     }
 
-    /// Puts a whole file in place in one step: nobody ever sees half of it.
+    /// Writes a complete file in one atomic step: no reader ever sees half of it.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], durability: Durability) -> Result<()> {
         let mut draft = self.draft()?;
         draft.file.write_all(bytes).map_err(|error| self.error("couldn't be written", name, error))?;
         draft.place(self, name, durability)
     }
 
-    /// A file without a proper name yet.
+    /// A new file under a temporary name.
     pub(crate) fn draft(&self) -> Result<TemporaryFile> {
         let name = format!(".draft-{}", Uuid::now_v7().simple());
         let file = self.file(&name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         self.drafted(file, name, true)
     }
 
-    /// A file with no name at all: whoever writes it may be killed, and nothing is left. Where the file system has no such
-    /// thing, one without a proper name.
+    /// A new file without any name (`O_TMPFILE`), which disappears when its writer is killed. Where the file system
+    /// doesn't support this, a file under a temporary name.
     pub(crate) fn nameless_draft(&self) -> Result<TemporaryFile> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.handle, ".", flags, FILE_MODE) {
@@ -150,7 +150,7 @@ impl DirectoryHandle {
         Ok(names)
     }
 
-    /// Makes the names in this directory survive a power cut.
+    /// Syncs the directory, so that the names in it survive a power failure.
     pub(crate) fn sync(&self) -> Result<()> {
         rustix::fs::fsync(&self.handle).map_err(|errno| self.error("couldn't be synced", ".", errno.into()))
     }
@@ -159,7 +159,7 @@ impl DirectoryHandle {
         JournalError::Io { what: format!("`{}` {what}", self.path.join(name).display()), source: error }
     }
 
-    /// The kernel's word for "it's a link" differs with the flags, so look.
+    /// The error number for a symbolic link differs with the flags, so check the file type.
     fn wrong_kind(&self, name: &str, wanted: &'static str, errno: Errno) -> JournalError {
         let path = self.path.join(name);
         match (errno, rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)) {
@@ -174,18 +174,18 @@ impl DirectoryHandle {
     }
 }
 
-/// A file on its way to its name. Dropped before it got there, it leaves nothing behind.
+/// A file that will be renamed into place. Dropped before that, it is deleted.
 pub(crate) struct TemporaryFile {
     /// The file.
     pub(crate) file: File,
     directory: OwnedFd,
     name: String,
-    /// Whether it has that name.
+    /// Whether it currently has the temporary name.
     linked: bool,
 }
 
 impl TemporaryFile {
-    /// Gives the file its name in `directory`, which is the one it was drafted in.
+    /// Renames the file to `name` in `directory`, which is the one it was created in.
     pub(crate) fn place(mut self, directory: &DirectoryHandle, name: &str, durability: Durability) -> Result<()> {
         if durability == Durability::Sync {
             self.file.sync_all().map_err(|error| directory.error("couldn't be synced", name, error))?;
@@ -213,17 +213,17 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// A lock on a file against other processes and other handles, held until it is dropped.
+/// An `flock` against other processes and other handles, held until it is dropped.
 pub(crate) struct FileLock<'a>(&'a File);
 
 impl<'a> FileLock<'a> {
-    /// Keeps everybody else out.
+    /// Excludes every other holder.
     pub(crate) fn exclusive(file: &'a File) -> io::Result<Self> {
         retry_on_intr(|| rustix::fs::flock(file, FlockOperation::LockExclusive))?;
         Ok(Self(file))
     }
 
-    /// Keeps writers out.
+    /// Excludes writers.
     pub(crate) fn shared(file: &'a File) -> io::Result<Self> {
         retry_on_intr(|| rustix::fs::flock(file, FlockOperation::LockShared))?;
         Ok(Self(file))
@@ -236,7 +236,7 @@ impl Drop for FileLock<'_> {
     }
 }
 
-/// Appends all bytes with a single `write`, or leaves a file of `size` bytes as it was.
+/// Appends all bytes with a single `write`, or truncates the file back to `size` bytes.
 pub(crate) fn append_once(file: &File, bytes: &[u8], size: u64) -> io::Result<()> {
     let written = retry_on_intr(|| rustix::io::write(file, bytes)).map_err(io::Error::from);
     let fault = match written {
@@ -244,13 +244,13 @@ pub(crate) fn append_once(file: &File, bytes: &[u8], size: u64) -> io::Result<()
         Ok(_) => io::Error::new(io::ErrorKind::StorageFull, "only a part could be written"),
         Err(error) => error,
     };
-    // If even this fails, the next one who takes the lock finds a torn line and sets it aside.
+    // If even this fails, the next process that takes the lock finds a torn line and recovers.
     let _ = file.set_len(size);
     Err(fault)
 }
 
-/// The name of a call's own directory or file. Callers choose their call ids freely; one that can't be a name is shown by its
-/// hash.
+/// The name of a call's own directory or file. Callers choose call ids freely; an id that can't be a file name is
+/// replaced by its hash.
 pub(crate) fn call_name(tool_call_id: &str) -> String {
     match check_id("call", tool_call_id) {
         Ok(()) => tool_call_id.to_owned(),
@@ -258,7 +258,7 @@ pub(crate) fn call_name(tool_call_id: &str) -> String {
     }
 }
 
-/// Refuses an id that couldn't be one plain name of a directory.
+/// Refuses an id that isn't a plain directory name.
 pub(crate) fn check_id(of: &'static str, id: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     match (1..=64).contains(&id.len()) && id.bytes().all(plain) {

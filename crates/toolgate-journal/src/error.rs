@@ -1,4 +1,4 @@
-//! What can go wrong with the record, said so that a person knows the thing, the reason and the way on.
+//! Errors of the record. Each message names the thing, the reason and what to do next.
 
 use std::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::JournalFault;
 
-/// Why something couldn't be kept or read back.
+/// Why something couldn't be stored or read back.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Something that must be a real file or directory is a symbolic link.
@@ -39,29 +39,29 @@ pub enum JournalError {
         /// The run.
         run: String,
     },
-    /// The id is taken.
+    /// A run with this id exists already.
     #[error("The run `{run}` exists already. Open it, or begin a run under a fresh id.")]
     RunExists {
         /// The run.
         run: String,
     },
-    /// Nothing of that id waits for an answer.
+    /// No approval request with this id is waiting.
     #[error(
-        "Nothing waits for an answer under `{id}`. It may have been answered or withdrawn; `toolgate approvals` shows what waits."
+        "No approval request `{id}` is waiting. It may have been answered or withdrawn; `toolgate approvals` lists the waiting ones."
     )]
     NoSuchAsk {
-        /// The ask.
+        /// The id of the request.
         id: String,
     },
-    /// Somebody was quicker.
-    #[error("`{id}` has been answered already, and the first answer counts.")]
+    /// The request has been answered by another person or process.
+    #[error("`{id}` has been answered already, and only the first answer counts.")]
     Answered {
-        /// The ask.
+        /// The id of the request.
         id: String,
     },
-    /// The journal isn't what it was; going on would bury the evidence.
+    /// The journal isn't what was written; continuing would hide the evidence.
     #[error(
-        "The journal of run `{run}` is damaged, so nothing is added to it. {fault} Keep its directory as it is and begin a new run."
+        "The journal of run `{run}` is damaged, so nothing is added to it. {fault} Keep its directory for inspection and begin a new run."
     )]
     Damaged {
         /// The run.
@@ -69,8 +69,8 @@ pub enum JournalError {
         /// What is wrong with it.
         fault: JournalFault,
     },
-    /// The journal is sealed and nobody brought the key.
-    #[error("The journal of run `{run}` is sealed. Open it with the key that it was begun with, or begin a new run.")]
+    /// The journal is signed and there is no key.
+    #[error("The journal of run `{run}` is signed. Open it with the key that signed it, or begin a new run.")]
     KeyNeeded {
         /// The run.
         run: String,
@@ -78,21 +78,21 @@ pub enum JournalError {
     /// The operating system refused.
     #[error("{what}: {source}.")]
     Io {
-        /// What was being done.
+        /// What was attempted.
         what: String,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Something can't be put into JSON.
+    /// A value can't be serialized to JSON.
     #[error("A line couldn't be written as JSON: {0}.")]
     Encode(#[source] serde_json::Error),
-    /// The store failed. The journal is unharmed.
-    #[error("The store failed: {0}. The journal is unharmed, and the store can be rebuilt from it.")]
+    /// The store failed. The journal is intact.
+    #[error("The store failed: {0}. The journal is intact, and the store can be rebuilt from it.")]
     Store(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl JournalError {
-    /// The operating system refused `what`.
+    /// An error of the operating system during `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
@@ -108,6 +108,6 @@ impl From<JournalError> for ToolError {
             _ => ErrorCode::IoError,
         };
         Self::new(code, error.to_string())
-            .with_hint("Ask the person to look at the workspace's `.toolgate` directory; `toolgate doctor` helps.")
+            .with_hint("Ask the person to check the workspace's `.toolgate` directory; `toolgate doctor` helps.")
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a run back: its events from the file, and which runs there are.
+//! Reads runs back: the events of one run from its file, and the list of runs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,14 +12,14 @@ use crate::directory::{DirectoryHandle, check_id};
 use crate::head::Head;
 use crate::journal::NAME;
 
-/// An event with its place in the journal.
+/// An event with its number in the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedEvent {
     /// Its number, from 1.
     pub seq: u64,
     /// What happened.
     pub event: Event,
-    /// The line as it stands in the file.
+    /// The exact line in the file.
     pub line: String,
 }
 
@@ -40,8 +40,8 @@ impl RecordedEvent {
     }
 }
 
-/// The events of a run, in order. A torn end counts as not there; a line that can't be read is an error of its own,
-/// and the next one comes after it.
+/// The events of a run, in order. A torn last line is skipped. A line that can't be parsed is an error, and reading
+/// continues after it.
 pub struct EventReader {
     input: BufReader<File>,
     line: u64,
@@ -58,7 +58,7 @@ pub fn read_events(run_dir: &Path) -> Result<EventReader, JournalError> {
 }
 
 impl EventReader {
-    /// Leaves out the events up to number `seq`, without reading what is in them.
+    /// Skips the events up to number `seq`, without parsing them.
     pub fn after(mut self, seq: u64) -> io::Result<Self> {
         while self.line < seq && self.input.skip_until(b'\n')? > 0 {
             self.line += 1;
@@ -89,14 +89,14 @@ impl Iterator for EventReader {
             return None;
         }
         let read = self.read();
-        // A bad line has a next one; a disk that can't be read would fail for ever.
+        // After an invalid line comes the next one; a read error of the disk would repeat for ever.
         self.broken = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::InvalidData);
         read.transpose()
     }
 }
 
-/// The ids of the runs in a state directory, sorted; ids made of time come oldest first. A directory whose maker was killed
-/// before the run's first event is none.
+/// The ids of the runs in a state directory, sorted; time-based ids come oldest first. A directory whose process was
+/// killed before the run's first event isn't listed.
 pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     let runs = state_dir.join("runs");
     let failed = || JournalError::io(format!("`{}` couldn't be read", runs.display()));
@@ -120,12 +120,12 @@ pub fn list_runs(state_dir: &Path) -> Result<Vec<String>, JournalError> {
     Ok(ids)
 }
 
-/// Whether a run's directory holds events, or a head that says it should. The head is written before the journal is made.
+/// Whether a run's directory contains events, or a head that says it should. The head is written before the journal.
 fn has_begun(run_dir: &Path) -> Result<bool, JournalError> {
     let directory = DirectoryHandle::at(run_dir)?;
     let events = directory.existing(NAME)?;
     let size = match &events {
-        Some(file) => file.metadata().map_err(|error| directory.error("couldn't be looked at", NAME, error))?.len(),
+        Some(file) => file.metadata().map_err(|error| directory.error("couldn't be inspected", NAME, error))?.len(),
         None => 0,
     };
     Ok(size > 0 || Head::find(&directory)?.map_or(events.is_some(), |head| head.seq > 0))

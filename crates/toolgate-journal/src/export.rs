@@ -1,5 +1,6 @@
-//! A run as one value that needs nothing else: its events word for word, the end of its chain, its artifacts, its grants,
-//! and the contents that its changes took and left. Whoever has it can check the chain and see every file as it was.
+//! Exports a run as one self-contained JSON value: its events word for word, the end of its hash chain, its artifacts,
+//! its grants, and the file contents before and after its changes. A reader can verify the chain and see every file as
+//! it was.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -13,11 +14,11 @@ use toolgate_contract::{ArtifactRef, Artifacts, Blob, Change, Durability, EventP
 use crate::directory::DirectoryHandle;
 use crate::{JournalError, RecordedEvent, SigningKey, StateDirectory, Verification, head, read_events, verify};
 
-/// What the export is called, so that a reader knows it.
+/// The name and version of the export format.
 const FORMAT: &str = "toolgate.run/1";
 
-/// Puts a run into one value. The contents of files are the user's own, and not redacted: without `contents` they are
-/// named by their hashes alone.
+/// Exports a run. File contents belong to the user and aren't redacted: without `contents`, only their hashes are
+/// included.
 pub fn export(
     state: &StateDirectory,
     run: &str,
@@ -49,11 +50,11 @@ pub fn export(
     }))
 }
 
-/// Where the chain ends, by the lines themselves and by the head, and whether it is whole.
+/// Where the hash chain ends, by its lines and by its head, and whether it is intact.
 fn chain(directory: &Path, recorded: &[RecordedEvent], key: Option<&SigningKey>) -> Result<Value, JournalError> {
     let verification = match verify(directory, key)? {
-        Verification::Ok { events, sealed, unfinished } => {
-            json!({ "ok": true, "events": events, "sealed": sealed, "unfinished": unfinished })
+        Verification::Ok { events, signed, unfinished } => {
+            json!({ "ok": true, "events": events, "sealed": signed, "unfinished": unfinished })
         }
         Verification::Bad { line, fault } => json!({ "ok": false, "line": line, "fault": fault.to_string() }),
     };
@@ -74,7 +75,7 @@ fn changes(recorded: &[RecordedEvent]) -> Vec<(Option<&str>, &Change)> {
         .collect()
 }
 
-/// Every content that a change took or left, by its hash; one that was evicted is null.
+/// Every file content before or after a change, by its hash; null if it was evicted.
 fn file_contents(
     state: &StateDirectory,
     changes: &[(Option<&str>, &Change)],

@@ -1,4 +1,4 @@
-//! What can be wrong with a journal, named by the first line that shows it.
+//! What can be wrong with a journal, with the first line that shows it.
 
 use std::fmt;
 
@@ -10,29 +10,29 @@ pub enum JournalFault {
         /// The line.
         line: u64,
     },
-    /// Lines were taken out.
+    /// Lines were removed.
     Dropped {
         /// The first line that is missing.
         line: u64,
         /// The last of them.
         through: u64,
     },
-    /// The line and the one after it have changed places.
+    /// The line and the one after it were swapped.
     Swapped {
         /// The first of the two.
         line: u64,
     },
-    /// Somebody put a line in.
+    /// A line was inserted.
     Added {
         /// That line.
         line: u64,
     },
-    /// The line isn't one of a journal at all, and proper ones follow.
+    /// The line isn't a journal line, and valid ones follow.
     Unreadable {
         /// The line.
         line: u64,
     },
-    /// The journal ends in something that isn't a whole line.
+    /// The journal ends in an incomplete line.
     Torn {
         /// The line.
         line: u64,
@@ -41,26 +41,26 @@ pub enum JournalFault {
     CutOff {
         /// The first line that is missing.
         line: u64,
-        /// How many there should be.
+        /// How many lines there should be.
         expected: u64,
     },
-    /// The line fits, but neither the head nor a seal of its own vouches for it.
-    AfterSeal {
+    /// The line continues the chain, but neither the head nor a signature of its own covers it.
+    AfterSignature {
         /// The line.
         line: u64,
     },
-    /// The head is gone.
+    /// The head is missing.
     HeadMissing,
     /// The head isn't as it was written.
     HeadUnreadable,
-    /// There is a key, but the head has no seal.
-    SealMissing,
-    /// The seal doesn't fit the head.
-    SealWrong,
+    /// There is a key, but the head has no signature.
+    SignatureMissing,
+    /// The signature doesn't match the head.
+    SignatureWrong,
 }
 
 impl JournalFault {
-    /// The first bad line; none when the fault lies in the head.
+    /// The first invalid line; none when the fault is in the head.
     pub fn line(&self) -> Option<u64> {
         match *self {
             Self::Changed { line }
@@ -70,8 +70,8 @@ impl JournalFault {
             | Self::Unreadable { line }
             | Self::Torn { line }
             | Self::CutOff { line, .. }
-            | Self::AfterSeal { line } => Some(line),
-            Self::HeadMissing | Self::HeadUnreadable | Self::SealMissing | Self::SealWrong => None,
+            | Self::AfterSignature { line } => Some(line),
+            Self::HeadMissing | Self::HeadUnreadable | Self::SignatureMissing | Self::SignatureWrong => None,
         }
     }
 }
@@ -80,26 +80,26 @@ impl fmt::Display for JournalFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Changed { line } => write!(f, "Line {line} was changed after it was written."),
-            Self::Dropped { line, through } if line == through => write!(f, "Line {line} was taken out."),
-            Self::Dropped { line, through } => write!(f, "Lines {line} to {through} were taken out."),
-            Self::Swapped { line } => write!(f, "Lines {line} and {} have changed places.", line + 1),
-            Self::Added { line } => write!(f, "Line {line} was added by somebody else."),
-            Self::Unreadable { line } => write!(f, "Line {line} is not a line of a journal: it was changed or added."),
+            Self::Dropped { line, through } if line == through => write!(f, "Line {line} was removed."),
+            Self::Dropped { line, through } => write!(f, "Lines {line} to {through} were removed."),
+            Self::Swapped { line } => write!(f, "Lines {line} and {} were swapped.", line + 1),
+            Self::Added { line } => write!(f, "Line {line} was inserted by another program."),
+            Self::Unreadable { line } => write!(f, "Line {line} is not a journal line: it was changed or inserted."),
             Self::Torn { line } => {
-                write!(f, "Line {line} is not whole: it was changed, or the program was killed while writing it.")
+                write!(f, "Line {line} is incomplete: it was changed, or the program was killed while writing it.")
             }
             Self::CutOff { line, expected } => {
                 write!(f, "The journal was cut off: it had {expected} lines, and line {line} is the first one missing.")
             }
-            Self::AfterSeal { line } => {
-                write!(f, "Line {line} was added after the last seal.")
+            Self::AfterSignature { line } => {
+                write!(f, "Line {line} was added after the last signature.")
             }
             Self::HeadMissing => f.write_str("The head is missing, so lines may be missing at the end."),
             Self::HeadUnreadable => f.write_str("The head was changed after it was written."),
-            Self::SealMissing => f.write_str("The head has no seal, although there is a key."),
-            Self::SealWrong => {
-                f.write_str("The head's seal is wrong: head or run id were changed, or it was sealed with another key.")
-            }
+            Self::SignatureMissing => f.write_str("The head has no signature, although there is a key."),
+            Self::SignatureWrong => f.write_str(
+                "The head's signature is wrong: head or run id were changed, or it was signed with another key.",
+            ),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Follows a run's events as they come, whichever process writes them.
+//! Follows a run's events while they are written, by this or another process.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +9,20 @@ use crate::directory::DirectoryHandle;
 use crate::journal::NAME;
 use crate::{JournalError, RecordedEvent};
 
-/// How much is read at a time, unless a single line is longer.
-const PIECE: usize = 256 * 1024;
+/// How many bytes are read at a time, unless a single line is longer.
+const CHUNK: usize = 256 * 1024;
 
-/// A place in a run's journal, from which one reads on.
+/// A reading position in a run's journal.
 pub struct Follower {
     file: File,
     /// Where the next line begins.
     offset: u64,
-    /// Events up to this number are left out.
+    /// Events up to this number are skipped.
     after: u64,
 }
 
 impl Follower {
-    /// Begins behind event number `after`; 0 is the beginning.
+    /// Starts after event number `after`; 0 is the beginning.
     pub fn open(run_dir: &Path, after: u64) -> Result<Self, JournalError> {
         let missing = || JournalError::NoSuchRun { run: run_dir.display().to_string() };
         let directory = DirectoryHandle::at(run_dir).map_err(|error| match error {
@@ -32,16 +32,16 @@ impl Follower {
         Ok(Self { file: directory.existing(NAME)?.ok_or_else(missing)?, offset: 0, after })
     }
 
-    /// The events that have come since, some at a time; none when there is nothing new. A line that isn't finished yet
-    /// comes next time.
+    /// The next events, a batch at a time; empty when there is nothing new. An unfinished line is returned once it is
+    /// complete.
     pub fn more(&mut self) -> io::Result<Vec<RecordedEvent>> {
         loop {
             let lines = self.lines()?;
             let Some(end) = last_newline(&lines) else { return Ok(Vec::new()) };
-            let whole = lines[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-            // A line that can't be read has no event; `verify` tells what is wrong with it.
+            let complete = lines[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+            // A line that can't be parsed yields no event; `verify` reports what is wrong with it.
             let events =
-                whole.filter_map(|line| RecordedEvent::parse(line).ok()).filter(|event| event.seq > self.after);
+                complete.filter_map(|line| RecordedEvent::parse(line).ok()).filter(|event| event.seq > self.after);
             let events: Vec<RecordedEvent> = events.collect();
             self.offset += end as u64 + 1;
             if !events.is_empty() {
@@ -50,12 +50,12 @@ impl Follower {
         }
     }
 
-    /// Bytes from here on, up to a whole line where there is one.
+    /// Bytes from the current offset on, up to at least one complete line if there is one.
     fn lines(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
-            bytes.resize(start + PIECE, 0);
+            bytes.resize(start + CHUNK, 0);
             let count = self.file.read_at(&mut bytes[start..], self.offset + start as u64)?;
             bytes.truncate(start + count);
             if count == 0 || bytes[start..].contains(&b'\n') {

@@ -1,6 +1,6 @@
-//! Grants: the answers that people gave, each with who, when and how far it reaches (C-18). They lie beneath the
-//! workspace, where a repository could have put some of its own; with a key, a grant counts only if its seal shows that
-//! it was written here.
+//! Grants: the approvals that people gave, each with who, when and how far it reaches. They are stored inside the
+//! workspace, where a repository could have placed forged ones. So with a key, a grant counts only if its signature is
+//! valid.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use toolgate_contract::{ApprovalScope, Durability, Effect};
 use crate::directory::{DirectoryHandle, FileLock, append_once};
 use crate::{JournalError, RunOptions, SigningKey, hex};
 
-const SEAL: &[u8] = b",\"seal\":\"";
+const SIGNATURE: &[u8] = b",\"seal\":\"";
 const CLOSING: &[u8] = b"\"}";
 
 /// A remembered answer.
@@ -46,18 +46,18 @@ pub struct Grant {
 pub struct GrantFile {
     directory: Arc<DirectoryHandle>,
     name: &'static str,
-    /// What the grants hold for; part of the seal, so that a line can't be carried elsewhere.
+    /// What the grants apply to; part of the signature, so that a line copied to another file isn't valid there.
     holds_for: String,
     key: Option<SigningKey>,
     durability: Durability,
 }
 
-/// What was read from a file of grants.
+/// The contents of a grant file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedGrants {
-    /// The grants, oldest first. Whether they have expired is for the reader to judge.
+    /// The grants, oldest first. The caller checks whether they have expired.
     pub grants: Vec<Grant>,
-    /// One sentence for each line that was left out.
+    /// One warning for each line that was skipped.
     pub warnings: Vec<String>,
 }
 
@@ -75,10 +75,10 @@ impl GrantFile {
     pub fn append(&self, grant: &Grant) -> Result<(), JournalError> {
         let mut line = serde_json::to_vec(grant).map_err(JournalError::Encode)?;
         if let Some(key) = &self.key {
-            let seal = self.seal(key, &line);
+            let signature = self.sign(key, &line);
             line.pop();
-            line.extend_from_slice(SEAL);
-            line.extend_from_slice(&hex::encode(&seal));
+            line.extend_from_slice(SIGNATURE);
+            line.extend_from_slice(&hex::encode(&signature));
             line.extend_from_slice(CLOSING);
         }
         line.push(b'\n');
@@ -94,7 +94,7 @@ impl GrantFile {
             file.read_exact_at(&mut last, size - 1)?;
         }
         if last != *b"\n" {
-            // Somebody was killed here; their half line must not swallow ours.
+            // A process was killed while writing; its partial line must not swallow this one.
             line.insert(0, b'\n');
         }
         append_once(file, &line, size)?;
@@ -104,7 +104,7 @@ impl GrantFile {
         }
     }
 
-    /// Reads all grants. A line that can't be read, or wasn't sealed here, is left out with a warning.
+    /// Reads all grants. A line that can't be parsed, or has no valid signature, is skipped with a warning.
     pub fn load(&self) -> Result<LoadedGrants, JournalError> {
         let mut loaded = LoadedGrants::default();
         let Some(mut file) = self.directory.existing(self.name)? else { return Ok(loaded) };
@@ -125,29 +125,30 @@ impl GrantFile {
 
     fn read(&self, line: &[u8]) -> Result<Grant, &'static str> {
         if let Some(key) = &self.key {
-            let (grant, seal) = split_seal(line).ok_or("has no seal")?;
-            if !key.holds(&self.sealed(&grant), &seal) {
-                return Err("wasn't sealed with this key for this place");
+            let (grant, signature) = split_signature(line).ok_or("has no signature")?;
+            if !key.verifies(&self.signed_bytes(&grant), &signature) {
+                return Err("wasn't signed with this key for this file");
             }
         }
         serde_json::from_slice(line).map_err(|_| "is not a grant")
     }
 
-    fn seal(&self, key: &SigningKey, grant: &[u8]) -> hex::Hash {
-        key.seal(&self.sealed(grant))
+    fn sign(&self, key: &SigningKey, grant: &[u8]) -> hex::Hash {
+        key.sign(&self.signed_bytes(grant))
     }
 
-    /// What is sealed. No run id holds a colon, so this can't be mistaken for a journal's head.
-    fn sealed<'a>(&'a self, grant: &'a [u8]) -> [&'a [u8]; 4] {
+    /// The bytes that the signature covers. A run id can't contain a colon, so this can't be mistaken for a journal's
+    /// head.
+    fn signed_bytes<'a>(&'a self, grant: &'a [u8]) -> [&'a [u8]; 4] {
         [b"grant: ", self.holds_for.as_bytes(), b"\n", grant]
     }
 }
 
-/// Takes the seal off a line, and gives the grant as it was before it was sealed.
-fn split_seal(line: &[u8]) -> Option<(Vec<u8>, hex::Hash)> {
+/// Splits a line into the grant as it was before signing, and the signature.
+fn split_signature(line: &[u8]) -> Option<(Vec<u8>, hex::Hash)> {
     let rest = line.strip_suffix(CLOSING)?;
-    let (rest, seal) = rest.split_at_checked(rest.len().checked_sub(hex::LENGTH)?)?;
-    let mut grant = rest.strip_suffix(SEAL)?.to_vec();
+    let (rest, signature) = rest.split_at_checked(rest.len().checked_sub(hex::LENGTH)?)?;
+    let mut grant = rest.strip_suffix(SIGNATURE)?.to_vec();
     grant.push(b'}');
-    Some((grant, hex::decode(seal)?))
+    Some((grant, hex::decode(signature)?))
 }

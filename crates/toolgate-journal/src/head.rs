@@ -1,6 +1,5 @@
-//! What the end of a journal should look like: a small file beside it, of fixed size and overwritten in place, with the
-//! number and hash of the last line, and a seal over both. Without it nobody could tell that lines are missing at the
-//! end.
+//! The head of a journal: a small file next to it, of fixed size and overwritten in place, with the number and hash of
+//! the last line, and a signature over both. Without it, missing lines at the end couldn't be detected.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,21 +12,21 @@ use crate::directory::DirectoryHandle;
 use crate::hex::{self, Hash};
 use crate::{JournalError, JournalFault, SigningKey};
 
-/// How large the file is: below a disk's sector, so that it is written whole or not at all.
+/// The size of the file: less than a disk sector, so that it is written completely or not at all.
 pub(crate) const SIZE: usize = 256;
 
 /// The file's name.
 pub(crate) const NAME: &str = "events.head";
 
-/// The end of a journal as it was last written.
+/// The end of a journal as last recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Head {
     /// Number of the last line.
     pub(crate) seq: u64,
     /// Its hash.
     pub(crate) hash: Hash,
-    /// A seal over run, number and hash.
-    pub(crate) seal: Option<Hash>,
+    /// A signature over run, number and hash.
+    pub(crate) signature: Option<Hash>,
 }
 
 #[derive(Deserialize)]
@@ -35,18 +34,19 @@ pub(crate) struct Head {
 struct HeadJson {
     seq: u64,
     hash: String,
-    seal: Option<String>,
+    #[serde(rename = "seal")]
+    signature: Option<String>,
 }
 
 impl Head {
-    /// The head of a journal that ends at `tip`. Of what is sealed only the run's id varies in length, and it comes
-    /// first, so no two heads have the same seal.
+    /// The head of a journal that ends at `tip`. Of the signed parts only the run's id varies in length, and it comes
+    /// first, so no two heads have the same signature.
     pub(crate) fn new(run: &str, tip: &Tip, key: Option<&SigningKey>) -> Self {
-        let seal = key.map(|key| key.seal(&[run.as_bytes(), &tip.seq.to_be_bytes(), &tip.hash]));
-        Self { seq: tip.seq, hash: tip.hash, seal }
+        let signature = key.map(|key| key.sign(&[run.as_bytes(), &tip.seq.to_be_bytes(), &tip.hash]));
+        Self { seq: tip.seq, hash: tip.hash, signature }
     }
 
-    /// One line of JSON, padded.
+    /// One line of JSON, padded with spaces.
     pub(crate) fn encode(&self) -> [u8; SIZE] {
         let mut bytes = [b' '; SIZE];
         bytes[SIZE - 1] = b'\n';
@@ -56,22 +56,22 @@ impl Head {
         put(self.seq.to_string().as_bytes());
         put(b",\"hash\":\"");
         put(&hex::encode(&self.hash));
-        if let Some(seal) = &self.seal {
+        if let Some(signature) = &self.signature {
             put(b"\",\"seal\":\"");
-            put(&hex::encode(seal));
+            put(&hex::encode(signature));
         }
         put(b"\"}");
         bytes
     }
 
-    /// Reads a head, and accepts only the very bytes that we would have written.
+    /// Reads a head, and accepts only the exact bytes that [`Head::encode`] would write.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let wire: HeadJson = serde_json::from_slice(bytes).ok()?;
-        let seal = match wire.seal {
+        let signature = match wire.signature {
             Some(text) => Some(hex::decode(text.as_bytes())?),
             None => None,
         };
-        let head = Self { seq: wire.seq, hash: hex::decode(wire.hash.as_bytes())?, seal };
+        let head = Self { seq: wire.seq, hash: hex::decode(wire.hash.as_bytes())?, signature };
         (head.encode().as_slice() == bytes).then_some(head)
     }
 
@@ -101,12 +101,14 @@ impl Head {
         Ok(Self::decode(&bytes[..length]).ok_or(JournalFault::HeadUnreadable))
     }
 
-    /// Checks the seal.
+    /// Checks the signature.
     pub(crate) fn check(&self, run: &str, key: &SigningKey) -> Result<(), JournalFault> {
-        match &self.seal {
-            None => Err(JournalFault::SealMissing),
-            Some(seal) if key.holds(&[run.as_bytes(), &self.seq.to_be_bytes(), &self.hash], seal) => Ok(()),
-            Some(_) => Err(JournalFault::SealWrong),
+        match &self.signature {
+            None => Err(JournalFault::SignatureMissing),
+            Some(signature) if key.verifies(&[run.as_bytes(), &self.seq.to_be_bytes(), &self.hash], signature) => {
+                Ok(())
+            }
+            Some(_) => Err(JournalFault::SignatureWrong),
         }
     }
 }

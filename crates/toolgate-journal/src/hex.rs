@@ -3,7 +3,7 @@
 /// A SHA-256 hash.
 pub(crate) type Hash = [u8; 32];
 
-/// How long a hash is as text.
+/// The length of a hash as text.
 pub(crate) const LENGTH: usize = 64;
 
 /// The text of a hash.

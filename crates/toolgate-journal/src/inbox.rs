@@ -1,25 +1,25 @@
-//! Tasks that wait for a worker (C-40). A worker holds a task by a lease that it has to renew; when it dies, the lease runs
-//! out and the next one takes the task over, with what is known of the earlier attempts. Everything that a worker says
-//! about its task counts only while its lease holds, so two workers never answer for one.
+//! Tasks that wait for a worker. A worker holds a task by a lease that it has to renew. When the worker dies, the lease
+//! expires and the next worker takes over, with what is known of the earlier attempts. A worker's updates count only
+//! while its lease is valid, so two workers never answer the same task.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::JournalError;
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Nobody has it.
+    /// No worker has it.
     Waiting,
     /// A worker has it.
     Working,
-    /// There is an answer, which wasn't delivered yet.
+    /// There is an answer, which isn't delivered yet.
     Answered,
     /// The answer was delivered.
     Done,
-    /// Somebody took it back.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -30,7 +30,7 @@ pub struct NewTask {
     pub id: String,
     /// What is to be done.
     pub task: String,
-    /// Where the answer goes, in the words of whoever delivers it.
+    /// Where the answer goes, in a format that the delivering program defines.
     pub reply_to: String,
     /// When it was added.
     pub created: Timestamp,
@@ -47,15 +47,15 @@ pub struct Task {
     pub reply_to: String,
     /// When it was added.
     pub created: Timestamp,
-    /// How far it is.
+    /// Its state.
     pub state: TaskState,
     /// How often a worker has taken it.
     pub attempts: u64,
     /// The runs in which it was worked on, oldest first.
     pub runs: Vec<String>,
-    /// Whether somebody wants it stopped.
+    /// Whether it was cancelled while a worker has it.
     pub is_unwanted: bool,
-    /// How it ended, in one word.
+    /// How it ended, as one word.
     pub outcome: Option<String>,
     /// The answer, or why there is none.
     pub answer: Option<String>,
@@ -63,16 +63,16 @@ pub struct Task {
     pub finished: Option<Timestamp>,
 }
 
-/// A worker's hold on a task, for a while.
+/// A worker's temporary claim on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// Unique to this hold.
+    /// Unique to this claim.
     pub token: String,
-    /// Until when it holds, unless it is renewed.
+    /// When it expires, unless it is renewed.
     pub until: Timestamp,
 }
 
-/// Where tasks wait.
+/// A queue of tasks.
 pub trait Inbox: Send + Sync {
     /// Adds a task.
     fn add(&self, task: &NewTask) -> Result<(), JournalError>;
@@ -80,13 +80,14 @@ pub trait Inbox: Send + Sync {
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError>;
     /// One task.
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError>;
-    /// Takes the oldest task that nobody holds: one that waits, or one whose worker or answer got lost on the way.
+    /// Takes the oldest task that no worker holds: one that waits, or one whose lease has expired.
     fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError>;
-    /// Holds on to a task. The task as it is now; none when the lease is lost, and with it the right to go on.
+    /// Renews the lease and returns the task as it is now; none when the lease is lost, and with it the right to
+    /// continue.
     fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError>;
-    /// Notes the run in which the task is worked on, before that begins.
+    /// Records the run in which the task is worked on, before that begins.
     fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError>;
-    /// Keeps the answer. False when the lease is lost: somebody else answers.
+    /// Stores the answer. False when the lease is lost: another worker answers.
     fn answer(
         &self,
         id: &str,
@@ -95,8 +96,8 @@ pub trait Inbox: Send + Sync {
         answer: &str,
         now: Timestamp,
     ) -> Result<bool, JournalError>;
-    /// The answer was delivered.
+    /// Records that the answer was delivered.
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError>;
-    /// Somebody no longer wants it: what waits is cancelled at once, and a worker is told when it next renews.
+    /// Cancels a task: a waiting task at once; a worker is told when it next renews.
     fn cancel(&self, id: &str) -> Result<bool, JournalError>;
 }

@@ -1,5 +1,6 @@
-//! Fills a store in the background. A call never waits for it and never fails with it: lines that the store can't take
-//! right now are dropped, the run is marked as behind, and what is missing is read from the file later.
+//! Fills a store in the background. A call never waits for the store and never fails with it: lines that the store
+//! can't take right now are dropped, the run is marked as behind, and the missing events are read from the journal
+//! later.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,17 +16,17 @@ use crate::{EventStore, JournalError, RecordedEvent, list_runs, read_events};
 /// How many appends may wait for the store.
 const QUEUE: usize = 1024;
 
-/// How many appends go into one transaction. A store gains little by more, and all of them are in memory at once, decoded:
-/// a thousand took ten megabytes where calls came faster than the store took them.
-const TOGETHER: usize = 64;
+/// How many appends go into one transaction. More gain little, and all of them are in memory at once, decoded: a
+/// thousand took ten megabytes where calls came faster than the store took them.
+const APPENDS_PER_TRANSACTION: usize = 64;
 
-/// How long more lines are waited for, unless somebody waits for the store.
+/// How long to wait for more lines, unless a caller waits for the store.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many events go into one transaction when a file is read back.
-const BATCH: usize = 250;
+/// How many events go into one transaction when a journal is read back.
+const EVENTS_PER_TRANSACTION: usize = 250;
 
-/// A thread that brings appended lines into a store.
+/// A thread that copies appended lines into a store.
 pub struct Indexer {
     queue: Option<SyncSender<IndexerCommand>>,
     behind: Arc<LaggingRuns>,
@@ -37,7 +38,7 @@ enum IndexerCommand {
     Flush(SyncSender<Result<(), JournalError>>),
 }
 
-/// The runs of which the store misses something.
+/// The runs of which the store misses events.
 #[derive(Default)]
 struct LaggingRuns(Mutex<BTreeSet<Arc<str>>>);
 
@@ -52,7 +53,7 @@ impl LaggingRuns {
 }
 
 impl Indexer {
-    /// Starts the thread for the runs of one state directory. It opens the store itself, when there is something to keep.
+    /// Starts the thread for the runs of one state directory. It opens the store itself, on the first lines.
     pub fn start(
         state_dir: &Path,
         open: impl FnMut() -> Result<Arc<dyn EventStore>, JournalError> + Send + 'static,
@@ -69,7 +70,7 @@ impl Indexer {
         Ok(Self { queue: Some(queue), behind, worker: Some(worker) })
     }
 
-    /// Hands over lines that were just appended. Never waits.
+    /// Queues lines that were just appended. Never waits.
     pub(crate) fn offer(&self, run: &Arc<str>, lines: &[u8]) {
         let message = IndexerCommand::Lines { run: Arc::clone(run), lines: lines.to_vec() };
         let sent = self.queue.as_ref().map(|queue| queue.try_send(message));
@@ -78,7 +79,7 @@ impl Indexer {
         }
     }
 
-    /// Waits until the store has everything that was appended before, or says why it can't.
+    /// Waits until the store has everything that was appended before, or returns why it can't.
     pub fn flush(&self) -> Result<(), JournalError> {
         let stopped = || JournalError::Store("the indexer has stopped".into());
         let (answer, done) = sync_channel(1);
@@ -102,7 +103,7 @@ impl Drop for Indexer {
     }
 }
 
-/// The thread's own side.
+/// The state of the thread.
 struct IndexerThread {
     state_dir: PathBuf,
     open: Box<dyn FnMut() -> Result<Arc<dyn EventStore>, JournalError> + Send>,
@@ -114,12 +115,12 @@ impl IndexerThread {
     fn work(&mut self, messages: &Receiver<IndexerCommand>) {
         let mut is_caught_up = true;
         while let Ok(first) = messages.recv() {
-            // Lines come in bursts, and a transaction for each would take a core from those who make the calls.
+            // Lines come in bursts, and a transaction for each would take a core from the callers.
             if is_caught_up {
                 std::thread::park_timeout(PAUSE);
             }
-            let waiting: Vec<IndexerCommand> = messages.try_iter().take(TOGETHER - 1).collect();
-            is_caught_up = waiting.len() < TOGETHER - 1;
+            let waiting: Vec<IndexerCommand> = messages.try_iter().take(APPENDS_PER_TRANSACTION - 1).collect();
+            is_caught_up = waiting.len() < APPENDS_PER_TRANSACTION - 1;
             let mut lines = BTreeMap::<Arc<str>, Vec<u8>>::new();
             let mut flushes = Vec::new();
             for message in std::iter::once(first).chain(waiting) {
@@ -138,7 +139,7 @@ impl IndexerThread {
         let _ = self.fill_gaps();
     }
 
-    /// The store. One that couldn't be opened is tried again with the next lines.
+    /// The store. If it couldn't be opened, the next lines try again.
     fn store(&mut self) -> Result<Arc<dyn EventStore>, JournalError> {
         if self.store.is_none() {
             self.store = Some((self.open)()?);
@@ -158,7 +159,7 @@ impl IndexerThread {
         }
     }
 
-    /// Reads what was missed from the files. What still can't be applied stays marked.
+    /// Reads missed events from the journals. Runs that still can't be applied stay marked.
     fn fill_gaps(&mut self) -> Result<(), JournalError> {
         let mut outcome = Ok(());
         for run in self.behind.take() {
@@ -171,8 +172,8 @@ impl IndexerThread {
     }
 }
 
-/// Brings into the store whatever it misses of a run, and returns how many events that were. A run whose journal isn't
-/// there, because it is begun this very moment or never really was, has none.
+/// Copies the missing events of a run into the store, and returns how many there were. A run without a journal, because
+/// it is just beginning or never began, has none.
 pub fn catch_up(state_dir: &Path, run: &str, store: &dyn EventStore) -> Result<u64, JournalError> {
     let failed = || JournalError::io(format!("The journal of run `{run}` couldn't be read"));
     let indexed = store.indexed_up_to(run)?;
@@ -186,11 +187,11 @@ pub fn catch_up(state_dir: &Path, run: &str, store: &dyn EventStore) -> Result<u
         for event in events.by_ref() {
             match event {
                 Ok(event) => batch.push(event),
-                // A line that can't be read has no row; `verify` tells what is wrong with it.
+                // A line that can't be parsed has no row; `verify` reports what is wrong with it.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
                 Err(error) => return Err(failed()(error)),
             }
-            if batch.len() == BATCH {
+            if batch.len() == EVENTS_PER_TRANSACTION {
                 break;
             }
         }
@@ -202,8 +203,8 @@ pub fn catch_up(state_dir: &Path, run: &str, store: &dyn EventStore) -> Result<u
     }
 }
 
-/// Rebuilds a store from the files of a state directory, and returns how many events it holds now. Runs whose directory is
-/// gone are left alone: another host may keep them.
+/// Rebuilds a store from the journals of a state directory, and returns how many events it holds now. Runs without a
+/// directory are left alone: they may belong to another host.
 pub fn reindex(state_dir: &Path, store: &dyn EventStore) -> Result<u64, JournalError> {
     let mut count = 0;
     for run in list_runs(state_dir)? {

@@ -1,10 +1,11 @@
-//! Keeps what happened: events, artifacts, grants.
+//! Persistent records: events, artifacts, approvals, snapshots and quarantined changes.
 //!
-//! A [`StateDirectory`] is the `.toolgate` directory of one workspace. Each [`Run`] in it has a [`Journal`], a chained file of
-//! events that is the truth; artifacts; and the grants that people gave. A [`EventStore`] holds the same events as rows for
-//! queries: it is a view, filled in the background by an [`Indexer`], and can be rebuilt from the files at any time.
+//! A [`StateDirectory`] is the `.toolgate` directory of one workspace. Each [`Run`] in it has a [`Journal`] (a
+//! hash-chained file of events, which is the source of truth), artifacts, and the grants that people gave. An
+//! [`EventStore`] holds the same events as database rows for queries. An [`Indexer`] fills the store in the background,
+//! and the store can be rebuilt from the files at any time.
 
-// One of the two crates that may touch the disk: whatever the runtime itself keeps is kept here.
+// One of the two crates that may use the file system directly: all files of the runtime itself are written here.
 #![allow(clippy::disallowed_methods)]
 
 mod approval_queue;
@@ -61,7 +62,7 @@ pub use quarantine::{CallQuarantine, PlaceFile, Quarantine, QuarantinedChange};
 pub use run_recorder::{Recorder, RunRecorder};
 pub use run_tree::{AgentNode, Approval, CallNode, CallStatus, RunTree, TurnNode, read_tree, tree};
 pub use session_notes::SessionNotes;
-pub use signing_key::{SigningKey, seal_key};
+pub use signing_key::{SigningKey, load_or_create_signing_key};
 pub use snapshot_store::{AbandonedSnapshots, Snapshot, SnapshotScope, SnapshotStore};
 pub use sqlite::SqliteStore;
 pub use sqlite_inbox::SqliteInbox;

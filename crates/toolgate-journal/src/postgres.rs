@@ -1,5 +1,5 @@
-//! The store for many hosts, in a PostgreSQL database that they share. It asks the same statements of the same tables
-//! as the embedded store does, and survives a server that goes away and comes back.
+//! The store for many hosts, in a PostgreSQL database that they share. It runs the same statements on the same tables
+//! as the embedded store, and reconnects when the server was unavailable.
 
 mod connection;
 mod schema;
@@ -19,16 +19,16 @@ use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::task_table::TaskTable;
 use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, Task, statements};
 
-/// The family that our locks belong to, apart from those of others in the same database. Any number would do.
+/// The advisory lock class of our locks, to keep them apart from other locks in the same database. Any number works.
 const LOCKS: i32 = 0x746f_6f6c;
 
-/// How long to wait for a server that doesn't answer at all, unless the address says otherwise.
+/// How long to wait for a server that doesn't respond, unless the URL says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the inbox is locked by, beside runs; no run has an id like it.
+/// The name that the inbox is locked by; no run can have this id.
 const INBOX: &str = "the inbox";
 
-/// What went wrong below: the server's word, or our own.
+/// An error of the server or the client, or one of our own.
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The store for many hosts, and the inbox that they share.
@@ -36,16 +36,16 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// The connection isn't encrypted. Reach a server on another host through a tunnel or a private network.
 pub struct PostgresStore {
     config: Config,
-    /// Made when it is first needed, so that whoever only records never waits for the server.
+    /// Opened when it is first needed, so that a caller that only records never waits for the server.
     connection: Mutex<Option<PostgresConnection>>,
     queue: String,
 }
 
 impl PostgresStore {
-    /// The database at `url`, such as `postgres://user:password@host/database`. It should be the store's own; the tables
-    /// are made in it if they aren't there, once it is needed.
+    /// The database at `url`, such as `postgres://user:password@host/database`. It should be used by nothing else.
+    /// Missing tables are created on first use.
     pub fn new(url: &str) -> Result<Self, JournalError> {
-        // The parser's own words may repeat a part of the address, and that may be a part of the password.
+        // The parser's own message may repeat a part of the URL, and with it a part of the password.
         let unreadable = "the database's address can't be read; write it as `postgres://user:password@host/database`";
         let mut config: Config = url.parse().map_err(|_| JournalError::Store(unreadable.into()))?;
         if config.get_connect_timeout().is_none() {
@@ -60,21 +60,21 @@ impl PostgresStore {
         Ok(Self { config, connection: Mutex::default(), queue: String::new() })
     }
 
-    /// The same, connected right away.
+    /// A store for the database at `url`, connected right away.
     pub fn connect(url: &str) -> Result<Self, JournalError> {
         let store = Self::new(url)?;
         store.with(|_| Ok(()))?;
         Ok(store)
     }
 
-    /// The same, with the inbox of this name: workers of one queue take no tasks of another.
+    /// Sets the queue of the inbox: workers of one queue take no tasks of another.
     #[must_use]
     pub fn with_queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = queue.into();
         self
     }
 
-    /// Where the database is, in words that hold no password.
+    /// Where the database is, without the password.
     pub fn place(&self) -> String {
         let hosts = self.config.get_hosts().iter().map(|host| match host {
             Host::Tcp(name) => name.clone(),
@@ -84,13 +84,13 @@ impl PostgresStore {
         format!("{} at {}", self.config.get_dbname().unwrap_or("the user's database"), hosts.join(", "))
     }
 
-    /// The password, for whoever has to keep it out of sight.
+    /// The password, for redaction.
     pub fn password(&self) -> Option<String> {
         self.config.get_password().map(|password| String::from_utf8_lossy(password).into_owned())
     }
 
-    /// Does something with the database. If the connection turns out to be lost, a new one takes its place, and the
-    /// work is done once more: whatever the server may have taken in already changes nothing the second time.
+    /// Runs `work` on the database. If the connection is lost, a new one is opened and `work` runs once more: the
+    /// statements change nothing if they were applied already.
     fn with<T: Send>(
         &self,
         work: impl Fn(&mut PostgresConnection) -> Result<T, BoxError> + Send + Sync,
@@ -112,7 +112,7 @@ impl PostgresStore {
         on_own_thread(attempt).map_err(store_error)
     }
 
-    /// Asks a question, and reads each row of the answer.
+    /// Runs a query and reads each row of the result.
     fn query<T: FromRow + Send>(
         &self,
         statement: &'static str,
@@ -161,11 +161,11 @@ impl TaskTable for PostgresStore {
         &self.queue
     }
 
-    fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
         self.query(statement, values)
     }
 
-    /// One host at a time.
+    /// Runs under the inbox lock: one host at a time.
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError> {
         self.with(|connection| {
             let mut changed = false;
@@ -178,7 +178,7 @@ impl TaskTable for PostgresStore {
     }
 }
 
-/// The client brings a small runtime of its own, which can neither work nor end inside another one.
+/// The client has a Tokio runtime of its own, which can neither run nor shut down inside another one.
 fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let ended = std::thread::scope(|scope| scope.spawn(work).join());
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -193,7 +193,7 @@ impl Drop for PostgresStore {
     }
 }
 
-/// Shows nothing of the address but the database's name: the rest may hold a password.
+/// Shows only the database's name: the rest of the URL may contain a password.
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("PostgresStore").field("database", &self.config.get_dbname()).finish_non_exhaustive()
@@ -216,7 +216,7 @@ impl SqlRow for Row {
     }
 }
 
-/// Whether the connection is gone, rather than the work refused.
+/// Whether the connection is lost, as opposed to a refused statement.
 fn is_lost(failure: &BoxError) -> bool {
     let Some(error) = failure.downcast_ref::<postgres::Error>() else { return false };
     let ended = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::IDLE_SESSION_TIMEOUT];
@@ -225,7 +225,8 @@ fn is_lost(failure: &BoxError) -> bool {
         || error.source().is_some_and(|source| source.is::<io::Error>())
 }
 
-/// Says what happened in one line. Of the server's answer it takes the message alone: details may show what is in rows.
+/// Describes the error in one line. Of the server's answer it uses only the message: details may show the contents of
+/// rows.
 fn store_error(failure: BoxError) -> JournalError {
     let Some(error) = failure.downcast_ref::<postgres::Error>() else { return JournalError::Store(failure) };
     JournalError::Store(match (error.as_db_error(), error.source()) {

@@ -1,5 +1,6 @@
-//! What commands made and the workspace didn't get: because policy denies the place, because somebody else changed it
-//! meanwhile, or because git or an editor would obey it. It waits in `.toolgate/quarantine/<call>/` for a person to look at.
+//! Quarantined changes: files that commands created or changed but that were not written to the workspace, because
+//! policy blocks the path, because another process changed the file meanwhile, or because git or an editor would run or
+//! load it automatically. They wait in `.toolgate/quarantine/<call>/` for a person to review.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,33 +14,33 @@ use toolgate_contract::Durability;
 
 const LIST: &str = "held.json";
 
-/// Everything that waits, by call.
+/// All quarantined changes, by call.
 pub struct Quarantine {
     directory: DirectoryHandle,
 }
 
-/// One thing that waits.
+/// One quarantined change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantinedChange {
-    /// Where it would have been.
+    /// The path in the workspace that it was meant for.
     pub path: String,
-    /// Why it isn't there.
+    /// Why it was not written.
     pub reason: String,
-    /// What it is: a mode as a change has it; none if the command removed what is there.
+    /// The file's mode; none if the command removed the file.
     pub mode: Option<u32>,
-    /// Its name in the directory of the call; none for what has no content.
+    /// Its name in the call's directory; none for changes without content.
     pub name: Option<String>,
 }
 
-/// Puts something under a name in a directory.
+/// Writes a file under a name in a directory.
 pub type PlaceFile<'a> = dyn Fn(BorrowedFd<'_>, &str) -> std::io::Result<()> + 'a;
 
-/// The directory of one call, and what is in it.
+/// The quarantine directory of one call.
 pub struct CallQuarantine {
     directory: DirectoryHandle,
-    held: Vec<QuarantinedChange>,
-    /// Names of what was let go since the last note.
-    gone: Vec<String>,
+    changes: Vec<QuarantinedChange>,
+    /// Names of files to delete with the next [`CallQuarantine::save`].
+    dropped: Vec<String>,
 }
 
 impl Quarantine {
@@ -47,12 +48,12 @@ impl Quarantine {
         Self { directory }
     }
 
-    /// Makes room for what a call's command made.
-    pub fn room(&self, call: &str) -> Result<CallQuarantine, JournalError> {
+    /// The quarantine directory of a call, created if there is none.
+    pub fn for_call(&self, call: &str) -> Result<CallQuarantine, JournalError> {
         CallQuarantine::of(self.directory.make(&call_name(call))?)
     }
 
-    /// The calls whose commands made something that waits, sorted.
+    /// The calls with quarantined changes, sorted.
     pub fn calls(&self) -> Result<Vec<String>, JournalError> {
         let entries = std::fs::read_dir(self.directory.path());
         let entries = entries.map_err(|error| self.directory.error("couldn't be listed", ".", error))?;
@@ -61,19 +62,19 @@ impl Quarantine {
         Ok(calls)
     }
 
-    /// What a call's command made that waits; nothing if there is no such call.
-    pub fn held(&self, call: &str) -> Result<Vec<QuarantinedChange>, JournalError> {
-        let Ok(room) = self.directory.open(&call_name(call)) else { return Ok(Vec::new()) };
-        Ok(CallQuarantine::of(room)?.held)
+    /// The quarantined changes of a call; empty if there is no such call.
+    pub fn changes(&self, call: &str) -> Result<Vec<QuarantinedChange>, JournalError> {
+        let Ok(quarantine) = self.directory.open(&call_name(call)) else { return Ok(Vec::new()) };
+        Ok(CallQuarantine::of(quarantine)?.changes)
     }
 
-    /// Lets go of one thing, and of the call's directory with the last of them.
-    pub fn take_out(&self, call: &str, taken: &QuarantinedChange) -> Result<(), JournalError> {
-        let mut room = self.room(call)?;
-        room.let_go(&taken.path);
-        room.note()?;
-        if room.held.is_empty() {
-            room.directory.remove(LIST)?;
+    /// Removes one change from quarantine, and the call's directory with the last of them.
+    pub fn remove(&self, call: &str, taken: &QuarantinedChange) -> Result<(), JournalError> {
+        let mut quarantine = self.for_call(call)?;
+        quarantine.remove(&taken.path);
+        quarantine.save()?;
+        if quarantine.changes.is_empty() {
+            quarantine.directory.remove(LIST)?;
             let _ = rustix::fs::unlinkat(self.directory.fd(), call_name(call), AtFlags::REMOVEDIR);
         }
         Ok(())
@@ -82,59 +83,59 @@ impl Quarantine {
 
 impl CallQuarantine {
     fn of(directory: DirectoryHandle) -> Result<Self, JournalError> {
-        let held = match directory.existing(LIST)? {
+        let changes = match directory.existing(LIST)? {
             Some(file) => serde_json::from_reader(file).map_err(JournalError::Encode)?,
             None => Vec::new(),
         };
-        Ok(Self { directory, held, gone: Vec::new() })
+        Ok(Self { directory, changes, dropped: Vec::new() })
     }
 
-    /// Takes one thing in, which `hand` puts under a name in the directory; what was there of the same path goes. It counts from
-    /// the next [`CallQuarantine::note`] on.
-    pub fn take_in(
+    /// Adds one change, whose content `place_file` writes under a name in the directory. An earlier change of the same
+    /// path is dropped. It takes effect with the next [`CallQuarantine::save`].
+    pub fn add(
         &mut self,
         path: &str,
         reason: &str,
         mode: Option<u32>,
-        hand: Option<&PlaceFile<'_>>,
+        place_file: Option<&PlaceFile<'_>>,
     ) -> Result<(), JournalError> {
-        self.let_go(path);
-        let names = self.held.iter().filter_map(|held| held.name.as_ref()).chain(&self.gone);
+        self.remove(path);
+        let names = self.changes.iter().filter_map(|change| change.name.as_ref()).chain(&self.dropped);
         let last = names.filter_map(|name| name.parse::<u64>().ok()).max();
-        let name = hand.map(|hand| {
+        let name = place_file.map(|place_file| {
             let name = last.map_or(0, |last| last + 1).to_string();
-            // Somebody may have been killed before they noted what they put there.
+            // A process may have been killed after writing this file and before saving the list.
             self.directory.remove(&name)?;
-            let handed = hand(self.directory.fd().as_fd(), &name);
-            handed.map_err(|error| self.directory.error("couldn't be filled", &name, error))?;
+            let placed = place_file(self.directory.fd().as_fd(), &name);
+            placed.map_err(|error| self.directory.error("couldn't be filled", &name, error))?;
             Ok(name)
         });
         let (path, reason, name) = (path.to_owned(), reason.to_owned(), name.transpose()?);
-        self.held.push(QuarantinedChange { path, reason, mode, name });
+        self.changes.push(QuarantinedChange { path, reason, mode, name });
         Ok(())
     }
 
-    /// Lets go of what there is of a path, with the next [`CallQuarantine::note`].
-    pub fn let_go(&mut self, path: &str) {
-        let gone = self.held.extract_if(.., |held| held.path == path);
-        self.gone.extend(gone.filter_map(|held| held.name));
+    /// Drops the change of a path, with the next [`CallQuarantine::save`].
+    pub fn remove(&mut self, path: &str) {
+        let dropped = self.changes.extract_if(.., |change| change.path == path);
+        self.dropped.extend(dropped.filter_map(|change| change.name));
     }
 
-    /// Notes what is in it, then removes what no longer is.
-    pub fn note(&mut self) -> Result<(), JournalError> {
-        let text = serde_json::to_vec_pretty(&self.held).map_err(JournalError::Encode)?;
+    /// Saves the list, then deletes the files that are no longer in it.
+    pub fn save(&mut self) -> Result<(), JournalError> {
+        let text = serde_json::to_vec_pretty(&self.changes).map_err(JournalError::Encode)?;
         self.directory.put(LIST, &text, Durability::Os)?;
-        std::mem::take(&mut self.gone).iter().try_for_each(|name| self.directory.remove(name))
+        std::mem::take(&mut self.dropped).iter().try_for_each(|name| self.directory.remove(name))
     }
 
-    /// What a link that is kept aside holds.
+    /// The target of a quarantined symbolic link.
     pub fn link(&self, name: &str) -> Result<Vec<u8>, JournalError> {
         let link = rustix::fs::readlinkat(self.directory.fd(), name, Vec::new());
         Ok(link.map_err(|errno| self.directory.error("couldn't be read", name, errno.into()))?.into_bytes())
     }
 
-    /// Opens one thing that has content.
-    pub fn open(&self, held: &QuarantinedChange) -> Result<Option<File>, JournalError> {
-        held.name.as_deref().map_or(Ok(None), |name| self.directory.existing(name))
+    /// Opens the content of a change, if it has any.
+    pub fn open(&self, change: &QuarantinedChange) -> Result<Option<File>, JournalError> {
+        change.name.as_deref().map_or(Ok(None), |name| self.directory.existing(name))
     }
 }

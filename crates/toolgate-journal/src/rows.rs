@@ -1,4 +1,4 @@
-//! Events into rows, and rows back into values, for every store alike. A store brings only its own way to run a
+//! Converts events into rows and rows back into values, for every store. A store only supplies its own way to run a
 //! statement and to read a column.
 
 use std::borrow::Cow;
@@ -12,7 +12,8 @@ use toolgate_contract::{CallEnding, ErrorClass, ErrorCode, Event, EventPayload, 
 
 use crate::{CallRow, RecordedEvent, RunFilter, RunRow, hex, statements};
 
-/// The longest id that is a key as it is. PostgreSQL refuses keys of some thousand bytes, and callers choose their ids.
+/// The longest id that is used as a key unchanged. PostgreSQL refuses keys of some thousand bytes, and callers choose
+/// their ids.
 const LONGEST_KEY: usize = 200;
 
 /// A value to put into a statement.
@@ -32,7 +33,7 @@ impl<'a> SqlValue<'a> {
         text.map_or(Self::Text(None), Self::text)
     }
 
-    /// Numbers beyond what a column holds become the largest that it does.
+    /// Numbers beyond the range of a column become its largest value.
     pub(crate) fn number(number: impl TryInto<i64>) -> Self {
         Self::Number(Some(number.try_into().unwrap_or(i64::MAX)))
     }
@@ -55,7 +56,7 @@ impl<'a> SqlValue<'a> {
     }
 }
 
-/// Takes in events of a run. `execute` runs a statement and says whether it changed anything.
+/// Applies events of a run. `execute` runs a statement and says whether it changed anything.
 pub(crate) fn apply<E>(
     run: &str,
     events: &[RecordedEvent],
@@ -81,7 +82,7 @@ pub(crate) fn apply<E>(
     Ok(())
 }
 
-/// What an event says about its run or its call, as a statement and its values.
+/// What an event changes in the row of its run or its call, as a statement and its values.
 fn consequence<'a>(run: &'a str, seq: u64, event: &'a Event) -> Option<(&'static str, Vec<SqlValue<'a>>)> {
     match &event.payload {
         EventPayload::RunStarted(facts) => {
@@ -176,22 +177,22 @@ pub(crate) fn filter(filter: &RunFilter) -> [SqlValue<'_>; 3] {
     [text(session), text(workspace), SqlValue::number(*limit)]
 }
 
-/// A row of an answer, read column by column.
+/// A row of a result, read column by column.
 pub(crate) trait SqlRow {
     type Error;
 
     fn text(&self, column: usize) -> Result<Option<String>, Self::Error>;
     fn number(&self, column: usize) -> Result<Option<i64>, Self::Error>;
-    /// The error for a column that doesn't hold what it should.
+    /// The error for a column with an unexpected value.
     fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> Self::Error;
 }
 
-/// Something that a row of an answer holds.
+/// A value that can be read from a row.
 pub(crate) trait FromRow: Sized {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error>;
 }
 
-/// By the columns of `RUN`.
+/// Reads the columns of `RUN`.
 impl FromRow for RunRow {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {
@@ -209,7 +210,7 @@ impl FromRow for RunRow {
     }
 }
 
-/// By the columns of `CALLS`.
+/// Reads the columns of `CALLS`.
 impl FromRow for CallRow {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {
@@ -238,7 +239,7 @@ impl FromRow for CallRow {
     }
 }
 
-/// From the line that the event was.
+/// Reads the event's line.
 impl FromRow for RecordedEvent {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         let line = row.text(0)?.unwrap_or_default();
@@ -246,19 +247,19 @@ impl FromRow for RecordedEvent {
     }
 }
 
-/// By the one column of `INDEXED_UP_TO`.
+/// Reads the one column of `INDEXED_UP_TO`.
 impl FromRow for u64 {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(count(row, 0)?.unwrap_or_default())
     }
 }
 
-/// A number that is never below zero.
+/// A number that is never negative.
 fn count<C: SqlRow>(row: &C, column: usize) -> Result<Option<u64>, C::Error> {
     row.number(column)?.map(|number| u64::try_from(number).map_err(|error| C::unreadable(column, error))).transpose()
 }
 
-/// The event's kind, as the line says it.
+/// The event's kind, as written in its line.
 fn kind(line: &str) -> String {
     #[derive(Deserialize)]
     struct LineKind {
@@ -267,7 +268,7 @@ fn kind(line: &str) -> String {
     serde_json::from_str(line).map(|LineKind { kind }| kind).unwrap_or_default()
 }
 
-/// The one word that a plain enum is in JSON.
+/// The JSON string of a plain enum.
 fn word(value: impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }

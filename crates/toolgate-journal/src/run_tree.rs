@@ -1,4 +1,4 @@
-//! The tree of a run, rebuilt from its events: agent → turn → call (C-33). Plain data; a front end draws it.
+//! The tree of a run, rebuilt from its events: agent → turn → call. Plain data; a front end draws it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use toolgate_contract::{
 
 use crate::{JournalError, read_events};
 
-/// A run, with all that was done in it.
+/// A run and everything that was done in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunTree {
     /// The run.
@@ -23,16 +23,16 @@ pub struct RunTree {
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// How often a damaged end of the journal was set aside.
+    /// How often a damaged end of the journal was recovered.
     pub recovered: u64,
-    /// The turns of whoever brought calls without being an agent, in the order in which they began.
+    /// The turns of callers that aren't agents, in the order in which they began.
     pub turns: Vec<TurnNode>,
-    /// The agents that nobody else set to work.
+    /// The agents that no other agent started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentNode>,
 }
 
-/// An agent, with all it did.
+/// An agent and everything it did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AgentNode {
     /// Its id, which is the trace of its events.
@@ -41,11 +41,11 @@ pub struct AgentNode {
     pub agent: String,
     /// The model it works with.
     pub model: String,
-    /// What it should achieve.
+    /// Its task.
     pub objective: String,
     /// When it began.
     pub started: Option<Timestamp>,
-    /// How its work ended; none while it works.
+    /// How its work ended; none while it is running.
     pub finish: Option<FinishReason>,
     /// Its final answer, or why there is none.
     pub summary: Option<String>,
@@ -55,24 +55,24 @@ pub struct AgentNode {
     pub duration_ms: Option<u64>,
     /// Its turns, in the order in which they began.
     pub turns: Vec<TurnNode>,
-    /// The call that set it to work.
+    /// The call that started it.
     #[serde(skip)]
     pub parent: Option<String>,
 }
 
-/// One round of model and tools.
+/// One round of model output and tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TurnNode {
-    /// Its number; none for what belongs to no turn.
+    /// Its number; none for events outside any turn.
     pub number: Option<u64>,
-    /// Its calls, in the order in which they were first heard of.
+    /// Its calls, in the order in which they first appear.
     pub calls: Vec<CallNode>,
-    /// What was said to the person outside any call.
+    /// Messages to the person outside any call.
     pub messages: Vec<Message>,
-    /// What the model said.
+    /// Text from the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// How often the model failed, or couldn't be understood, and why.
+    /// Why the model failed or its output couldn't be understood, once for each time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
     /// What the model used.
@@ -88,7 +88,7 @@ pub struct TurnNode {
 pub struct CallNode {
     /// Its id.
     pub tool_call_id: String,
-    /// Ties it to the other calls of one piece of work.
+    /// Identifies the calls that belong to one task.
     pub trace_id: Option<String>,
     /// The tool.
     pub tool: String,
@@ -96,85 +96,85 @@ pub struct CallNode {
     pub version: Option<String>,
     /// How much harm the tool can do.
     pub risk: Option<Risk>,
-    /// When it was taken up.
+    /// When it started.
     pub started: Option<Timestamp>,
-    /// How it stands.
+    /// Its current state.
     pub status: CallStatus,
     /// How long it took.
     pub duration_ms: Option<u64>,
     /// How it was judged.
     pub decision: Option<Decision>,
-    /// Whether it ran only because a sandbox held it.
+    /// Whether it was allowed only because it ran in a sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
     /// The rule that decided.
     pub rule: Option<RuleName>,
-    /// What became of the question to the person, or the grant that it ran under.
+    /// The answer to the approval request, or the grant that it ran under.
     pub approval: Option<Approval>,
-    /// What it said to the person.
+    /// Its messages to the person.
     pub messages: Vec<Message>,
-    /// The agents that it set to work.
+    /// The agents that it started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentNode>,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     /// It hasn't ended.
     #[default]
     Running,
-    /// It worked.
+    /// It succeeded.
     Ok,
     /// It failed.
     Failed(ErrorCode),
 }
 
-/// What became of the question to the person.
+/// The answer to an approval request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// It was asked and isn't answered.
+    /// It isn't answered yet.
     Asked {
-        /// Why it was asked.
+        /// Why approval is needed.
         reason: String,
     },
-    /// Somebody said yes.
+    /// The person approved.
     Granted {
         /// How far it reaches.
         scope: ApprovalScope,
-        /// Who; none when an earlier grant covers the call.
+        /// Who approved; none when an earlier grant covers the call.
         by: Option<String>,
     },
-    /// Somebody said no.
+    /// The person refused.
     Denied {
-        /// Who.
+        /// Who refused.
         by: String,
-        /// Their words.
+        /// Their reason.
         reason: Option<String>,
     },
 }
 
 /// Rebuilds the tree from a run's events, in order.
 pub fn tree<'a>(events: impl IntoIterator<Item = &'a Event>) -> RunTree {
-    let mut growing = RunTreeBuilder::default();
+    let mut builder = RunTreeBuilder::default();
     for event in events {
-        growing.take(event);
+        builder.apply(event);
     }
-    growing.finish()
+    builder.finish()
 }
 
 /// Rebuilds the tree from a run's directory. Only one event is in memory at a time.
 pub fn read_tree(run_dir: &Path) -> Result<RunTree, JournalError> {
-    let mut growing = RunTreeBuilder::default();
+    let mut builder = RunTreeBuilder::default();
     for recorded in read_events(run_dir)? {
-        growing.take(&recorded.map_err(JournalError::io("The record couldn't be read"))?.event);
+        builder.apply(&recorded.map_err(JournalError::io("The record couldn't be read"))?.event);
     }
-    Ok(growing.finish())
+    Ok(builder.finish())
 }
 
-/// A tree in the making: agents side by side, and where to find what an event speaks of.
+/// A tree under construction: a flat list of agents, and indices to find what an event belongs to.
 #[derive(Default)]
 struct RunTreeBuilder {
     tree: RunTree,
@@ -184,7 +184,7 @@ struct RunTreeBuilder {
     calls: HashMap<String, CallPosition>,
 }
 
-/// Where a call is: its agent, if it has one, its turn there, and its place in the turn.
+/// The position of a call: its agent, if it has one, its turn, and its index in the turn.
 #[derive(Clone, Copy)]
 struct CallPosition {
     agent: Option<usize>,
@@ -193,7 +193,7 @@ struct CallPosition {
 }
 
 impl RunTreeBuilder {
-    fn take(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         if self.tree.run.is_empty() {
             self.tree.run.clone_from(&event.run);
         }
@@ -211,8 +211,8 @@ impl RunTreeBuilder {
                 None => self.turn(event).messages.push(message.clone()),
             },
             payload => match self.call(event) {
-                Some(call) => call.take(payload, event.time),
-                None if event.turn.is_some() => self.turn(event).take(payload),
+                Some(call) => call.apply(payload, event.time),
+                None if event.turn.is_some() => self.turn(event).apply(payload),
                 None => {}
             },
         }
@@ -247,7 +247,7 @@ impl RunTreeBuilder {
         }
     }
 
-    /// The turn that an event belongs to, and where it is.
+    /// The turn that an event belongs to, and its position.
     fn turn_at(&mut self, event: &Event) -> (Option<usize>, usize) {
         let agent = event.trace_id.as_deref().and_then(|trace| self.by_trace.get(trace)).copied();
         let turns = turns_of(&mut self.tree, &mut self.agents, agent);
@@ -263,32 +263,33 @@ impl RunTreeBuilder {
         &mut turns_of(&mut self.tree, &mut self.agents, agent)[turn]
     }
 
-    /// The call that an event belongs to; it is in the turn in which it was first heard of.
+    /// The call that an event belongs to; it is in the turn in which it first appeared.
     fn call(&mut self, event: &Event) -> Option<&mut CallNode> {
         let id = event.tool_call_id.as_deref()?;
-        let spot = match self.calls.get(id) {
-            Some(spot) => *spot,
+        let position = match self.calls.get(id) {
+            Some(position) => *position,
             None => {
                 let (agent, turn) = self.turn_at(event);
                 let calls = &mut turns_of(&mut self.tree, &mut self.agents, agent)[turn].calls;
                 let trace_id = event.trace_id.clone();
                 calls.push(CallNode { tool_call_id: id.into(), trace_id, ..CallNode::default() });
-                let spot = CallPosition { agent, turn, call: calls.len() - 1 };
-                self.calls.insert(id.to_owned(), spot);
-                spot
+                let position = CallPosition { agent, turn, call: calls.len() - 1 };
+                self.calls.insert(id.to_owned(), position);
+                position
             }
         };
-        turns_of(&mut self.tree, &mut self.agents, spot.agent)[spot.turn].calls.get_mut(spot.call)
+        turns_of(&mut self.tree, &mut self.agents, position.agent)[position.turn].calls.get_mut(position.call)
     }
 
-    /// Puts each agent beneath the call that set it to work. Whoever was set to work began later, so the last go first.
+    /// Moves each agent below the call that started it. A started agent began later than its parent, so the last go
+    /// first.
     fn finish(mut self) -> RunTree {
         while let Some(agent) = self.agents.pop() {
-            let spot = agent.parent.as_deref().and_then(|parent| self.calls.get(parent)).copied();
-            match spot {
-                Some(spot) if spot.agent.is_none_or(|above| above < self.agents.len()) => {
-                    let turns = turns_of(&mut self.tree, &mut self.agents, spot.agent);
-                    turns[spot.turn].calls[spot.call].agents.insert(0, agent);
+            let position = agent.parent.as_deref().and_then(|parent| self.calls.get(parent)).copied();
+            match position {
+                Some(position) if position.agent.is_none_or(|above| above < self.agents.len()) => {
+                    let turns = turns_of(&mut self.tree, &mut self.agents, position.agent);
+                    turns[position.turn].calls[position.call].agents.insert(0, agent);
                 }
                 _ => self.tree.agents.insert(0, agent),
             }
@@ -297,7 +298,7 @@ impl RunTreeBuilder {
     }
 }
 
-/// The turns of an agent, or of whoever brought calls without being one.
+/// The turns of an agent, or of callers that aren't agents.
 fn turns_of<'t>(tree: &'t mut RunTree, agents: &'t mut [AgentNode], agent: Option<usize>) -> &'t mut Vec<TurnNode> {
     match agent {
         Some(index) => &mut agents[index].turns,
@@ -306,7 +307,7 @@ fn turns_of<'t>(tree: &'t mut RunTree, agents: &'t mut [AgentNode], agent: Optio
 }
 
 impl TurnNode {
-    fn take(&mut self, payload: &EventPayload) {
+    fn apply(&mut self, payload: &EventPayload) {
         match payload {
             EventPayload::TurnEnded { tokens, duration_ms } => {
                 self.tokens = Some(*tokens);
@@ -322,7 +323,7 @@ impl TurnNode {
 }
 
 impl CallNode {
-    fn take(&mut self, payload: &EventPayload, time: Timestamp) {
+    fn apply(&mut self, payload: &EventPayload, time: Timestamp) {
         match payload {
             EventPayload::CallStarted { tool, version, verdict, approval, risk, .. } => {
                 self.tool.clone_from(tool);

@@ -1,5 +1,5 @@
-//! The key that seals what is kept. A hash chain alone can be rewritten by whoever can write the files; a seal can only
-//! be made by whoever holds the key, and that lies outside the workspace.
+//! The key that signs records (HMAC-SHA256). Anyone who can write the files can rewrite a hash chain. A signature can
+//! only be made with the key, which is stored outside the workspace.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -15,19 +15,19 @@ use uuid::Uuid;
 
 use crate::hex::Hash;
 
-/// A key of 32 random bytes. It can seal and check, and it never shows itself.
+/// A key of 32 random bytes. It can sign and verify, and its bytes are never shown.
 #[derive(Clone)]
 pub struct SigningKey(Hmac<Sha256>);
 
 impl SigningKey {
-    /// The seal of these parts, one after the other.
-    pub(crate) fn seal(&self, parts: &[&[u8]]) -> Hash {
+    /// The signature of these parts, concatenated.
+    pub(crate) fn sign(&self, parts: &[&[u8]]) -> Hash {
         self.over(parts).finalize().into_bytes().into()
     }
 
-    /// Whether this is the seal of these parts.
-    pub(crate) fn holds(&self, parts: &[&[u8]], seal: &Hash) -> bool {
-        self.over(parts).verify_slice(seal).is_ok()
+    /// Whether this is the signature of these parts.
+    pub(crate) fn verifies(&self, parts: &[&[u8]], signature: &Hash) -> bool {
+        self.over(parts).verify_slice(signature).is_ok()
     }
 
     fn over(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
@@ -37,23 +37,23 @@ impl SigningKey {
     }
 }
 
-/// Seals the lines of one run, so that a line which its head doesn't know yet can still be told from a forged one.
+/// Signs the lines of one run, so that a line which the head doesn't cover yet can still be told from a forged one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineSigner<'a> {
-    /// The run's id: a line of another run is none of this one.
+    /// The run's id: a line of another run isn't valid here.
     pub(crate) run: &'a str,
     pub(crate) key: &'a SigningKey,
 }
 
 impl LineSigner<'_> {
-    /// The seal of line `seq`, whose text before the seal has this hash.
+    /// The signature of line `seq`, whose text before the signature has this hash.
     pub(crate) fn of(&self, seq: u64, hash: &Hash) -> Hash {
-        self.key.seal(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash])
+        self.key.sign(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash])
     }
 
-    /// Whether this is that line's seal.
-    pub(crate) fn holds(&self, seq: u64, hash: &Hash, seal: &Hash) -> bool {
-        self.key.holds(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash], seal)
+    /// Whether this is the signature of that line.
+    pub(crate) fn verifies(&self, seq: u64, hash: &Hash, signature: &Hash) -> bool {
+        self.key.verifies(&[b"line ", self.run.as_bytes(), &seq.to_be_bytes(), hash], signature)
     }
 }
 
@@ -65,13 +65,13 @@ impl From<[u8; 32]> for SigningKey {
 
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SealKey(***)")
+        f.write_str("SigningKey(***)")
     }
 }
 
-/// Reads the key at `path`, or makes one there, readable by its owner alone. When several processes come at once, they
-/// all get the same one.
-pub fn seal_key(path: &Path) -> io::Result<SigningKey> {
+/// Reads the key at `path`, or creates one there that only its owner can read. Concurrent processes all get the same
+/// key.
+pub fn load_or_create_signing_key(path: &Path) -> io::Result<SigningKey> {
     match read_key(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create_secret(path, &random_bytes()?)?;
@@ -87,7 +87,7 @@ fn read_key(path: &Path) -> io::Result<SigningKey> {
     bytes.map(SigningKey::from).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, why()))
 }
 
-/// Reads a secret of exactly this many bytes; none when it is anything else. One that others can read is refused.
+/// Reads a secret of exactly this many bytes; none for any other file. A file that others can read is refused.
 pub(crate) fn read_secret(path: &Path, length: usize) -> io::Result<Option<Vec<u8>>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -101,8 +101,8 @@ pub(crate) fn read_secret(path: &Path, length: usize) -> io::Result<Option<Vec<u
     Ok(is_right.then_some(bytes))
 }
 
-/// Writes a new secret under another name and then links it, which only the first can do; whoever comes later finds
-/// the one that is there.
+/// Writes a new secret under a temporary name and links it, which only the first process can do; later processes find
+/// the existing one.
 pub(crate) fn create_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -121,7 +121,7 @@ pub(crate) fn create_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Cryptographically random bytes.
 pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;

@@ -1,7 +1,8 @@
-//! What the workspace was when a command began that works straight on it: a list of everything, and a copy of every file,
-//! smallest first, as far as the quota for undo goes. It lies in `.toolgate/snapshots/<call>/` while the command runs.
-//! Whoever took it holds a lock on it; one without was left behind by somebody who was killed, and is settled by the next.
-//! The last one that was settled stays, as `.last`: the next begins from it, and copies only what has changed since.
+//! Snapshots of the workspace, taken before a command that changes files in place: a list of every path, and a copy of
+//! every file, smallest first, up to the quota for undo. A snapshot is in `.toolgate/snapshots/<call>/` while the
+//! command runs, locked by the process that took it. An unlocked snapshot was left behind by a killed process, and the
+//! next process settles it. The last settled snapshot stays as `.last`: the next one starts from it, and copies only
+//! what has changed since.
 
 mod entry;
 mod filesystem_time;
@@ -22,42 +23,42 @@ pub use self::snapshot::Snapshot;
 use crate::directory::{DirectoryHandle, call_name};
 use crate::{JournalError, SigningKey};
 
-/// The last one that was settled.
+/// The last settled snapshot.
 const LAST: &str = ".last";
-/// Begins the names of those that aren't whole: on their way in, or out.
+/// The prefix of incomplete snapshots: being created, or being deleted.
 const DRAFT: &str = ".draft-";
-/// Begins the names of those that weren't made here.
+/// The prefix of snapshots without a valid signature.
 const FOREIGN: &str = ".foreign-";
-/// How long something is kept that nobody came for.
-const A_DAY: SignedDuration = SignedDuration::from_hours(24);
+/// How long an unused snapshot is kept.
+const RETENTION: SignedDuration = SignedDuration::from_hours(24);
 
-/// Where snapshots lie.
+/// The snapshots of one workspace.
 pub struct SnapshotStore {
     directory: DirectoryHandle,
     key: Option<SigningKey>,
 }
 
-/// Whose snapshot it is, and what of the workspace it covers.
+/// The call that a snapshot belongs to, and the part of the workspace that it covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotScope {
     /// The run that the command belongs to.
     pub run: String,
     /// The call that started it.
     pub call: String,
-    /// The roots that it can change.
+    /// The roots that the command can change.
     pub roots: Vec<usize>,
-    /// Places that it can't touch.
+    /// Paths that the command can't change.
     pub except: BTreeSet<WorkspacePath>,
-    /// Bytes of copies at the most.
+    /// The total size of copies, in bytes.
     pub quota: u64,
 }
 
-/// What somebody who was killed left behind.
+/// Snapshots that killed processes left behind.
 #[derive(Default)]
 pub struct AbandonedSnapshots {
-    /// Their snapshots.
+    /// The snapshots with a valid signature.
     pub snapshots: Vec<Snapshot>,
-    /// One sentence for each that was set aside.
+    /// One warning for each snapshot without a valid signature.
     pub warnings: Vec<String>,
 }
 
@@ -66,66 +67,66 @@ impl SnapshotStore {
         Self { directory, key }
     }
 
-    /// Takes one of everything that the command can change. Whoever asks has the turn to change files.
+    /// Takes a snapshot of everything that the command can change. The caller holds the change lock.
     pub fn take(&self, scope: SnapshotScope, files: &dyn Files) -> Result<Snapshot, ToolError> {
         let name = self.free(&call_name(&scope.call))?;
         let draft = format!("{DRAFT}{name}");
         let earlier = self.begin(&draft)?;
         let mut snapshot = self.open(&draft)?.ok_or_else(|| ToolError::internal("A new snapshot was taken."))?;
         snapshot.fill(scope, earlier, files)?;
-        snapshot.note()?;
+        snapshot.save()?;
         snapshot.rename(&name)?;
         Ok(snapshot)
     }
 
-    /// Those that somebody who was killed left behind. What doesn't show that it was made here is set aside: it could have
-    /// come with a repository, and would put on record what never was.
+    /// The snapshots that killed processes left behind. One without a valid signature is renamed and not used: it could
+    /// have come with a repository, and would record changes that never happened.
     pub fn abandoned(&self) -> Result<AbandonedSnapshots, JournalError> {
         let mut found = AbandonedSnapshots::default();
         for name in self.directory.names()?.into_iter().filter(|name| !name.starts_with('.')) {
             match self.open(&name).and_then(|opened| opened.map(Snapshot::load_manifest).transpose()) {
-                // Somebody works with it.
+                // In use by another process.
                 Ok(None) => {}
                 Ok(Some(Some(snapshot))) => found.snapshots.push(snapshot),
-                Ok(Some(None)) | Err(_) => found.warnings.push(self.set_aside(&name)?),
+                Ok(Some(None)) | Err(_) => found.warnings.push(self.reject(&name)?),
             }
         }
         Ok(found)
     }
 
-    /// Removes what nobody comes for any more: what is half made, or was kept for longer than a day.
+    /// Deletes unused snapshots: incomplete ones, and those kept for longer than a day.
     pub fn clear(&self) -> Result<(), JournalError> {
         for name in self.directory.names()? {
             let is_kept = name == LAST || name.starts_with(FOREIGN);
-            let is_rubbish = name.starts_with(DRAFT) || is_kept && self.is_old(&name);
-            if is_rubbish && !matches!(self.open(&name), Ok(None)) {
+            let is_unused = name.starts_with(DRAFT) || is_kept && self.is_old(&name);
+            if is_unused && !matches!(self.open(&name), Ok(None)) {
                 self.directory.discard(&name);
             }
         }
         Ok(())
     }
 
-    /// Whether it has lain there for longer than a day, by the clock of its file system.
+    /// Whether it has been there for longer than a day, by the clock of its file system.
     fn is_old(&self, name: &str) -> bool {
         let now = self.directory.draft().and_then(|draft| FilesystemTime::now(&draft.file));
         let age = now.and_then(|now| Ok(now.since(self.directory.open(name)?.fd())));
-        !matches!(age, Ok(Some(age)) if age < A_DAY)
+        !matches!(age, Ok(Some(age)) if age < RETENTION)
     }
 
-    /// Says in one sentence what was set aside.
-    fn set_aside(&self, name: &str) -> Result<String, JournalError> {
+    /// Renames a snapshot that isn't trusted, and describes that in one sentence.
+    fn reject(&self, name: &str) -> Result<String, JournalError> {
         let aside = self.free(&format!("{FOREIGN}{name}"))?;
         self.directory.rename(name, &aside)?;
         let why = match self.key {
-            Some(_) => "wasn't sealed here",
-            None => "can't be told from one that came with the repository, since there is no seal's key",
+            Some(_) => "has no valid signature of this user",
+            None => "may have come with the repository, and there is no signing key to check it",
         };
         let (was, is) = (self.directory.path().join(name), self.directory.path().join(aside));
         let rest = "so undo doesn't cover what changed since. It is kept for a day, as";
         Ok(format!("The snapshot `{}` {why}, {rest} `{}`.", was.display(), is.display()))
     }
 
-    /// Makes the directory of a new one, with what the last one knew.
+    /// Creates the directory of a new snapshot, with the entries of the last one.
     fn begin(&self, draft: &str) -> Result<BTreeMap<WorkspacePath, SnapshotEntry>, JournalError> {
         let last = match self.directory.rename(LAST, draft) {
             Ok(()) => self.open(draft).and_then(|last| last.map(Snapshot::load_manifest).transpose()),
@@ -136,7 +137,7 @@ impl SnapshotStore {
         {
             return Ok(places);
         }
-        // None, or one that says nothing: it came from elsewhere, or the clock was set since.
+        // None, or an unusable one: the signature is invalid, or the clock was set since.
         self.directory.discard(draft);
         self.directory.make(draft).map(|_| BTreeMap::new())
     }
@@ -149,7 +150,7 @@ impl SnapshotStore {
         Ok(names.find(is_free).expect("there are more numbers than names"))
     }
 
-    /// Opens one and locks it; none if somebody else has.
+    /// Opens and locks a snapshot; none if another process holds it.
     fn open(&self, name: &str) -> Result<Option<Snapshot>, JournalError> {
         let directory = self.directory.open(name)?;
         let list = SnapshotManifest::of(&directory, self.key.clone())?;
@@ -173,8 +174,8 @@ impl DirectoryHandle {
             .map_err(|errno| self.error("couldn't be put in place", name, errno.into()))
     }
 
-    /// Removes a snapshot and everything in it, as far as possible. What is half removed must not be taken for one that was
-    /// left behind, so it loses its name first; what is left then goes with the next start.
+    /// Deletes a snapshot as far as possible. A half-deleted one must not be taken for one that was left behind, so it
+    /// is renamed first; the next start deletes what is left.
     fn discard(&self, name: &str) {
         let gone = format!("{DRAFT}{}", Uuid::now_v7().simple());
         if self.rename(name, &gone).is_ok() && std::fs::remove_dir_all(self.path().join(&gone)).is_err() {

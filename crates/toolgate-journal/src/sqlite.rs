@@ -1,5 +1,5 @@
 //! The embedded store, in one SQLite file. Several processes may use it at once. A file that turns out to be damaged is
-//! set aside and replaced by an empty one, because everything in it can be had from the journals again.
+//! renamed and replaced by an empty one, because everything in it can be rebuilt from the journals.
 
 mod schema;
 
@@ -19,38 +19,38 @@ use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow,
 /// How long one process waits for another one's write.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Stands in the file's header once the files were read into it. Any number but SQLite's default would do.
+/// The SQLite `application_id` once the store was filled from the journals. Any number but SQLite's default of 0 works.
 const FILLED: i32 = 0x746f_6f6c;
 
 /// The embedded store.
 pub struct SqliteStore {
     path: PathBuf,
-    /// Held while the file is opened or set aside, so that two processes don't set aside each other's new one.
+    /// Held while the file is opened or replaced, so that two processes don't replace each other's new file.
     lock: File,
     connection: Mutex<Connection>,
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, or sets it aside and starts a new one.
+    /// Opens the file at `path`; a damaged one is renamed and replaced by an empty one.
     pub(crate) fn open(path: &Path, lock: File) -> Result<Self, JournalError> {
         let connection = open_or_replace(path, &lock, IntegrityCheck::Quick)?;
         Ok(Self { path: path.to_owned(), lock, connection: Mutex::new(connection) })
     }
 
-    /// Whether it was filled from the files since it was made, or made anew.
+    /// Whether it was filled from the journals since it was created or replaced.
     pub(crate) fn is_filled(&self) -> Result<bool, JournalError> {
         let mark: i32 =
             self.with(|connection| connection.pragma_query_value(None, "application_id", |row| row.get(0)))?;
         Ok(mark == FILLED)
     }
 
-    /// Notes that it was filled.
+    /// Records that it was filled.
     pub(crate) fn mark_filled(&self) -> Result<(), JournalError> {
         self.with(|connection| connection.pragma_update(None, "application_id", FILLED))
     }
 
-    /// Does something with the database. If that shows it to be damaged, an empty one takes its place, and the work is
-    /// done once more.
+    /// Runs `work` on the database. If the database turns out to be damaged, it is replaced by an empty one and `work`
+    /// runs once more.
     fn with<T>(&self, work: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
         let mut connection = self.connection.lock();
         match work(&mut connection) {
@@ -62,7 +62,7 @@ impl SqliteStore {
         }
     }
 
-    /// Asks a question, and reads each row of the answer.
+    /// Runs a query and reads each row of the result.
     fn query<T: FromRow>(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<T>, JournalError> {
         self.with(|connection| {
             connection.prepare_cached(statement)?.query_map(parameters(values), |row| T::from_row(row))?.collect()
@@ -137,21 +137,21 @@ impl SqlRow for Row<'_> {
     }
 }
 
-/// How closely a file is looked at before it is used.
+/// How thoroughly a file is checked before use.
 #[derive(Clone, Copy, PartialEq)]
 enum IntegrityCheck {
-    /// It opens and has our tables.
+    /// It opens and has the expected tables.
     Quick,
-    /// Every page of it is sound.
+    /// Every page passes SQLite's check.
     Thorough,
 }
 
-/// Opens the database, or an empty one in its place.
+/// Opens the database, or replaces a damaged one by an empty one.
 fn open_or_replace(path: &Path, lock: &File, check: IntegrityCheck) -> Result<Connection, JournalError> {
     let _lock = FileLock::exclusive(lock).map_err(JournalError::io("The store couldn't be locked"))?;
     match open(path, check) {
         Err(error) if is_damage(&error) => {
-            set_aside(path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
+            replace_damaged(path).map_err(JournalError::io(format!("`{}` couldn't be renamed", path.display())))?;
             open(path, IntegrityCheck::Quick).map_err(store_error)
         }
         other => other.map_err(store_error),
@@ -183,7 +183,7 @@ fn damage(code: i32, why: String) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(why))
 }
 
-/// Whether an error means that the file is of no use, rather than busy or out of reach.
+/// Whether an error means that the file is damaged, rather than busy or unreachable.
 fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
@@ -192,9 +192,9 @@ pub(crate) fn store_error(error: rusqlite::Error) -> JournalError {
     JournalError::Store(Box::new(error))
 }
 
-/// Moves the file and its companions to the first free `index.db.bad-1`, `-2`, …, and leaves an empty file that
-/// belongs to its owner alone.
-pub(crate) fn set_aside(path: &Path) -> std::io::Result<()> {
+/// Renames the file and its companions to the first free `index.db.bad-1`, `-2`, …, and leaves an empty file that only
+/// its owner can access.
+pub(crate) fn replace_damaged(path: &Path) -> std::io::Result<()> {
     let with = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     let free = (1_u64..).map(|number| format!(".bad-{number}")).find(|bad| with(bad).symlink_metadata().is_err());
     let bad = free.expect("there are more numbers than files");

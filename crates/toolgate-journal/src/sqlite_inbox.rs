@@ -1,6 +1,6 @@
-//! The embedded inbox, in a SQLite file of its own: the index beside it is a view that may be lost and rebuilt, and what
-//! waits in the inbox stands nowhere else. So here every change is on the disk before it counts, and a file that can't
-//! be read is an error, never replaced.
+//! The embedded inbox, in a SQLite file of its own. The index is a view that can be rebuilt, but the tasks in the inbox
+//! are stored nowhere else. So every change is synced to disk before it counts, and an unreadable file is an error and
+//! never replaced.
 
 use parking_lot::Mutex;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::sqlite::{PATIENCE, parameters, store_error};
 use crate::task_table::TaskTable;
 use crate::{JournalError, Task};
 
-/// What brings a file from one version to the next, in order. Never change one; add another.
+/// The migrations from one schema version to the next, in order. Never change one; add another.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE inbox (
@@ -49,7 +49,7 @@ fn migrate(connection: &mut Connection) -> Result<(), JournalError> {
     let missing = MIGRATIONS.get(version..).ok_or_else(|| {
         let known = MIGRATIONS.len();
         JournalError::Store(
-            format!("the inbox is of version {version}, and this program knows it up to {known}").into(),
+            format!("the inbox has schema version {version}, and this program supports versions up to {known}; update this program").into(),
         )
     })?;
     for migration in missing {
@@ -67,7 +67,7 @@ impl TaskTable for SqliteInbox {
         ""
     }
 
-    fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
+    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError> {
         let connection = self.0.lock();
         let mut statement = connection.prepare_cached(statement).map_err(store_error)?;
         let rows = statement.query_map(parameters(values), |row| Task::from_row(row)).map_err(store_error)?;

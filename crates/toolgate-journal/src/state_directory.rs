@@ -1,5 +1,6 @@
-//! The state directory of a workspace and the runs in it (C-32): `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
-//! `.toolgate/desk/` and `.toolgate/index.db`. Tools never reach it; a `.gitignore` keeps it out of the repository.
+//! The state directory of a workspace and the runs in it: `.toolgate/runs/<run>/`, `.toolgate/sessions/<session>/`,
+//! `.toolgate/desk/` (the approval queue) and `.toolgate/index.db`. Tools can't access it; a `.gitignore` keeps it out
+//! of the repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,26 +9,25 @@ use rustix::fs::OFlags;
 use toolgate_contract::{Clock, Durability, EventPayload, RunFacts, STATE_DIRECTORY, SystemClock};
 
 use crate::directory::{DirectoryHandle, call_name, check_id};
-use crate::sqlite::set_aside;
+use crate::sqlite::replace_damaged;
 use crate::{
     ApprovalQueue, ArtifactStore, BlobStore, ChangeLock, GrantFile, Indexer, Journal, JournalError, Quarantine,
     SessionNotes, SigningKey, SnapshotStore, SqliteInbox, SqliteStore, reindex,
 };
 
-/// The directory's name.
-/// In a run's directory, where commands have directories of their own.
+/// The name of the directory, in a run's directory, that holds the private directories of commands.
 const SANDBOX: &str = "sandbox";
 
-/// How a run is kept.
+/// How a run is recorded.
 #[derive(Clone)]
 pub struct RunOptions {
-    /// What a line must survive before its call acts.
+    /// What a line must survive before its call runs.
     pub durability: Durability,
-    /// Seals journal and grants.
+    /// Signs the journal and the grants.
     pub key: Option<SigningKey>,
     /// Where times come from.
     pub clock: Arc<dyn Clock>,
-    /// Told of every line that is appended.
+    /// Receives every line that is appended.
     pub indexer: Option<Arc<Indexer>>,
 }
 
@@ -44,7 +44,7 @@ pub struct StateDirectory {
     sessions: DirectoryHandle,
 }
 
-/// One run: its journal, its artifacts and the grants given for it.
+/// One run: its journal, its artifacts and its grants.
 pub struct Run {
     /// Its id.
     pub id: String,
@@ -52,14 +52,14 @@ pub struct Run {
     pub journal: Arc<Journal>,
     /// Stored output.
     pub artifacts: Arc<ArtifactStore>,
-    /// The grants that hold for this run.
+    /// The grants that apply to this run.
     pub approvals: Arc<GrantFile>,
     directory: Arc<DirectoryHandle>,
     durability: Durability,
 }
 
 impl StateDirectory {
-    /// Opens the state directory of a workspace, and makes it if there is none.
+    /// Opens the state directory of a workspace, and creates it if there is none.
     pub fn open(workspace: &Path) -> Result<Self, JournalError> {
         let workspace = workspace.canonicalize().map_err(JournalError::io(format!("`{}`", workspace.display())))?;
         let directory = Arc::new(DirectoryHandle::at(&workspace)?.make(STATE_DIRECTORY)?);
@@ -70,25 +70,25 @@ impl StateDirectory {
         Ok(Self { directory, runs, sessions })
     }
 
-    /// Where it is.
+    /// The path of the state directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Where a run's directory is.
+    /// The path of a run's directory.
     pub fn run_dir(&self, run: &str) -> Result<PathBuf, JournalError> {
         check_id("run", run)?;
         Ok(self.runs.path().join(run))
     }
 
-    /// A directory that belongs to commands of this name in a run; it is made if there is none. Tools see nothing of it.
+    /// A private directory for commands of this name in a run, created if there is none. Tools can't see it.
     pub fn own_directory(&self, run: &str, name: &str) -> Result<PathBuf, JournalError> {
         check_id("run", run)?;
         check_id("directory", name)?;
         Ok(self.runs.open(run)?.make(SANDBOX)?.make(name)?.path().to_owned())
     }
 
-    /// Begins a run under a fresh id. Its first event is on record when this returns.
+    /// Begins a run under a new id. Its first event is recorded when this returns.
     pub fn begin_run(&self, run: &str, facts: RunFacts, options: &RunOptions) -> Result<Run, JournalError> {
         check_id("run", run)?;
         if !self.runs.make_new(run)? {
@@ -96,7 +96,7 @@ impl StateDirectory {
         }
         let begun = self.begin_in(run, facts, options);
         if begun.is_err() {
-            // A run that never began leaves no directory behind for others to wonder about.
+            // A run that failed to begin leaves no directory behind.
             let _ = std::fs::remove_dir_all(self.runs.path().join(run));
         }
         begun
@@ -114,7 +114,7 @@ impl StateDirectory {
         Ok(run)
     }
 
-    /// Opens a run to go on with it. Its journal is checked whole; what a crash left behind is mended.
+    /// Opens an existing run to continue it. Its journal is verified completely and recovered after a crash.
     pub fn open_run(&self, run: &str, options: &RunOptions) -> Result<Run, JournalError> {
         check_id("run", run)?;
         let directory = Arc::new(self.runs.open(run).map_err(|error| match error {
@@ -135,71 +135,72 @@ impl StateDirectory {
         Ok(ArtifactStore::new(directory, Durability::Os))
     }
 
-    /// The grants that hold for a session.
+    /// The grants that apply to a session.
     pub fn session_grants(&self, session: &str, options: &RunOptions) -> Result<GrantFile, JournalError> {
         check_id("session", session)?;
         let directory = Arc::new(self.sessions.make(session)?);
         Ok(GrantFile::new(directory, "grants.jsonl", format!("session {session}"), options))
     }
 
-    /// The books of a session, and those that all sessions share.
+    /// The notes of a session, and those that all sessions share.
     pub fn notebook(&self, session: &str, options: &RunOptions) -> Result<SessionNotes, JournalError> {
         check_id("session", session)?;
         let directory = self.sessions.make(session)?;
         Ok(SessionNotes::new(directory, Arc::clone(&self.directory), session, options.key.clone(), options.durability))
     }
 
-    /// The bytes behind undo.
+    /// The file contents that undo needs.
     pub fn contents(&self, durability: Durability) -> Result<BlobStore, JournalError> {
         Ok(BlobStore::new(self.directory.make("content")?, durability))
     }
 
-    /// What commands made and the workspace didn't get.
+    /// Changes of commands that were not written to the workspace.
     pub fn quarantine(&self) -> Result<Quarantine, JournalError> {
         Ok(Quarantine::new(self.directory.make("quarantine")?))
     }
 
-    /// What the workspace was when commands began that work straight on it; the key shows which were taken here.
+    /// Snapshots of the workspace, taken before commands that change files in place; the key shows which were taken by
+    /// this user.
     pub fn snapshots(&self, key: Option<SigningKey>) -> Result<SnapshotStore, JournalError> {
         Ok(SnapshotStore::new(self.directory.make("snapshots")?, key))
     }
 
-    /// Where commands' changes are kept apart while they run.
+    /// The directory that holds the overlay layers of running commands.
     pub fn layers_dir(&self) -> PathBuf {
         self.path().join("layers")
     }
 
-    /// The desk on which asks wait for an answer.
+    /// The queue in which calls wait for a person's approval.
     pub fn queue(&self, key: SigningKey) -> Result<ApprovalQueue, JournalError> {
         Ok(ApprovalQueue::new(self.directory.make("desk")?, key))
     }
 
-    /// Whether it is still where it was opened: nobody removed it, moved it away or put another in its place.
+    /// Whether the directory is still where it was opened: not removed, moved or replaced.
     pub fn is_in_place(&self) -> bool {
         let (here, there) = (rustix::fs::fstat(self.directory.fd()), rustix::fs::lstat(self.path()));
         here.is_ok_and(|here| there.is_ok_and(|there| (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)))
     }
 
-    /// Waits until nobody else changes files here.
+    /// Waits until no other process changes files in this workspace.
     pub fn begin_change(&self) -> Result<ChangeLock, JournalError> {
         ChangeLock::begin(&self.directory)
     }
 
     /// Opens the embedded inbox.
     pub fn inbox(&self) -> Result<SqliteInbox, JournalError> {
-        // SQLite would make the file readable by others; its companions take their mode from it.
+        // SQLite would make the file readable by others; its companion files inherit its mode.
         self.directory.file("inbox.db", OFlags::RDWR | OFlags::CREATE)?;
         SqliteInbox::open(&self.path().join("inbox.db"))
     }
 
-    /// Opens the embedded store. One that is new, or had to be set aside because it was of no use, is filled from the
-    /// files first.
+    /// Opens the embedded store. A store that is new, or was replaced because it was damaged, is filled from the
+    /// journals first.
     pub fn index(&self) -> Result<SqliteStore, JournalError> {
         let path = self.path().join("index.db");
         let lock = self.directory.file("index.lock", OFlags::RDWR | OFlags::CREATE)?;
-        // SQLite would make the file readable by others; its companions take their mode from it.
+        // SQLite would make the file readable by others; its companion files inherit its mode.
         if self.directory.file("index.db", OFlags::RDWR | OFlags::CREATE).is_err() {
-            set_aside(&path).map_err(JournalError::io(format!("`{}` couldn't be set aside", path.display())))?;
+            replace_damaged(&path).map_err(JournalError::io(format!("`{}` couldn't be renamed", path.display())))?;
         }
         let store = SqliteStore::open(&path, lock)?;
         if !store.is_filled()? {
@@ -231,17 +232,17 @@ impl Run {
         })
     }
 
-    /// Where the run's directory is.
+    /// The path of the run's directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Puts the run's end on record.
+    /// Records the end of the run.
     pub fn end(&self) -> Result<(), JournalError> {
         self.journal.append(&[self.journal.event(EventPayload::RunEnded)]).map(|_| ())
     }
 
-    /// Keeps a call that waits for an approval, so that it can be repeated later. Returns where.
+    /// Stores a call that waits for approval, so that it can be repeated later. Returns the path.
     pub fn save_pending(&self, tool_call_id: &str, json: &[u8]) -> Result<PathBuf, JournalError> {
         let pending = self.directory.open("pending")?;
         let name = format!("{}.json", call_name(tool_call_id));
@@ -249,7 +250,7 @@ impl Run {
         Ok(pending.path().join(name))
     }
 
-    /// Reads back a call that waits for an approval; none when there is no such call.
+    /// Reads a call that waits for approval; none when there is no such call.
     pub fn load_pending(&self, tool_call_id: &str) -> Result<Option<Vec<u8>>, JournalError> {
         let (pending, name) = (self.directory.open("pending")?, format!("{}.json", call_name(tool_call_id)));
         let Some(mut file) = pending.existing(&name)? else { return Ok(None) };

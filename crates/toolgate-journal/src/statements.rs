@@ -1,5 +1,5 @@
-//! Every statement that is asked of a store, in the words that SQLite and PostgreSQL share, so that both give the same
-//! answers. Values stand as `?1`, `?2`, …; flags are 0 or 1, and times are nanoseconds since 1970.
+//! Every SQL statement, in the dialect that SQLite and PostgreSQL share, so that both give the same results. Parameters
+//! are `?1`, `?2`, …; flags are 0 or 1, and times are nanoseconds since 1970.
 
 pub(crate) const INSERT_EVENT: &str = "
     INSERT INTO events (run, seq, time, kind, tool_call_id, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -12,7 +12,7 @@ pub(crate) const START_RUN: &str = "
 
 pub(crate) const END_RUN: &str = "UPDATE runs SET ended = ?2 WHERE id = ?1 AND (ended IS NULL OR ended < ?2)";
 
-/// Events may come out of order, after a gap was filled: of two beginnings of a call, the later one counts.
+/// Events may arrive out of order when a gap is filled: of two starts of a call, the later one counts.
 pub(crate) const START_CALL: &str = "
     INSERT INTO calls (run, tool_call_id, started_seq, started, tool, version, risk, decision, rule, layer, approval, args)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
@@ -33,7 +33,7 @@ pub(crate) const END_CALL: &str = "
         commands_run = excluded.commands_run
     WHERE calls.ended_seq IS NULL OR calls.ended_seq < excluded.ended_seq";
 
-/// Begins every question about runs; the columns are those of `rows::run`.
+/// The start of every query for runs; the columns are those that `RunRow` reads.
 macro_rules! select_runs {
     ($rest:literal) => {
         concat!(
@@ -49,7 +49,7 @@ macro_rules! select_runs {
 
 pub(crate) const RUN: &str = select_runs!("WHERE id = ?1");
 
-/// PostgreSQL takes a value's type from where it first stands, so the comparison comes before `IS NULL`.
+/// PostgreSQL infers a parameter's type from its first use, so the comparison comes before `IS NULL`.
 pub(crate) const RUNS: &str = select_runs!(
     "WHERE (session = ?1 OR ?1 IS NULL) AND (workspace = ?2 OR ?2 IS NULL)
      ORDER BY started DESC NULLS LAST, id DESC LIMIT ?3"
@@ -62,7 +62,7 @@ pub(crate) const CALLS: &str = "
 
 pub(crate) const EVENTS: &str = "SELECT json FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
-/// The end of the first unbroken row of numbers, provided that it begins with 1.
+/// The last number before the first gap, provided that the sequence begins with 1.
 pub(crate) const INDEXED_UP_TO: &str = "
     SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = 1) THEN (
         SELECT seq FROM events AS here

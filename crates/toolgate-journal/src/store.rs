@@ -1,5 +1,5 @@
-//! The same events as rows, for questions across calls and runs (C-35). A store is a view of the files: it may lag, be
-//! lost and be rebuilt, and no call ever waits for it.
+//! The same events as database rows, for queries across calls and runs. A store is a view of the journals: it may lag,
+//! be lost and be rebuilt, and no call ever waits for it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,21 +8,21 @@ use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Layer, R
 
 use crate::{JournalError, RecordedEvent};
 
-/// A place that keeps events as rows.
+/// A database of events.
 pub trait EventStore: Send + Sync {
-    /// Takes in events of a run, all or none. Those that it has already change nothing, in whatever order they come.
+    /// Applies events of a run, all or none. Events that it has already change nothing, in whatever order they arrive.
     fn apply(&self, run: &str, events: &[RecordedEvent]) -> Result<(), JournalError>;
     /// Runs, newest first.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, JournalError>;
     /// One run.
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
-    /// The calls of a run, in the order in which they were taken up.
+    /// The calls of a run, in the order in which they started.
     fn calls(&self, run: &str) -> Result<Vec<CallRow>, JournalError>;
     /// Events of a run after number `after`, in order.
     fn events(&self, run: &str, after: u64, limit: usize) -> Result<Vec<RecordedEvent>, JournalError>;
     /// The number up to which no event of the run is missing.
     fn indexed_up_to(&self, run: &str) -> Result<u64, JournalError>;
-    /// Forgets a run.
+    /// Deletes a run.
     fn clear(&self, run: &str) -> Result<(), JournalError>;
 }
 
@@ -56,9 +56,9 @@ pub struct RunRow {
     pub workspace: Option<String>,
     /// The session that it belongs to.
     pub session: Option<String>,
-    /// The preset in force.
+    /// The policy preset.
     pub preset: Option<String>,
-    /// Who brought the calls.
+    /// The front end that received the calls.
     pub front_end: Option<String>,
     /// How many events it has.
     pub events: u64,
@@ -81,7 +81,7 @@ pub struct CallRow {
     pub version: Option<String>,
     /// How much harm the tool can do.
     pub risk: Option<Risk>,
-    /// How it was judged.
+    /// The decision of policy.
     pub decision: Option<Decision>,
     /// The rule that decided.
     pub rule: Option<String>,
@@ -89,19 +89,19 @@ pub struct CallRow {
     pub layer: Option<Layer>,
     /// The scope of the approval that it ran under.
     pub approval: Option<ApprovalScope>,
-    /// When it was taken up.
+    /// When it started.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// Whether it worked; none while it runs.
+    /// Whether it succeeded; none while it runs.
     pub ok: Option<bool>,
-    /// How it failed.
+    /// The error code, if it failed.
     pub error_code: Option<ErrorCode>,
-    /// The class of that.
+    /// The class of the error.
     pub error_class: Option<ErrorClass>,
     /// The exit code, for commands.
     pub exit_code: Option<i64>,
-    /// Whether something was cut from its payload.
+    /// Whether its payload was shortened.
     pub truncated: bool,
     /// Whether a secret was replaced.
     pub redacted: bool,

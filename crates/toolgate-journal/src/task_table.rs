@@ -1,4 +1,4 @@
-//! Tasks as rows, for every store alike: a store brings only its own way to ask and to change, and is an inbox by that.
+//! The inbox in SQL, for every store: a store only supplies its own way to query and to change rows.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,11 +8,11 @@ use crate::{Inbox, JournalError, Lease, NewTask, Task, TaskState};
 
 /// A store with a table of tasks.
 pub(crate) trait TaskTable: Send + Sync {
-    /// The queue whose tasks these are; one table can hold several.
+    /// The queue that the tasks belong to; one table can hold several queues.
     fn queue(&self) -> &str;
-    /// Asks a question, and reads each task of the answer.
-    fn ask(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError>;
-    /// Changes the table, and says whether anything changed.
+    /// Runs a query, and reads each row of the result as a task.
+    fn query(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Task>, JournalError>;
+    /// Runs a statement, and says whether it changed anything.
     fn change(&self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<bool, JournalError>;
 }
 
@@ -35,7 +35,7 @@ const TASKS: &str = select_tasks!("WHERE queue = ?1 ORDER BY created, id LIMIT ?
 const OPEN_TASKS: &str =
     select_tasks!("WHERE queue = ?1 AND state NOT IN ('done', 'cancelled') ORDER BY created, id LIMIT ?2");
 
-/// Done twice, because an answer got lost, it takes nothing more.
+/// Repeating the statement with the same lease takes no second task.
 const TAKE: &str = "
     UPDATE inbox SET lease = ?1, lease_until = ?2, attempts = attempts + 1,
         state = CASE state WHEN 'waiting' THEN 'working' ELSE state END
@@ -75,11 +75,11 @@ impl<T: TaskTable> Inbox for T {
     }
 
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
-        self.ask(if all { TASKS } else { OPEN_TASKS }, &[SqlValue::text(self.queue()), SqlValue::number(limit)])
+        self.query(if all { TASKS } else { OPEN_TASKS }, &[SqlValue::text(self.queue()), SqlValue::number(limit)])
     }
 
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
-        Ok(self.ask(TASK, &[SqlValue::text(id)])?.pop())
+        Ok(self.query(TASK, &[SqlValue::text(id)])?.pop())
     }
 
     fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
@@ -88,7 +88,7 @@ impl<T: TaskTable> Inbox for T {
             TAKE,
             &[SqlValue::text(token), SqlValue::time(lease.until), SqlValue::time(now), SqlValue::text(self.queue())],
         )?;
-        Ok(self.ask(TAKEN, &[SqlValue::text(token)])?.pop())
+        Ok(self.query(TAKEN, &[SqlValue::text(token)])?.pop())
     }
 
     fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
@@ -132,7 +132,7 @@ impl<T: TaskTable> Inbox for T {
     }
 }
 
-/// By the columns of `TASK`.
+/// Reads the columns of `TASK`.
 impl FromRow for Task {
     fn from_row<C: SqlRow>(row: &C) -> Result<Self, C::Error> {
         Ok(Self {

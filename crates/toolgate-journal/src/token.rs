@@ -1,4 +1,4 @@
-//! Tokens: random words that let a client in. The owner's lies in a file of theirs, readable by nobody else.
+//! Bearer tokens for clients. The owner's token is in a file that only the owner can read.
 
 use std::io;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use crate::hex;
 use crate::signing_key::{create_secret, random_bytes, read_secret};
 
-/// How every token begins, so that a person, and redaction, can tell it from other secrets.
+/// The prefix of every token, so that people and redaction can recognize it.
 const PREFIX: &str = "tgt_";
 
-/// A token that nobody has had before.
+/// A new random token.
 pub fn new_token() -> io::Result<String> {
     Ok(format!("{PREFIX}{}", hex::string(&random_bytes()?)))
 }
 
-/// Reads the token at `path`, or makes one there. When several processes come at once, they all get the same one.
+/// Reads the token at `path`, or creates one there. Concurrent processes all get the same token.
 pub fn load_or_create_token(path: &Path) -> io::Result<String> {
     match read_token(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

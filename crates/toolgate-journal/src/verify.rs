@@ -1,4 +1,4 @@
-//! Tells whether a journal is what was written, and if not, which line shows it first (C-31).
+//! Checks whether a journal is exactly what was written, and if not, which line shows it first.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -10,22 +10,23 @@ use crate::journal::NAME;
 use crate::signing_key::LineSigner;
 use crate::{JournalError, JournalFault, SigningKey};
 
-/// What was found.
+/// The result of [`verify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
     /// Every line is as it was written.
     Ok {
         /// How many there are.
         events: u64,
-        /// Whether a seal vouches for it. Without one, a person with access to the files could have rewritten them all.
-        sealed: bool,
-        /// Whether a further line was begun and never finished, by a program that was killed while writing it. Nobody was told
-        /// that it is on record.
+        /// Whether a signature covers the journal. Without one, anyone with write access could have rewritten it
+        /// completely.
+        signed: bool,
+        /// Whether another line was begun but not finished, by a process that was killed while writing it. No caller
+        /// was told that it is recorded.
         unfinished: bool,
     },
     /// Something is wrong.
     Bad {
-        /// The first bad line; none when the fault lies in the head.
+        /// The first invalid line; none when the fault is in the head.
         line: Option<u64>,
         /// What is wrong with it.
         fault: JournalFault,
@@ -38,14 +39,15 @@ impl From<JournalFault> for Verification {
     }
 }
 
-/// Checks the journal in a run's directory, and its seal if there is a key. Safe beside a program that appends to it.
+/// Verifies the journal in a run's directory, and its signature if there is a key. Safe while another process appends
+/// to it.
 pub fn verify(run_dir: &Path, key: Option<&SigningKey>) -> Result<Verification, JournalError> {
-    // The run's id is part of what is sealed, so it has to be found even for `.`.
+    // The run's id is part of what is signed, so it has to be found even for `.`.
     let path = run_dir.canonicalize().map_err(JournalError::io(format!("`{}`", run_dir.display())))?;
     let run = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let directory = DirectoryHandle::at(&path)?;
     let Some(events) = directory.existing(NAME)? else {
-        // A journal that is gone though its head is here was cut off at its first line.
+        // A missing journal with an existing head was cut off at its first line.
         return match Head::find(&directory)? {
             Ok(head) if head.seq > 0 => Ok(JournalFault::CutOff { line: 1, expected: head.seq }.into()),
             _ => Err(JournalError::NoSuchRun { run }),
@@ -53,15 +55,15 @@ pub fn verify(run_dir: &Path, key: Option<&SigningKey>) -> Result<Verification, 
     };
     let (head, size) = {
         let _lock = FileLock::shared(&events).map_err(|error| directory.error("couldn't be locked", NAME, error))?;
-        let size = events.metadata().map_err(|error| directory.error("couldn't be looked at", NAME, error))?.len();
+        let size = events.metadata().map_err(|error| directory.error("couldn't be inspected", NAME, error))?.len();
         (Head::find(&directory)?, size)
     };
     let head = head.and_then(|head| key.map_or(Ok(()), |key| head.check(&run, key)).map(|()| head));
-    // What lies before `size` never changes again, so the lock isn't needed for the walk.
-    let seal = key.map(|key| LineSigner { run: &run, key });
-    let walked = walk(FileRange::new(&events, 0, size), Tip::START, head.as_ref().ok(), seal)
+    // Bytes before `size` never change again, so the walk doesn't need the lock.
+    let signer = key.map(|key| LineSigner { run: &run, key });
+    let walked = walk(FileRange::new(&events, 0, size), Tip::START, head.as_ref().ok(), signer)
         .map_err(|error| directory.error("couldn't be read", NAME, error))?;
-    let sound = |unfinished| Verification::Ok { events: walked.tip.seq, sealed: key.is_some(), unfinished };
+    let sound = |unfinished| Verification::Ok { events: walked.tip.seq, signed: key.is_some(), unfinished };
     Ok(match (walked.fault, head) {
         (Some(JournalFault::Torn { line }), Ok(head))
             if head.seq == walked.tip.seq && is_begun(FileRange::new(&events, walked.tip.size, size), line)? =>

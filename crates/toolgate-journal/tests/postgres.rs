@@ -1,8 +1,8 @@
-//! The store for many hosts, on a real server that is made for each test and gone after it: the suite that every store
-//! passes, several hosts at once, and a server that goes away.
+//! The store for many hosts, on a real server that exists for one test: the suite that every store passes, several
+//! hosts at once, and a server that disappears.
 
 #![cfg(feature = "postgres")]
-// Tests start a server of their own.
+// Tests start their own server.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
 #[path = "postgres/cluster.rs"]
@@ -25,7 +25,7 @@ use crate::cluster::Cluster;
 use crate::store_suite::{SUITE, a_run, recorded, rows};
 use crate::world::{RUN, World, completed, facts, failed, some_calls, started};
 
-/// Three events for each of many calls, of which every second one begins anew after it failed.
+/// Three events for each of many calls, of which every second one starts again after it failed.
 fn many_events() -> Vec<RecordedEvent> {
     let call = |number: i64| {
         let (id, second) = (format!("call-{}", number / 2), 3 * number);
@@ -68,7 +68,7 @@ fn hosts_that_start_at_once_and_bring_the_same_events_give_the_same_rows() {
                 let store = PostgresStore::connect(url);
                 together.wait();
                 let store = store.unwrap();
-                // Every second host goes backwards, so that they would wait for each other if they could.
+                // Every second host goes backwards, so that they would deadlock if they could.
                 let mut overlapping: Vec<RecordedEvent> = events.windows(7).step_by(3).flatten().cloned().collect();
                 if host % 2 == 1 {
                     overlapping.reverse();
@@ -84,7 +84,7 @@ fn hosts_that_start_at_once_and_bring_the_same_events_give_the_same_rows() {
 }
 
 #[test]
-fn it_connects_anew_when_the_server_was_gone() {
+fn it_reconnects_when_the_server_was_gone() {
     let (cluster, events) = (Cluster::start(), a_run());
     let store = PostgresStore::connect(&cluster.database("toolgate")).unwrap();
     store.apply(RUN, &events[..3]).unwrap();
@@ -101,14 +101,14 @@ fn it_connects_anew_when_the_server_was_gone() {
     assert_eq!(store.events(RUN, 0, 100).unwrap(), events);
 }
 
-/// For an indexer: a store that is open already.
+/// For an indexer: a store that is already open.
 fn opened(store: &Arc<PostgresStore>) -> impl FnMut() -> Result<Arc<dyn EventStore>, JournalError> + use<> {
     let store = Arc::clone(store);
     move || Ok(Arc::clone(&store) as Arc<dyn EventStore>)
 }
 
 #[test]
-fn calls_go_on_without_the_server_and_it_has_them_once_it_is_back() {
+fn calls_continue_without_the_server_and_it_catches_up_once_it_is_back() {
     let (cluster, world) = (Cluster::start(), World::new());
     let store = Arc::new(PostgresStore::connect(&cluster.database("toolgate")).unwrap());
     let indexer = Arc::new(Indexer::start(world.state.path(), opened(&store)).unwrap());

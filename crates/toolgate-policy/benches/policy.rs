@@ -1,5 +1,5 @@
-//! Decisions per second over the table of commands, with a thousand rules loaded, beside `bash -n` (which only parses)
-//! and, where it is installed, `codex execpolicy check`. The peers are programs, so each is timed with its start.
+//! Decisions per second over the table of commands, with a thousand rules loaded, compared with `bash -n` (which only
+//! parses) and, if installed, `codex execpolicy check`. These are programs, so each measurement includes their start.
 
 // A benchmark starts its peers, and has nobody to document it for.
 #![allow(clippy::disallowed_methods, missing_docs)]
@@ -15,7 +15,7 @@ use toolgate_policy::Policy;
 
 const ROUNDS: usize = 20;
 const RULES: usize = 1_000;
-/// How many commands the peers are given.
+/// How many commands the other programs are given.
 const PEER_COMMANDS: usize = 60;
 
 fn main() {
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// A policy with so many rules, half of them about the programs that the table uses most.
+/// A policy with this many rules, half of them about the programs that the table uses most.
 fn policy(rules: usize) -> Policy {
     let programs = ["git", "cargo", "npm", "rm", "cat", "ls", "python3", "make", "grep", "curl"];
     let rule = |number: usize| {
@@ -93,7 +93,7 @@ fn report(name: &str, mut times: Vec<Duration>) -> Duration {
     median
 }
 
-/// A file with rules for codex, if codex is there.
+/// A file with rules for codex, if codex is installed.
 fn codex() -> Option<String> {
     let found = Command::new("codex").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     found.ok().filter(|status| status.success())?;

@@ -1,6 +1,7 @@
-//! Files that programs obey without asking anybody: git's hooks, an editor's tasks, another agent's configuration. The list is
-//! data, `autoloaded.toml`, with its own examples. What git itself writes when it works passes: its configuration and what is left of
-//! a rebase as long as they say ordinary things, see [`suspicious_in_git_config`] and [`suspicious_in_git_todo`].
+//! Files that programs load or run automatically: git's hooks, an editor's tasks, another agent's configuration. The
+//! list is data, `autoloaded.toml`, with its own examples. What git itself writes during its work is allowed: its
+//! configuration and the todo list of a rebase, as long as their content is ordinary, see [`suspicious_in_git_config`]
+//! and [`suspicious_in_git_todo`].
 
 mod git_config;
 mod git_todo;
@@ -15,29 +16,29 @@ use toolgate_config::ConfigFault;
 
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
-/// A file that is obeyed.
+/// A file that programs load or run automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AutoloadedFile {
-    /// By whom, in a sentence.
+    /// Which program loads or runs it, in a sentence.
     pub reason: &'static str,
-    /// Whether there is a harmless sort of it.
+    /// Whether the file can have harmless content.
     pub kind: AutoloadedKind,
 }
 
-/// Whether there is a harmless sort of a file that is obeyed.
+/// Whether a file that programs load or run automatically can have harmless content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoloadedKind {
-    /// There is none.
+    /// It is never harmless.
     #[default]
     Always,
-    /// A repository's configuration: harmless if it says ordinary things.
+    /// A repository's configuration: harmless if all settings are ordinary.
     GitConfig,
-    /// A file that says where something of git's is: harmless if that is in the workspace.
+    /// A file that points to another part of git's data: harmless if that is in the workspace.
     GitLink,
-    /// A file that says where a repository's hooks and configuration are: harmless in a worktree of that repository.
+    /// A file that points to a repository's hooks and configuration: harmless in a worktree of that repository.
     GitCommon,
-    /// What is left to do of a rebase: harmless if it runs nothing.
+    /// The todo list of a rebase: harmless if it runs nothing.
     GitTodo,
 }
 
@@ -81,7 +82,7 @@ static SETS: LazyLock<Vec<(PathSet, PathSet)>> = LazyLock::new(|| {
     ENTRIES.iter().map(sets).collect()
 });
 
-/// The directories that such files lie in, of each entry. A link with one of these names could lead to anything.
+/// For each entry, the directories that contain such files. A link with one of these names could lead to anything.
 static DIRECTORIES: LazyLock<Vec<PathSet>> = LazyLock::new(|| {
     let above = |path: &String| {
         let ends = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
@@ -96,7 +97,8 @@ static DIRECTORIES: LazyLock<Vec<PathSet>> = LazyLock::new(|| {
     ENTRIES.iter().map(set).collect()
 });
 
-/// Whether programs would obey a file at this path, relative to the workspace. Directories by themselves are obeyed by nobody.
+/// Whether programs would load or run a file at this path, relative to the workspace. Directories themselves are never
+/// loaded.
 pub fn autoloaded(path: &str) -> Option<AutoloadedFile> {
     let matches = |(set, except): &&(PathSet, PathSet)| set.is_match(path) && !except.is_match(path);
     let index = SETS.iter().position(|sets| matches(&sets))?;
@@ -104,14 +106,15 @@ pub fn autoloaded(path: &str) -> Option<AutoloadedFile> {
     Some(AutoloadedFile { reason, kind: *kind })
 }
 
-/// Whether a directory at this path could hold a file that programs obey: then a link there could bring one. Says by whom.
+/// Whether a directory at this path could contain a file that programs load or run automatically: then a link there
+/// could provide one. Returns the reason.
 pub fn autoloaded_beneath(path: &str) -> Option<&'static str> {
     let index = DIRECTORIES.iter().position(|set| set.is_match(path))?;
     Some(&ENTRIES[index].reason)
 }
 
-/// Whether a path is one of those that git obeys, harmless or not. Policy guards these against every tool; what git itself
-/// leaves there when it makes a repository is let through by what it holds.
+/// Whether git loads or runs a file at this path, harmless or not. Policy protects these files from every tool; what
+/// git itself leaves there when it makes a repository is allowed by its content.
 pub fn is_git_autoloaded(path: &str) -> bool {
     let is_gits = |entry: &AutoloadedEntry| entry.kind != AutoloadedKind::Always || entry.reason.starts_with("git ");
     ENTRIES.iter().zip(SETS.iter()).any(|(entry, (set, _))| is_gits(entry) && set.is_match(path))
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_files_are_obeyed_by_nobody() {
+    fn ordinary_files_are_not_autoloaded() {
         for path in ["src/main.rs", ".git/index", ".git/HEAD", ".gitignore", "package.json", ".github/workflows/a.yml"]
         {
             assert_eq!(autoloaded(path), None, "{path}");

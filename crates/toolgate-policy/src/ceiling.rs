@@ -1,5 +1,5 @@
-//! A set of tools that a call is held to (C-14). It can only narrow. Where it names a tool with words in brackets, such as
-//! `shell(git log)`, only commands of which every part begins with such words are within it.
+//! A set of tools that a call is limited to. A ceiling can only narrow. An entry with words in parentheses, such as
+//! `shell(git log)`, allows only command lines in which every simple command begins with these words.
 
 use toolgate_contract::{Decision, Declaration, Layer};
 
@@ -8,28 +8,28 @@ use crate::commands::SimpleCommand;
 use crate::judge::about;
 use crate::opinion::{Opinion, OpinionSource};
 
-/// A set of tools that a call is held to: an active skill's, a sub-agent's.
+/// A set of tools that a call is limited to, such as that of an active skill or of a sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ceiling {
-    /// Whose it is, such as `skill review`.
+    /// Who sets it, such as `skill review`.
     pub source: String,
-    /// The tools, by name; one that runs commands may have the first words of some behind it, in brackets.
+    /// The tools by name. A tool that runs commands can be followed by the first words of a command, in parentheses.
     pub tools: Vec<String>,
 }
 
 impl Ceiling {
-    /// Whether the tool is in it at all.
+    /// Whether it names the tool, with or without parentheses.
     pub(crate) fn names(&self, tool: &str) -> bool {
         self.tools.iter().any(|entry| entry == tool || words_for(entry, tool).is_some())
     }
 
-    /// Whether it lets the tool run whatever it likes.
-    fn names_whole(&self, tool: &str) -> bool {
+    /// Whether it allows every call of the tool.
+    fn allows_every_call(&self, tool: &str) -> bool {
         self.tools.iter().any(|entry| entry == tool)
     }
 
-    /// What can't be understood begins with no words that anybody could know.
-    fn holds(&self, tool: &str, command: &CommandEffects) -> bool {
+    /// Whether it covers the command. A command that can't be analyzed begins with no known words, so it isn't covered.
+    fn covers(&self, tool: &str, command: &CommandEffects) -> bool {
         let begins = |part: &SimpleCommand, words: &str| {
             let mut known = part.words.iter().map(|word| word.known());
             words.split_whitespace().all(|word| known.next() == Some(Some(word)))
@@ -37,24 +37,26 @@ impl Ceiling {
         let within = |part: &SimpleCommand| {
             self.tools.iter().filter_map(|entry| words_for(entry, tool)).any(|w| begins(part, w))
         };
-        command.fault.is_none() && !command.parts.is_empty() && command.parts.iter().all(|case| within(&case.part))
+        command.fault.is_none()
+            && !command.parts.is_empty()
+            && command.parts.iter().all(|command| within(&command.part))
     }
 }
 
-/// The words in the brackets behind a tool's name.
+/// The words in the parentheses after a tool's name.
 fn words_for<'a>(entry: &'a str, tool: &str) -> Option<&'a str> {
     entry.strip_prefix(tool)?.strip_prefix('(')?.strip_suffix(')')
 }
 
-/// Refuses commands that a ceiling's brackets don't cover.
+/// Denies commands that the words in a ceiling's parentheses don't cover.
 pub(crate) fn on_commands_outside_ceiling(
     tool: &Declaration,
     ceilings: &[Ceiling],
-    case: &CallEffects<'_>,
+    call: &CallEffects<'_>,
     opinions: &mut Vec<Opinion>,
 ) {
-    for (index, ceiling) in ceilings.iter().enumerate().filter(|(_, ceiling)| !ceiling.names_whole(&tool.name)) {
-        for command in case.commands.iter().filter(|command| !ceiling.holds(&tool.name, command)) {
+    for (index, ceiling) in ceilings.iter().enumerate().filter(|(_, ceiling)| !ceiling.allows_every_call(&tool.name)) {
+        for command in call.commands.iter().filter(|command| !ceiling.covers(&tool.name, command)) {
             opinions.push(about(command.effect, Decision::Deny, Layer::Builtin, OpinionSource::Ceiling(index)));
         }
     }

@@ -1,5 +1,5 @@
-//! From opinions to a verdict: asks are answered by standing approvals, the strictest of what remains wins, and what is
-//! worth telling is put into words.
+//! Combines opinions into a verdict: standing approvals answer asks, the strictest of the remaining opinions wins, and
+//! the opinions worth reporting are put into words.
 
 use toolgate_config::UnknownCommandAction;
 use toolgate_contract::{Decision, ErrorCode, Finding, Layer, Permission, RuleName, Verdict};
@@ -10,20 +10,20 @@ use crate::judge::PolicyRequest;
 use crate::opinion::{Opinion, OpinionSource, Topic};
 use crate::policy::{Policy, sensitive_match_name};
 use crate::preset;
-use crate::sensitive_paths::GUARDS;
+use crate::sensitive_paths::SENSITIVE_PATHS;
 
 const NOTHING: Opinion = Opinion {
     decision: Decision::Allow,
     layer: Layer::Builtin,
     effect: None,
     topic: Topic::Call,
-    voice: OpinionSource::Nothing,
+    source: OpinionSource::Nothing,
 };
 
-/// Whether these opinions alone come to a refusal.
+/// Whether these opinions alone result in a denial.
 pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
-    let case = CallEffects::default();
-    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions, &case)).map(|opinion| opinion.decision).max()
+    let call = CallEffects::default();
+    match opinions.iter().filter(|opinion| !is_answered(opinion, opinions, &call)).map(|opinion| opinion.decision).max()
     {
         Some(Decision::Deny) => true,
         Some(Decision::Ask) => unattended,
@@ -31,12 +31,12 @@ pub(crate) fn is_refused(opinions: &[Opinion], unattended: bool) -> bool {
     }
 }
 
-pub(crate) fn is_answered(opinion: &Opinion, approvals: &[Opinion], case: &CallEffects<'_>) -> bool {
-    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, case))
+pub(crate) fn is_answered(opinion: &Opinion, approvals: &[Opinion], call: &CallEffects<'_>) -> bool {
+    opinion.decision == Decision::Ask && approvals.iter().any(|approval| approval.answers(opinion, call))
 }
 
-/// How far a permission goes: that a command may run says more about a call than that it reads files.
-fn reach(permission: Permission) -> u8 {
+/// How powerful a permission is: running a command matters more to a reader than reading files.
+fn power(permission: Permission) -> u8 {
     match permission {
         Permission::Agent => 1,
         Permission::FsRead => 2,
@@ -50,70 +50,65 @@ fn reach(permission: Permission) -> u8 {
 }
 
 impl Policy {
-    /// Makes the verdict. Among equally strict opinions the one told is an approval that was needed, then a rule before
-    /// the baseline, then the layer with most authority, then of what the baseline allows the one that allows most, then
-    /// the first.
-    pub(crate) fn combine(
-        &self,
-        opinions: &[Opinion],
-        question: &PolicyRequest<'_>,
-        case: &CallEffects<'_>,
-    ) -> Verdict {
+    /// Makes the verdict. Among equally strict opinions it reports, in this order of preference: an approval that was
+    /// needed, a rule rather than the baseline, the layer with most authority, the most powerful permission that the
+    /// baseline allows, the first.
+    pub(crate) fn combine(&self, opinions: &[Opinion], request: &PolicyRequest<'_>, call: &CallEffects<'_>) -> Verdict {
         let approvals: Vec<Opinion> = opinions.iter().filter(|opinion| opinion.is_approval()).copied().collect();
         let (answered, open): (Vec<&Opinion>, Vec<&Opinion>) =
-            opinions.iter().partition(|opinion| is_answered(opinion, &approvals, case));
-        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask, case));
+            opinions.iter().partition(|opinion| is_answered(opinion, &approvals, call));
+        let was_needed = |opinion: &Opinion| answered.iter().any(|ask| opinion.answers(ask, call));
         let weight = |opinion: &Opinion| {
-            let tells = (!opinion.is_baseline(), opinion.voice != OpinionSource::Known);
-            let allows = match opinion.voice {
-                OpinionSource::Baseline(permission) if opinion.decision == Decision::Allow => reach(permission),
+            let tells = (!opinion.is_baseline(), opinion.source != OpinionSource::Known);
+            let allows = match opinion.source {
+                OpinionSource::Baseline(permission) if opinion.decision == Decision::Allow => power(permission),
                 _ => 0,
             };
             (opinion.decision, was_needed(opinion), tells, opinion.layer, allows)
         };
-        // Of equals, `max_by_key` keeps the last, so it reads backwards.
+        // `max_by_key` returns the last of equal elements, so this iterates backwards.
         let winner = open.iter().rev().copied().max_by_key(|opinion| weight(opinion)).unwrap_or(&NOTHING);
         let is_ask = |opinion: &Opinion| winner.decision == Decision::Ask && opinion.decision == Decision::Ask;
         let mut lost: Vec<&Opinion> = Vec::new();
         let others = open.iter().filter(|opinion| !is_ask(opinion)).chain(&answered);
         for opinion in others.filter(|opinion| !(opinion.is_baseline() && opinion.decision == Decision::Allow)) {
-            let same = |other: &Opinion| other.voice == opinion.voice;
+            let same = |other: &Opinion| other.source == opinion.source;
             if !same(winner) && !lost.iter().any(|other| same(other)) {
                 lost.push(opinion);
             }
         }
-        let words = |opinion: &&Opinion| self.finding(opinion, question, case);
+        let words = |opinion: &&Opinion| self.finding(opinion, request, call);
         let verdict = Verdict {
             decision: winner.decision,
             decided_by: words(&winner),
-            confined: self.confines(case),
+            confined: self.confines(call),
             asks: open.iter().filter(|opinion| is_ask(opinion)).map(words).collect(),
             lost: lost.iter().map(words).collect(),
         };
         if self.unattended { refuse_asks(verdict) } else { verdict }
     }
 
-    fn finding(&self, opinion: &Opinion, question: &PolicyRequest<'_>, case: &CallEffects<'_>) -> Finding {
-        let (name, reason, code) = self.words(opinion, question, case);
+    fn finding(&self, opinion: &Opinion, request: &PolicyRequest<'_>, call: &CallEffects<'_>) -> Finding {
+        let (name, reason, code) = self.words(opinion, request, call);
         Finding {
             decision: opinion.decision,
-            effect: opinion.effect.map(|index| case.effects[index].effect.clone()),
+            effect: opinion.effect.map(|index| call.effects[index].effect.clone()),
             name,
             reason,
             code: (opinion.decision == Decision::Deny).then_some(code),
         }
     }
 
-    /// The rule's name, the reason, and the code that a denial has.
+    /// The rule's name, the reason, and the error code of a denial.
     fn words(
         &self,
         opinion: &Opinion,
-        question: &PolicyRequest<'_>,
-        case: &CallEffects<'_>,
+        request: &PolicyRequest<'_>,
+        call: &CallEffects<'_>,
     ) -> (RuleName, String, ErrorCode) {
         let name = |rule: String| RuleName { rule, layer: opinion.layer };
-        let tool = &question.tool.name;
-        match opinion.voice {
+        let tool = &request.tool.name;
+        match opinion.source {
             OpinionSource::Rule(index) => {
                 let rule = &self.rules[index];
                 (rule.name.clone(), rule.reason.clone(), rule.code)
@@ -122,24 +117,24 @@ impl Policy {
                 (self.baseline_name(permission), preset::reason(self.preset, permission), ErrorCode::PolicyDenied)
             }
             OpinionSource::Nothing => {
-                let reason = "The call touches nothing that policy guards.".to_owned();
+                let reason = "The call touches nothing that policy restricts.".to_owned();
                 (name(format!("preset {}", self.preset)), reason, ErrorCode::PolicyDenied)
             }
             OpinionSource::ManyFiles(count) => {
                 let reason = format!("The call changes {count} files at once.");
                 (name(format!("preset {}: ask many files", self.preset)), reason, ErrorCode::PolicyDenied)
             }
-            OpinionSource::Guard(_)
-            | OpinionSource::Obeyed(_)
+            OpinionSource::SensitivePath(_)
+            | OpinionSource::Autoloaded(_)
             | OpinionSource::OutOfBounds
             | OpinionSource::ReadOnlyRoot
-            | OpinionSource::Unlocated => self.describe_place(opinion, question),
+            | OpinionSource::Unlocated => self.describe_place(opinion, request),
             OpinionSource::Host(_) | OpinionSource::Reserved(_) => self.describe_host(opinion),
             OpinionSource::Known
             | OpinionSource::Danger(_)
             | OpinionSource::Privilege
             | OpinionSource::Outside
-            | OpinionSource::Unknown => self.describe_command(opinion, case),
+            | OpinionSource::Unknown => self.describe_command(opinion, call),
             OpinionSource::Own => {
                 let reason = "A session may follow and end the processes that it started.";
                 (name("own processes".into()), reason.into(), ErrorCode::PolicyDenied)
@@ -150,7 +145,7 @@ impl Policy {
                 (set.name(), reason, ErrorCode::ToolNotAllowed)
             }
             OpinionSource::Ceiling(index) => {
-                let source = &question.ceilings[index].source;
+                let source = &request.ceilings[index].source;
                 let reason = match opinion.effect {
                     None => format!("`{tool}` isn't among the tools of {source}."),
                     Some(_) => format!("This command isn't among those that {source} lists for `{tool}`."),
@@ -162,37 +157,37 @@ impl Policy {
 }
 
 impl Policy {
-    /// What is said of places alone.
-    fn describe_place(&self, opinion: &Opinion, question: &PolicyRequest<'_>) -> (RuleName, String, ErrorCode) {
+    /// The words for opinions about paths.
+    fn describe_place(&self, opinion: &Opinion, request: &PolicyRequest<'_>) -> (RuleName, String, ErrorCode) {
         let name = |rule: String| RuleName { rule, layer: opinion.layer };
-        match opinion.voice {
-            OpinionSource::Guard(hit) => {
-                let guard = GUARDS.guard(hit);
-                (sensitive_match_name(hit), guard.reason.clone(), guard.code)
+        match opinion.source {
+            OpinionSource::SensitivePath(hit) => {
+                let entry = SENSITIVE_PATHS.entry(hit);
+                (sensitive_match_name(hit), entry.reason.clone(), entry.code)
             }
-            OpinionSource::Obeyed(reason) => {
-                let reason = format!("Programs obey what is written there: {reason}.");
-                (name(format!("preset {}: files that programs obey", self.preset)), reason, ErrorCode::PolicyDenied)
+            OpinionSource::Autoloaded(reason) => {
+                let reason = format!("Programs load or run this file automatically: {reason}.");
+                (name(format!("preset {}: autoloaded files", self.preset)), reason, ErrorCode::PolicyDenied)
             }
             OpinionSource::OutOfBounds => {
-                let source = question.bounds.map_or("the session", |bounds| bounds.source.as_str());
-                let reason = format!("It goes beyond {source}, which this session is held to.");
+                let source = request.bounds.map_or("the session", |bounds| bounds.source.as_str());
+                let reason = format!("This reaches outside {source}, which this session is limited to.");
                 (name(format!("places of {source}")), reason, ErrorCode::PathOutsideWorkspace)
             }
             OpinionSource::ReadOnlyRoot => {
-                let reason = "The path lies in a root that is only for reading.".to_owned();
+                let reason = "The path is in a read-only root.".to_owned();
                 (name("deny changes in read-only roots".into()), reason, ErrorCode::PolicyDenied)
             }
             _ => {
-                let reason = "It isn't known where this path leads.".to_owned();
+                let reason = "The path was not resolved, so policy can't tell which file it means.".to_owned();
                 (name("deny unlocated paths".into()), reason, ErrorCode::PathOutsideWorkspace)
             }
         }
     }
 
-    /// What is said of hosts alone.
+    /// The words for opinions about hosts.
     pub(crate) fn describe_host(&self, opinion: &Opinion) -> (RuleName, String, ErrorCode) {
-        let (rule, reason) = match opinion.voice {
+        let (rule, reason) = match opinion.source {
             OpinionSource::Host(fault) => ("deny unclear hosts", fault.reason().to_owned()),
             OpinionSource::Reserved(kind) => {
                 ("deny reserved hosts", format!("The host belongs to {kind}; only a rule that names it can allow it."))
@@ -202,33 +197,34 @@ impl Policy {
         (RuleName { rule: rule.into(), layer: opinion.layer }, reason, ErrorCode::NetworkDenied)
     }
 
-    /// What is said of commands alone.
-    fn describe_command(&self, opinion: &Opinion, case: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
+    /// The words for opinions about commands.
+    fn describe_command(&self, opinion: &Opinion, call: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
         let told = |rule: String, reason: &str| {
             (RuleName { rule, layer: opinion.layer }, reason.to_owned(), ErrorCode::PolicyDenied)
         };
-        match opinion.voice {
+        match opinion.source {
             OpinionSource::Danger(number) => {
-                let danger = opinion.effect.and_then(|effect| case.part_at(effect)?.dangers.get(number));
+                let danger = opinion.effect.and_then(|effect| call.part_at(effect)?.dangers.get(number));
                 danger.map_or_else(|| told(String::new(), ""), |danger| told(danger.rule.clone(), &danger.reason))
             }
-            OpinionSource::Privilege => {
-                told(format!("preset {}: other rights", self.preset), "It runs with more rights than you have.")
-            }
-            OpinionSource::Outside => told(
-                format!("preset {}: changes outside", self.preset),
-                "It changes something outside of the workspace.",
+            OpinionSource::Privilege => told(
+                format!("preset {}: elevated privileges", self.preset),
+                "It runs with more privileges than you have.",
             ),
-            OpinionSource::Unknown => self.describe_unknown(opinion, case),
-            _ => {
-                told("known commands".into(), "All that the command does is known, and each of its effects is judged.")
+            OpinionSource::Outside => {
+                told(format!("preset {}: changes outside", self.preset), "It changes something outside the workspace.")
             }
+            OpinionSource::Unknown => self.describe_unknown(opinion, call),
+            _ => told(
+                "known commands".into(),
+                "Everything that the command does is known, and each of its effects is judged.",
+            ),
         }
     }
 
-    fn describe_unknown(&self, opinion: &Opinion, case: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
-        let part: Option<&SimpleCommand> = opinion.effect.and_then(|effect| case.part_at(effect));
-        let fault = || case.commands.iter().find(|command| Some(command.effect) == opinion.effect)?.fault.as_deref();
+    fn describe_unknown(&self, opinion: &Opinion, call: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
+        let part: Option<&SimpleCommand> = opinion.effect.and_then(|effect| call.part_at(effect));
+        let fault = || call.commands.iter().find(|command| Some(command.effect) == opinion.effect)?.fault.as_deref();
         let why = part.and_then(|part| part.unclear.first().map(String::as_str)).or_else(fault);
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let (setting, reason) = match self.unknown.0 {
@@ -246,7 +242,7 @@ impl Policy {
     }
 }
 
-/// With nobody to ask, what would be asked is refused; what would have been asked is kept.
+/// When nobody can be asked, an ask becomes a denial; the verdict still lists the asks.
 fn refuse_asks(verdict: Verdict) -> Verdict {
     if verdict.decision != Decision::Ask {
         return verdict;
@@ -267,7 +263,7 @@ mod tests {
     use crate::testing::{connect, judge, policy};
     use toolgate_contract::{Decision, Effect, Layer, Verdict};
 
-    /// The verdict in short: who decided, what is asked, what lost.
+    /// The verdict in short: the deciding rule, the asks, the rules that lost.
     fn told(verdict: &Verdict) -> (String, Vec<String>, Vec<String>) {
         let names = |findings: &[toolgate_contract::Finding]| {
             findings.iter().map(|finding| finding.name.rule.clone()).collect::<Vec<_>>()

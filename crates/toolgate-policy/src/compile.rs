@@ -1,4 +1,4 @@
-//! Turns the layers' configurations into one policy and one set of settings (C-14, C-15). Everything that a workspace
+//! Turns the layers' configurations into one policy and one set of settings. Everything that a workspace
 //! nobody trusts would loosen is left out here, so that judging never has to think of it.
 
 use std::cmp::Reverse;

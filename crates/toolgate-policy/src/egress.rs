@@ -1,5 +1,5 @@
-//! What policy says of one connection while a call runs: a command may want to reach hosts that nobody could read out of
-//! it, and a name leads to an address only when it is looked up.
+//! Judges single connections while a call runs. A command may connect to hosts that its text doesn't show, and a host
+//! name resolves to an address only at that time.
 
 use std::net::IpAddr;
 
@@ -16,41 +16,42 @@ use crate::rules::RuleKind;
 /// A decision on one connection, the rule behind it, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionVerdict {
-    /// What is decided.
+    /// The decision.
     pub decision: Decision,
     /// The rule that decided.
     pub name: RuleName,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
 impl Policy {
-    /// Whether this host may be connected to. Rules on tools and commands don't count: those speak of what can be seen in a
-    /// call beforehand.
-    pub fn crossing(&self, host: &str) -> ConnectionVerdict {
+    /// Decides whether a connection to this host is allowed. Rules on tools and commands don't apply here: they judge
+    /// what the call shows before it runs.
+    pub fn judge_connection(&self, host: &str) -> ConnectionVerdict {
         let mut opinions = Vec::new();
         self.on_permission(Permission::NetConnect, Some(0), &mut opinions);
         self.on_host(0, host, &mut opinions);
-        let case = CallEffects::default();
-        let open = opinions.iter().filter(|opinion| !is_answered(opinion, &opinions, &case));
+        let call = CallEffects::default();
+        let open = opinions.iter().filter(|opinion| !is_answered(opinion, &opinions, &call));
         let weight = |opinion: &&Opinion| (opinion.decision, !opinion.is_baseline(), opinion.layer);
         let winner = open.max_by_key(weight);
         winner.map_or_else(|| self.connection_verdict(&opinions[0]), |winner| self.connection_verdict(winner))
     }
 
-    /// Why the address that a host has led to must not be connected to, if so. A name that a rule allows doesn't open the
-    /// private addresses behind it, unless the name itself belongs to such a network and is meant by the rule.
+    /// Why the address that a host resolved to must not be connected to, if it must not. A rule that allows a name
+    /// doesn't open private addresses behind the name, unless the name itself is in such a network and the rule names
+    /// it on purpose.
     pub fn forbids_address(&self, host: &str, address: IpAddr) -> Option<ConnectionVerdict> {
         let mut opinions = Vec::new();
         self.on_host(0, &address.to_string(), &mut opinions);
-        let forbids = |opinion: &&Opinion| match opinion.voice {
+        let forbids = |opinion: &&Opinion| match opinion.source {
             OpinionSource::Reserved(kind) => !self.names_reserved(host, kind),
             _ => opinion.decision == Decision::Deny,
         };
         opinions.iter().find(forbids).map(|opinion| self.connection_verdict(opinion))
     }
 
-    /// Whether a rule names this host, which belongs to a reserved block of that kind.
+    /// Whether a rule names this host, which is in a reserved block of that kind.
     fn names_reserved(&self, host: &str, kind: &str) -> bool {
         let Ok(host) = Host::read(host) else { return false };
         let Some(block) = host.block().filter(|block| block.kind == kind) else { return false };
@@ -60,19 +61,19 @@ impl Policy {
         })
     }
 
-    /// The hosts that a call names, itself or in its commands: in plain form, each with its port. A confined command's own
-    /// loopback isn't among them.
+    /// The hosts that a call names, in its effects or in its commands: in normalized form, each with its port. A
+    /// sandboxed command's own loopback isn't included.
     pub fn hosts_named(&self, effects: &[LocatedEffect]) -> Vec<(String, u16)> {
-        let case = CallEffects::new(effects, &self.ground);
+        let call = CallEffects::new(effects, &self.paths);
         let host = |(index, located): (usize, &LocatedEffect)| match &located.effect {
-            Effect::Connect { host, port } if !case.stays_inside(index) => Some((plain_host(host)?, *port)),
+            Effect::Connect { host, port } if !call.stays_inside(index) => Some((plain_host(host)?, *port)),
             _ => None,
         };
-        case.effects.iter().enumerate().filter_map(host).collect()
+        call.effects.iter().enumerate().filter_map(host).collect()
     }
 
     fn connection_verdict(&self, opinion: &Opinion) -> ConnectionVerdict {
-        let (name, reason) = match opinion.voice {
+        let (name, reason) = match opinion.source {
             OpinionSource::Rule(index) => (self.rules[index].name.clone(), self.rules[index].reason.clone()),
             OpinionSource::Baseline(permission) => {
                 (self.baseline_name(permission), preset::reason(self.preset, permission))
@@ -86,7 +87,7 @@ impl Policy {
     }
 }
 
-/// A host in the form in which hosts are compared; none if it is none.
+/// A host in the normalized form in which hosts are compared; none if the text isn't a host.
 pub fn plain_host(text: &str) -> Option<String> {
     Host::read(text).ok().map(|host| host.to_string())
 }
@@ -119,7 +120,7 @@ mod tests {
             ("preset = 'full'\nrules = [{ decision = 'deny', host = '*.evil' }]", "any.evil", Deny),
             ("preset = 'read-only'", "any.example", Deny),
         ] {
-            let crossing = policy(text).crossing(host);
+            let crossing = policy(text).judge_connection(host);
             assert_eq!(crossing.decision, expected, "{text} {host:?}: {crossing:?}");
         }
     }
@@ -194,8 +195,8 @@ mod tests {
             ("preset = 'read-only'", unsandboxed(), Deny),
         ] {
             let effects = [located(run("make"))];
-            let question = crate::PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: None };
-            let verdict = policy(text).judge_wider(&question, std::slice::from_ref(&more));
+            let request = crate::PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: None };
+            let verdict = policy(text).judge_wider(&request, std::slice::from_ref(&more));
             assert_eq!(verdict.decision, expected, "{text} {more}: {verdict:?}");
             if expected == Ask {
                 assert!(verdict.asks.iter().all(|ask| ask.effect.as_ref() == Some(&more)), "{verdict:?}");

@@ -1,4 +1,4 @@
-//! A command read aloud: its parts, what each touches, and what was decided about it.
+//! Explains a command to a person: its simple commands and what each touches.
 
 use toolgate_contract::{Effect, LocatedEffect, Permission};
 
@@ -6,63 +6,63 @@ use crate::call_effects::CallEffects;
 use crate::commands::Need;
 use crate::policy::Policy;
 
-/// A command with all that can be told of it.
+/// The explanation of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The simple commands in it.
     pub parts: Vec<ExplainedCommand>,
-    /// Why it can't be read.
+    /// Why the command can't be parsed.
     pub fault: Option<String>,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedCommand {
-    /// How it could be typed.
+    /// How it could be typed in a shell.
     pub text: String,
     /// Its words, as far as they are known.
     pub words: Vec<String>,
-    /// How deep it stands inside others.
+    /// How many other commands it is nested in.
     pub level: usize,
-    /// The directory it runs in; none if that can't be told.
+    /// The directory it runs in; none if that is unknown.
     pub workdir: Option<String>,
-    /// It only starts another command.
-    pub wraps: bool,
-    /// It runs code that can't be seen beforehand.
-    pub runs: bool,
+    /// Whether it only starts another command.
+    pub is_wrapper: bool,
+    /// Whether it runs code that can't be analyzed beforehand.
+    pub runs_code: bool,
     /// What it touches.
     pub effects: Vec<Effect>,
-    /// Rights that it needs beyond those.
+    /// Permissions that it needs in addition to its effects.
     pub needs: Vec<String>,
-    /// What can't be known of it.
+    /// What is unknown about it.
     pub unclear: Vec<String>,
 }
 
 impl Explanation {
-    /// Everything that is touched, in order.
+    /// Every effect, in order.
     pub fn effects(&self) -> impl Iterator<Item = &Effect> {
         self.parts.iter().flat_map(|part| &part.effects)
     }
 }
 
 impl Policy {
-    /// Reads a command, and says what it would do.
+    /// Analyzes a command and says what it would do.
     pub fn explain(&self, command: &str, workdir: &str) -> Explanation {
         let effect = Effect::Run { command: command.to_owned(), workdir: workdir.to_owned() };
         let stated = [LocatedEffect::nowhere(effect)];
-        let case = CallEffects::new(&stated, &self.ground);
-        let Some(read) = case.commands.first() else { return Explanation { parts: Vec::new(), fault: None } };
+        let call = CallEffects::new(&stated, &self.paths);
+        let Some(read) = call.commands.first() else { return Explanation { parts: Vec::new(), fault: None } };
         let parts = read.parts.iter().map(|found| {
             let part = &found.part;
             ExplainedCommand {
                 text: part.text(),
                 words: part.words.iter().map(|word| word.text.clone()).collect(),
                 level: part.level,
-                workdir: part.directory.as_deref().map(|directory| self.ground.shown(directory)),
-                wraps: part.wraps,
-                runs: part.runs,
-                effects: case.effects[found.touches.clone()].iter().map(|located| located.effect.clone()).collect(),
-                needs: part.needs.iter().map(|need| said(*need)).collect(),
+                workdir: part.directory.as_deref().map(|directory| self.paths.shown(directory)),
+                is_wrapper: part.is_wrapper,
+                runs_code: part.runs_code,
+                effects: call.effects[found.touches.clone()].iter().map(|located| located.effect.clone()).collect(),
+                needs: part.needs.iter().map(|need| describe_need(*need)).collect(),
                 unclear: part.unclear.clone(),
             }
         });
@@ -70,10 +70,10 @@ impl Policy {
     }
 }
 
-fn said(need: Need) -> String {
+fn describe_need(need: Need) -> String {
     match need {
         Need::Permission(Permission::NetConnect) => "connect to a host".into(),
         Need::Permission(permission) => permission.to_string(),
-        Need::Privilege => "other rights".into(),
+        Need::Privilege => "elevated privileges".into(),
     }
 }

@@ -1,5 +1,5 @@
-//! Hosts in one plain form, so that no spelling of an address slips past a rule (C-12), and the ranges that need to be
-//! named before anyone connects to them.
+//! Hosts in a normalized form, so that no spelling of an address bypasses a rule, and the reserved ranges that a rule
+//! has to name before a call may connect to them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 /// A host in the form in which rules compare it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Host {
-    /// A domain name: small letters, no final dot.
+    /// A domain name: lower case, no final dot.
     Name(String),
-    /// An address. IPv6 forms that stand for an IPv4 address have become that address.
+    /// An address. IPv6 forms that embed an IPv4 address are converted to that address.
     Address(IpAddr),
 }
 
-/// Why a host is refused before any rule is read.
+/// Why a host is denied before any rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFault {
     Empty,
@@ -24,7 +24,7 @@ pub(crate) enum HostFault {
 }
 
 impl HostFault {
-    /// What is wrong, and what to write instead.
+    /// The problem, and what to write instead.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Empty => "The host is empty; name one.",
@@ -41,7 +41,7 @@ impl HostFault {
 }
 
 impl Host {
-    /// Reads a host as a caller or a rule writes it.
+    /// Parses a host as a caller or a rule writes it.
     pub(crate) fn read(text: &str) -> Result<Self, HostFault> {
         if text.is_empty() {
             return Err(HostFault::Empty);
@@ -61,7 +61,7 @@ impl Host {
         Ok(Self::Name(name))
     }
 
-    /// The reserved block that this host lies in, if any.
+    /// The reserved block that this host is in, if any.
     pub(crate) fn block(&self) -> Option<&'static ReservedBlock> {
         match self {
             Self::Address(address) => {
@@ -72,7 +72,7 @@ impl Host {
         }
     }
 
-    /// Whether it is the very machine that names it; of a sandbox, the sandbox.
+    /// Whether it is the loopback of the machine, or of the sandbox that uses it.
     pub(crate) fn is_loopback(&self) -> bool {
         self.block().is_some_and(|block| block.kind == LOOPBACK)
     }
@@ -87,7 +87,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// `::ffff:a.b.c.d` and `64:ff9b::a.b.c.d` lead to the IPv4 host a.b.c.d.
+/// Converts `::ffff:a.b.c.d` and `64:ff9b::a.b.c.d` to the IPv4 address a.b.c.d.
 fn plain(address: Ipv6Addr) -> IpAddr {
     match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).into(),
@@ -104,14 +104,14 @@ fn check_name(name: &str) -> Result<(), HostFault> {
     }
     let last = name.rsplit('.').next().unwrap_or_default();
     let hexadecimal = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    // A host that ends in a number is an address to every resolver; this one is none that reads the same everywhere.
+    // Every resolver takes a host that ends in a number for an address, and resolvers disagree on which one this is.
     if hexadecimal || last.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(HostFault::OddAddress);
     }
     Ok(())
 }
 
-/// A range of addresses.
+/// A CIDR range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CidrRange {
     base: IpAddr,
@@ -119,11 +119,11 @@ pub(crate) struct CidrRange {
 }
 
 impl CidrRange {
-    /// Reads `address/prefix`.
+    /// Parses `address/prefix`.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (base, prefix) = text.split_once('/')?;
         let (base, prefix) = (base.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
-        // An IPv4 range in IPv6 clothes would never match, since addresses shed theirs.
+        // An IPv4 range in IPv6 notation would never match, because such addresses are converted to IPv4.
         let dressed = matches!(base, IpAddr::V6(base) if plain(base).is_ipv4());
         (prefix <= width(base) && !dressed).then_some(Self { base, prefix })
     }
@@ -134,7 +134,7 @@ impl CidrRange {
             && (bits(self.base) ^ bits(address)).checked_shr(unused).unwrap_or(0) == 0
     }
 
-    /// Whether this whole range lies in the other.
+    /// Whether this range is entirely inside the other.
     pub(crate) fn is_within(self, other: Self) -> bool {
         self.prefix >= other.prefix && other.contains(self.base)
     }
@@ -151,10 +151,10 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// Hosts that belong to this machine, its network or its cloud, and are refused unless a rule names them.
+/// Hosts of this machine, its network or its cloud. They are denied unless a rule names them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReservedBlock {
-    /// What kind of hosts these are, in words.
+    /// The kind of hosts, in words.
     pub(crate) kind: &'static str,
     /// Their addresses; none for a block of names.
     pub(crate) range: Option<CidrRange>,
@@ -166,7 +166,7 @@ const LINK: &str = "the local link";
 const METADATA: &str = "a cloud's metadata service";
 const RESERVED: &str = "a reserved range";
 
-/// Metadata services have blocks of their own, so that a rule for the range around them doesn't open them.
+/// Metadata services have blocks of their own, so that a rule for the surrounding range doesn't open them.
 #[rustfmt::skip]
 const RANGES: &[(&str, &str)] = &[
     ("0.0.0.0/8", LOOPBACK), ("127.0.0.0/8", LOOPBACK),
@@ -189,7 +189,7 @@ const fn named(kind: &'static str) -> ReservedBlock {
     ReservedBlock { kind, range: None }
 }
 
-/// Names that lead to such addresses; `.x` stands for every name that ends so.
+/// Names that resolve to such addresses; `.x` matches every name with this ending.
 #[rustfmt::skip]
 static NAMES: &[(&str, ReservedBlock)] = &[
     ("localhost", named(LOOPBACK)), (".localhost", named(LOOPBACK)), ("localhost.localdomain", named(LOOPBACK)),

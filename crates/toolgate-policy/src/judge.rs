@@ -1,5 +1,4 @@
-//! Judging a call: every part of it is held against everything that has an opinion on it (C-8). The gathering is here,
-//! one function for each kind of thing that can be judged; [`crate::combine`] makes the verdict.
+//! Gathers opinions on a call: one function for each kind of subject. [`crate::combine`] makes the verdict from them.
 
 use std::collections::HashSet;
 
@@ -24,26 +23,26 @@ use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_rest
 pub struct PolicyRequest<'a> {
     /// The tool.
     pub tool: &'a Declaration,
-    /// What the call will touch, and where that is.
+    /// What the call will touch, with resolved paths.
     pub effects: &'a [LocatedEffect],
-    /// The sets of tools that whoever made the call is held to.
+    /// The sets of tools that the caller is limited to.
     pub ceilings: &'a [Ceiling],
-    /// The places that whoever made the call is held to, if any.
+    /// The paths that the caller is limited to, if any.
     pub bounds: Option<&'a PathBounds>,
 }
 
-/// The places that a call is held to: what a client has open (C-14). They can only narrow.
+/// The paths that a call is limited to, such as a client's roots. Bounds can only narrow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathBounds {
-    /// Whose they are, such as `the client's roots`.
+    /// Who sets them, such as `the client's roots`.
     pub source: String,
-    /// The places; each covers what is beneath it.
+    /// The paths; each covers everything beneath it.
     pub places: Vec<WorkspacePath>,
 }
 
 impl PathBounds {
-    /// Whether an effect stays within. A command can go anywhere in the workspace, so it doesn't.
-    fn hold(&self, located: &LocatedEffect) -> bool {
+    /// Whether an effect stays within the bounds. A command can reach the entire workspace, so it never does.
+    fn contains(&self, located: &LocatedEffect) -> bool {
         match (&located.effect, &located.written, &located.real) {
             (Effect::Run { .. }, _, _) => false,
             (_, Some(written), Some(real)) => {
@@ -56,47 +55,47 @@ impl PathBounds {
 }
 
 impl Policy {
-    /// Decides whether the call may run, and says why.
-    pub fn judge(&self, question: &PolicyRequest<'_>) -> Verdict {
-        self.judge_wider(question, &[])
+    /// Decides whether the call may run, and gives the reason.
+    pub fn judge(&self, request: &PolicyRequest<'_>) -> Verdict {
+        self.judge_wider(request, &[])
     }
 
-    /// The same for a call that is to get more than its tool states: hosts that its command may reach, places outside
-    /// that it may change, or no sandbox at all. Each is judged like an effect of the call.
-    pub fn judge_wider(&self, question: &PolicyRequest<'_>, more: &[Effect]) -> Verdict {
-        let (tool, effects) = (question.tool, question.effects);
+    /// Judges a call that gets more than its tool states: hosts that its command may reach, paths outside the workspace
+    /// that it may change, or no sandbox at all. Each addition is judged like an effect of the call.
+    pub fn judge_wider(&self, request: &PolicyRequest<'_>, more: &[Effect]) -> Verdict {
+        let (tool, effects) = (request.tool, request.effects);
         let with_more = [effects, &more.iter().cloned().map(LocatedEffect::nowhere).collect::<Vec<_>>()].concat();
-        let case = CallEffects::new(if more.is_empty() { effects } else { &with_more }, &self.ground);
-        let mut opinions = Vec::with_capacity(case.effects.len() + 2);
-        self.on_tool(tool, question.ceilings, &mut opinions);
+        let call = CallEffects::new(if more.is_empty() { effects } else { &with_more }, &self.paths);
+        let mut opinions = Vec::with_capacity(call.effects.len() + 2);
+        self.on_tool(tool, request.ceilings, &mut opinions);
         self.on_declared_permissions(tool, effects, effects.is_empty(), &mut opinions);
         for (index, located) in effects.iter().enumerate() {
             self.on_effect(index, located, &mut opinions);
-            if question.bounds.is_some_and(|bounds| !bounds.hold(located)) {
+            if request.bounds.is_some_and(|bounds| !bounds.contains(located)) {
                 let (decision, layer, effect) = (Decision::Deny, Layer::Builtin, Some(index));
                 opinions.push(Opinion {
                     decision,
                     layer,
                     effect,
                     topic: Topic::Call,
-                    voice: OpinionSource::OutOfBounds,
+                    source: OpinionSource::OutOfBounds,
                 });
             }
         }
         for (index, effect) in more.iter().enumerate() {
             self.on_more(effects.len() + index, effect, &mut opinions);
         }
-        for command in &case.commands {
+        for command in &call.commands {
             self.on_command(command, &mut opinions);
         }
-        on_commands_outside_ceiling(tool, question.ceilings, &case, &mut opinions);
-        self.on_many_files(&case.effects, &mut opinions);
-        self.combine(&opinions, question, &case)
+        on_commands_outside_ceiling(tool, request.ceilings, &call, &mut opinions);
+        self.on_many_files(&call.effects, &mut opinions);
+        self.combine(&opinions, request, &call)
     }
 
-    /// Ceilings, lists of tools, and rules about tools and risks.
+    /// Opinions of ceilings, lists of tools, and rules about tools and risks.
     pub(crate) fn on_tool(&self, tool: &Declaration, ceilings: &[Ceiling], opinions: &mut Vec<Opinion>) {
-        let whole = |decision, layer, voice| Opinion { decision, layer, effect: None, topic: Topic::Call, voice };
+        let whole = |decision, layer, source| Opinion { decision, layer, effect: None, topic: Topic::Call, source };
         for (index, ceiling) in ceilings.iter().enumerate() {
             if !ceiling.names(&tool.name) {
                 opinions.push(whole(Decision::Deny, Layer::Builtin, OpinionSource::Ceiling(index)));
@@ -119,8 +118,8 @@ impl Policy {
         }
     }
 
-    /// Permissions that the tool declares and no effect of this call shows. A denial counts always; anything else only
-    /// if the permission never has an effect to show it, or if the call is `opaque`: it states no effects.
+    /// Opinions on permissions that the tool declares and that no effect of this call uses. A denial always counts; any
+    /// other opinion only if the permission never has an effect, or if the call is `opaque`: it states no effects.
     pub(crate) fn on_declared_permissions(
         &self,
         tool: &Declaration,
@@ -143,7 +142,7 @@ impl Policy {
 
     pub(crate) fn on_permission(&self, permission: Permission, effect: Option<usize>, opinions: &mut Vec<Opinion>) {
         let topic = Topic::Permission(permission);
-        let mut push = |decision, layer, voice| opinions.push(Opinion { decision, layer, effect, topic, voice });
+        let mut push = |decision, layer, source| opinions.push(Opinion { decision, layer, effect, topic, source });
         push(preset::baseline(self.preset, permission), Layer::Builtin, OpinionSource::Baseline(permission));
         for (index, rule) in self.rules.iter().enumerate() {
             if matches!(&rule.kind, RuleKind::Permission(wanted) if wanted.matches(permission)) {
@@ -165,7 +164,7 @@ impl Policy {
             Effect::Delete { .. } => self.on_path(index, Access::Delete, located, opinions),
             Effect::Restore { access, .. } => self.on_path(index, *access, located, opinions),
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
-            // Commands are judged part by part, and so is what they are fed.
+            // Simple commands, and the input of a process, are judged separately.
             Effect::Run { .. } | Effect::Attend { .. } | Effect::Feed { .. } => {}
             Effect::Unsandboxed { .. }
             | Effect::Speak
@@ -176,8 +175,8 @@ impl Policy {
         }
     }
 
-    /// Following and ending a process is part of having been allowed to start it. Only a rule that denies running anything
-    /// speaks against it.
+    /// Following and ending a process is covered by the permission to start it. Only a rule that denies running
+    /// commands applies.
     fn on_attending(&self, index: usize, opinions: &mut Vec<Opinion>) {
         let first = opinions.len();
         self.on_exec_rules(index, opinions);
@@ -185,20 +184,20 @@ impl Policy {
         opinions.push(about(index, Decision::Allow, Layer::Builtin, OpinionSource::Own));
     }
 
-    /// Something beyond what the tool states. Paths are judged as those of commands are, by their names.
+    /// Judges something beyond what the tool states. Paths are judged by their names, like those of commands.
     fn on_more(&self, index: usize, effect: &Effect, opinions: &mut Vec<Opinion>) {
         self.on_permission(effect.permission(), Some(index), opinions);
         match effect {
             Effect::Connect { host, .. } => self.on_host(index, host, opinions),
             Effect::Write { path } => {
-                let place = self.ground.place(path);
+                let place = self.paths.place(path);
                 match place.root {
                     OUTSIDE => {
-                        // What a sandbox has for itself isn't meant: this is the machine's own.
+                        // This is a path of the machine, not one that a sandbox has for itself.
                         let (decision, topic) =
                             (preset::outside_boundary(self.preset), Topic::Permission(Permission::FsWrite));
-                        let (layer, effect, voice) = (Layer::Builtin, Some(index), OpinionSource::Outside);
-                        opinions.push(Opinion { decision, layer, effect, topic, voice });
+                        let (layer, effect, source) = (Layer::Builtin, Some(index), OpinionSource::Outside);
+                        opinions.push(Opinion { decision, layer, effect, topic, source });
                         self.on_outside(index, Access::Write, &place, opinions);
                     }
                     _ => self.on_place(index, Access::Write, &place, None, opinions),
@@ -209,29 +208,29 @@ impl Policy {
         }
     }
 
-    /// What tightens counts if either place matches, what loosens only if both do.
+    /// A rule that tightens counts if the written or the resolved path matches, a rule that loosens only if both match.
     fn on_path(&self, index: usize, access: Access, located: &LocatedEffect, opinions: &mut Vec<Opinion>) {
         let Some((first, second)) = places(located) else {
             return opinions.push(about(index, Decision::Deny, Layer::Builtin, OpinionSource::Unlocated));
         };
         match located.effect {
-            // It was made under this gate's eyes, so what guards a place from the outside has nothing against it.
+            // Toolgate recorded this content itself, so rules against foreign changes to a sensitive path don't apply.
             Effect::Restore { .. } => {
                 let guarded = |place: &WorkspacePath| find_sensitive_restored(access, place);
-                self.on_guarded_place(index, access, (first, second), guarded, opinions);
+                self.on_sensitive_path(index, access, (first, second), guarded, opinions);
             }
             _ => {
                 self.on_place(index, access, first, second, opinions);
                 if access == Access::Write {
-                    self.on_obeyed(index, first, second, opinions);
+                    self.on_autoloaded(index, first, second, opinions);
                 }
             }
         }
     }
 
-    /// A tool that may write any file could have any program run, if nobody were asked about files that programs obey. What
-    /// commands write there is kept aside instead.
-    fn on_obeyed(
+    /// Asks about a write to a file that programs load or run automatically: with such a write a tool could have any
+    /// program run. What commands write to such files is quarantined instead.
+    fn on_autoloaded(
         &self,
         index: usize,
         first: &WorkspacePath,
@@ -245,7 +244,7 @@ impl Policy {
         if let Some(reason) = reason(first).or_else(|| second.and_then(reason))
             && decision != Decision::Allow
         {
-            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::Obeyed(reason)));
+            opinions.push(about(index, decision, Layer::Builtin, OpinionSource::Autoloaded(reason)));
         }
     }
 
@@ -258,10 +257,10 @@ impl Policy {
         opinions: &mut Vec<Opinion>,
     ) {
         let guarded = |place: &WorkspacePath| find_sensitive(access, place, &self.excepts);
-        self.on_guarded_place(index, access, (first, second), guarded, opinions);
+        self.on_sensitive_path(index, access, (first, second), guarded, opinions);
     }
 
-    fn on_guarded_place(
+    fn on_sensitive_path(
         &self,
         index: usize,
         access: Access,
@@ -269,9 +268,9 @@ impl Policy {
         guarded: impl Fn(&WorkspacePath) -> Option<SensitiveMatch>,
         opinions: &mut Vec<Opinion>,
     ) {
-        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
+        let mut push = |decision, layer, source| opinions.push(about(index, decision, layer, source));
         if let Some(hit) = guarded(first).or_else(|| second.and_then(&guarded)) {
-            push(Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit));
+            push(Decision::Deny, Layer::Builtin, OpinionSource::SensitivePath(hit));
         }
         let is_for_reading = |place: &WorkspacePath| access != Access::Read && !self.may_change_root(place.root);
         if is_for_reading(first) || second.is_some_and(is_for_reading) {
@@ -288,7 +287,7 @@ impl Policy {
         second: Option<&WorkspacePath>,
         opinions: &mut Vec<Opinion>,
     ) {
-        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
+        let mut push = |decision, layer, source| opinions.push(about(index, decision, layer, source));
         let strict = |place: &WorkspacePath| self.strict_paths.matches(&place.path);
         let allowed = |place: &WorkspacePath| self.allowed_paths.matches(&place.path);
         let (mut tighten, mut loosen) = (strict(first), allowed(first));
@@ -306,13 +305,13 @@ impl Policy {
         }
     }
 
-    /// The workspace may be changed, another root only if configuration says so.
+    /// The workspace is writable, another root only if configuration says so.
     fn may_change_root(&self, root: usize) -> bool {
         root.checked_sub(1).is_none_or(|extra| self.roots.get(extra) == Some(&RootAccess::Write))
     }
 
     pub(crate) fn on_host(&self, index: usize, host: &str, opinions: &mut Vec<Opinion>) {
-        let mut push = |decision, layer, voice| opinions.push(about(index, decision, layer, voice));
+        let mut push = |decision, layer, source| opinions.push(about(index, decision, layer, source));
         let host = match Host::read(host) {
             Ok(host) => host,
             Err(fault) => return push(Decision::Deny, Layer::Builtin, OpinionSource::Host(fault)),
@@ -342,8 +341,8 @@ impl Policy {
         let changed: HashSet<_> = effects.iter().filter(changes).map(|located| &located.real).collect();
         let decision = preset::for_changes(self.preset, changed.len());
         if decision != Decision::Allow {
-            let voice = OpinionSource::ManyFiles(changed.len());
-            opinions.push(Opinion { decision, layer: Layer::Builtin, effect: None, topic: Topic::Call, voice });
+            let source = OpinionSource::ManyFiles(changed.len());
+            opinions.push(Opinion { decision, layer: Layer::Builtin, effect: None, topic: Topic::Call, source });
         }
     }
 
@@ -353,11 +352,11 @@ impl Policy {
     }
 }
 
-pub(crate) fn about(effect: usize, decision: Decision, layer: Layer, voice: OpinionSource) -> Opinion {
-    Opinion { decision, layer, effect: Some(effect), topic: Topic::Effect, voice }
+pub(crate) fn about(effect: usize, decision: Decision, layer: Layer, source: OpinionSource) -> Opinion {
+    Opinion { decision, layer, effect: Some(effect), topic: Topic::Effect, source }
 }
 
-/// Where a path effect is: as written, and where links lead if that is elsewhere.
+/// The path of an effect: as written, and as resolved if links make that different.
 fn places(located: &LocatedEffect) -> Option<(&WorkspacePath, Option<&WorkspacePath>)> {
     match (&located.written, &located.real) {
         (Some(written), Some(real)) => Some((written, (written != real).then_some(real))),

@@ -1,4 +1,4 @@
-//! Judging a command: every simple command in it, and everything that each of them touches (C-11).
+//! Judges a command: every simple command in it, and everything that each of them touches.
 
 use toolgate_config::UnknownCommandAction;
 use toolgate_contract::{Access, Decision, Layer, Permission, WorkspacePath};
@@ -13,7 +13,7 @@ use crate::rules::RuleKind;
 use crate::sensitive_paths::{SensitiveMatch, find_sensitive, find_sensitive_pattern};
 use toolgate_config::Preset;
 
-/// The system's own directories: reading there tells nobody's secrets, save for what is on the list of sensitive places.
+/// The system's own directories. Reading there reveals no secrets, except in the listed sensitive paths.
 const SYSTEM: &[&str] = &[
     "usr",
     "bin",
@@ -51,18 +51,18 @@ impl Policy {
             self.on_part(part, opinions);
             for (number, touch) in part.touches.clone().zip(&part.part.touches) {
                 match touch {
-                    // Nobody else is reached, so nobody is asked.
-                    Touch::Host { name, .. } if command.keeps(name) => {}
+                    // The connection stays inside the sandbox, so nobody is asked.
+                    Touch::Host { name, .. } if command.is_own_loopback(name) => {}
                     _ => self.on_touch(number, touch, opinions),
                 }
             }
         }
     }
 
-    fn on_part(&self, case: &SimpleCommandEffects, opinions: &mut Vec<Opinion>) {
-        let (index, part) = (case.effect, &case.part);
+    fn on_part(&self, command: &SimpleCommandEffects, opinions: &mut Vec<Opinion>) {
+        let (index, part) = (command.effect, &command.part);
         for (number, danger) in part.dangers.iter().enumerate() {
-            let excepted = || self.danger_excepts.iter().any(|rule| rule.matches(part, &self.ground));
+            let excepted = || self.danger_excepts.iter().any(|rule| rule.matches(part, &self.paths));
             if danger.fixed || !excepted() {
                 opinions.push(about(index, Decision::Deny, Layer::Builtin, OpinionSource::Danger(number)));
             }
@@ -74,8 +74,8 @@ impl Policy {
             false => preset::baseline(self.preset, Permission::ProcExec),
         };
         let topic = Topic::Permission(Permission::ProcExec);
-        let voice = if part.is_known() { OpinionSource::Known } else { OpinionSource::Baseline(Permission::ProcExec) };
-        opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
+        let source = if part.is_known() { OpinionSource::Known } else { OpinionSource::Baseline(Permission::ProcExec) };
+        opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, source });
         if !part.unclear.is_empty() {
             self.on_unknown(index, first, opinions);
         }
@@ -83,7 +83,8 @@ impl Policy {
         self.on_command_rules(index, part, opinions);
     }
 
-    /// Rules about the permission to run. The baseline is judged part by part, since it depends on what is known.
+    /// Rules about the permission to run. The baseline is judged for each simple command, because it depends on what is
+    /// known about the command.
     pub(crate) fn on_exec_rules(&self, index: usize, opinions: &mut Vec<Opinion>) {
         let first = opinions.len();
         self.on_permission(Permission::ProcExec, Some(index), opinions);
@@ -96,8 +97,8 @@ impl Policy {
             Need::Privilege => {
                 let decision = preset::outside_boundary(self.preset);
                 let topic = Topic::Permission(Permission::ProcExec);
-                let voice = OpinionSource::Privilege;
-                opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, voice });
+                let source = OpinionSource::Privilege;
+                opinions.push(Opinion { decision, layer: Layer::Builtin, effect: Some(index), topic, source });
             }
         }
     }
@@ -105,15 +106,15 @@ impl Policy {
     fn on_command_rules(&self, index: usize, part: &SimpleCommand, opinions: &mut Vec<Opinion>) {
         for &at in self.command_rules.about(part) {
             let rule = &self.rules[at];
-            if matches!(&rule.kind, RuleKind::Command(command) if command.matches(part, &self.ground)) {
+            if matches!(&rule.kind, RuleKind::Command(command) if command.matches(part, &self.paths)) {
                 opinions.push(about(index, rule.decision, rule.name.layer, OpinionSource::Rule(at)));
             }
         }
     }
 
-    /// Nothing answers what is asked about a command that can't be understood. So approvals of its permission, which
-    /// stand from `first` on, are dropped, and asks become asks about this very effect: only rules on commands could
-    /// answer those, and none matches.
+    /// Nothing answers an ask about a command that can't be analyzed. So this drops approvals of its permission, which
+    /// start at `first`, and turns asks into asks about this very effect: only rules on commands could answer those,
+    /// and none matches.
     fn on_unknown(&self, index: usize, first: usize, opinions: &mut Vec<Opinion>) {
         let approves = |opinion: &mut Opinion| opinion.decision == Decision::Allow && !opinion.is_baseline();
         opinions.extract_if(first.., approves).for_each(drop);
@@ -135,9 +136,9 @@ impl Policy {
             }
             Touch::Path { access, path, pattern } => {
                 self.on_permission(permission(*access), Some(number), opinions);
-                let place = self.ground.place(path);
+                let place = self.paths.place(path);
                 if let Some(hit) = pattern.then(|| find_sensitive_pattern(*access, &place, &self.excepts)).flatten() {
-                    opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit)));
+                    opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::SensitivePath(hit)));
                 }
                 match place.root {
                     OUTSIDE => self.on_outside(number, *access, &place, opinions),
@@ -147,13 +148,13 @@ impl Policy {
         }
     }
 
-    /// A path in none of the roots: read, it is seen in the sandbox or not; changed, somebody decides.
+    /// Judges a path outside all roots. The sandbox decides whether it can be read; a change needs a decision.
     pub(crate) fn on_outside(&self, number: usize, access: Access, place: &WorkspacePath, opinions: &mut Vec<Opinion>) {
         let hit: Option<SensitiveMatch> = find_sensitive(access, place, &self.excepts);
         if let Some(hit) = hit {
-            opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::Guard(hit)));
+            opinions.push(about(number, Decision::Deny, Layer::Builtin, OpinionSource::SensitivePath(hit)));
         }
-        if access != Access::Read && !lies_in(SCRATCH, &place.path) {
+        if access != Access::Read && !is_in_any(SCRATCH, &place.path) {
             let topic = Topic::Permission(permission(access));
             let decision = preset::outside_boundary(self.preset);
             opinions.push(Opinion {
@@ -161,26 +162,25 @@ impl Policy {
                 layer: Layer::Builtin,
                 effect: Some(number),
                 topic,
-                voice: OpinionSource::Outside,
+                source: OpinionSource::Outside,
             });
         }
         self.on_path_rules(number, access, place, None, opinions);
     }
 
-    /// Whether the call may only run where a sandbox holds it: everything but plain reading, unless the preset trusts
-    /// all of it.
-    pub(crate) fn confines(&self, case: &CallEffects<'_>) -> bool {
+    /// Whether the call may only run in a sandbox: true for everything but plain reading, unless the preset is `full`.
+    pub(crate) fn confines(&self, call: &CallEffects<'_>) -> bool {
         let is_plain = |command: &CommandEffects| {
             command.fault.is_none() && command.parts.iter().all(|part| self.only_reads_safely(&part.part))
         };
-        self.preset != Preset::Full && !case.commands.iter().all(is_plain)
+        self.preset != Preset::Full && !call.commands.iter().all(is_plain)
     }
 
     fn only_reads_safely(&self, part: &SimpleCommand) -> bool {
         let looks = |touch: &Touch| match touch {
             Touch::Path { access: Access::Read, path, pattern: false } => {
-                let place = self.ground.place(path);
-                place.root != OUTSIDE || lies_in(SYSTEM, &place.path)
+                let place = self.paths.place(path);
+                place.root != OUTSIDE || is_in_any(SYSTEM, &place.path)
             }
             _ => false,
         };
@@ -196,7 +196,7 @@ fn permission(access: Access) -> Permission {
     }
 }
 
-fn lies_in(directories: &[&str], path: &str) -> bool {
+fn is_in_any(directories: &[&str], path: &str) -> bool {
     let beneath =
         |directory: &&str| path.strip_prefix(*directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     path.is_empty() || directories.iter().any(beneath)
@@ -244,12 +244,12 @@ mod tests {
             let command = run(&format!("curl -s 'http://{host}/x'"));
             let verdict = judge(&policy(""), std::slice::from_ref(&command));
             assert_eq!(verdict.decision, confined, "{host}: {verdict:?}");
-            assert!(verdict.confined, "{host}: only where a sandbox holds it");
+            assert!(verdict.confined, "{host}: only in a sandbox");
             let fed = Effect::Feed { process: "proc_1".into(), text: format!("curl -s 'http://{host}/x'\n") };
             let unsandboxed = Effect::Unsandboxed { command: "curl".into() };
             let bare = if confined == Allow { Deny } else { confined };
             assert_eq!(judge(&policy(""), &[command, unsandboxed]).decision, bare, "{host}, without a sandbox");
-            assert_eq!(judge(&policy(""), &[fed]).decision, bare, "{host}, typed into who knows what");
+            assert_eq!(judge(&policy(""), &[fed]).decision, bare, "{host}, written to an unknown process");
         }
     }
 }

@@ -1,33 +1,34 @@
-//! Decides, from rules alone, whether a call may run, and says why (C-8 to C-16).
+//! Decides from rules alone whether a call may run, and explains the decision.
 //!
-//! Nothing here reads a clock, a disk, the network or the environment: configuration comes in as text, a question as a
-//! value, and the answer is a value.
+//! This crate is pure: it reads no clock, disk, network or environment. Configuration is text, a request is a value,
+//! and the verdict is a value.
 //!
 //! # How a call is judged
 //!
-//! Every effect of the call, and the call as a whole, gathers opinions: from what is built in, from the preset's
-//! baseline, and from the rules of every layer. The strictest wins: `Allow < Ask < Deny`.
+//! Every effect of the call, and the call itself, gathers opinions: from built-in rules, from the preset's baseline,
+//! and from the rules of every configuration layer. The strictest opinion wins: `Allow < Ask < Deny`.
 //!
 //! - **An `allow` rule is a standing approval.** It answers an *ask* of its own layer or of a layer with less authority
-//!   (managed > user > workspace > flags > builtin, where the preset lives). It never touches a deny.
-//! - **It answers what it speaks of.** A rule on a path, host or command answers whatever is asked about that effect. A
-//!   rule on a permission answers what is asked about that permission. A rule on a tool or a risk answers whatever is
-//!   asked about the call, but not an ask that a rule on a path, host or command makes: the general doesn't answer the
-//!   particular.
-//! - **When in doubt, strict.** Ask and deny rules match a path if the written or the real place matches, whatever the
-//!   case of its letters; an allow rule matches only if both places do, letter by letter.
-//! - **A permission is judged where it is used**: on each effect that needs it, or on the call as a whole when no effect
+//!   (managed > user > workspace > flags > builtin, where the preset belongs). It never lifts a deny.
+//! - **An approval answers only its own subject.** A rule on a path, host or command answers every ask about that
+//!   effect. A rule on a permission answers every ask about that permission. A rule on a tool or a risk answers every
+//!   ask about the call, except an ask from a rule on a path, host or command: a general rule doesn't answer a specific
+//!   one.
+//! - **When in doubt, strict.** Ask and deny rules match if the written or the resolved path matches, ignoring case;
+//!   an allow rule matches only if both paths match exactly.
+//! - **A permission is judged where it is used**: on each effect that needs it, or on the entire call when no effect
 //!   shows it (`git.write`, or a call that states no effects). A *denied* permission also refuses every tool that
 //!   declares it, since the tool couldn't do its work.
-//! - **A deny goes away only where it was declared.** `sensitive.except` lifts built-in sensitive places, and an allow
+//! - **A deny is lifted only where it was declared.** `sensitive.except` lifts built-in sensitive paths, and an allow
 //!   rule that names a private host lifts the built-in refusal of that host; nothing else does.
-//! - **A command is read as its effects.** Every simple command in it is a part, and every part, path and host is judged
-//!   by itself. A rule on a command answers what the preset asks about all that the part touches. What can't be known is
-//!   *unknown*: no allow rule matches it, nothing answers what is asked about it, and `commands.unknown` decides.
+//! - **A command is analyzed into its effects.** Every simple command in it, and every path and host, is judged
+//!   separately. A rule on a command answers what the preset asks about everything that the command touches. What can't
+//!   be known is *unknown*: no allow rule matches it, no approval answers an ask about it, and `commands.unknown`
+//!   decides.
 //! - **Known dangers are denied in every preset**; `commands.except` lifts those that aren't fixed.
-//! - **More than plain reading is confined**: the verdict says so, and such a call runs only where a sandbox holds it.
+//! - **Everything beyond plain reading is confined**: the verdict says so, and such a call runs only in a sandbox.
 //!
-//! How the layers of configuration merge is told in `toolgate_config`.
+//! How the layers of configuration merge is described in `toolgate_config`.
 
 mod autoloaded;
 mod call_effects;

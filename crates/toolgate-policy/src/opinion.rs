@@ -1,5 +1,5 @@
-//! What a rule, the baseline or something built in thinks of one part of a call. Opinions are small and borrow nothing
-//! but numbers, so that gathering them costs little; only those that are told become findings, in words.
+//! What a rule, the baseline or a built-in check says about one aspect of a call. Opinions are small values of indexes,
+//! so gathering them is cheap; only those that are reported become findings, in words.
 
 use toolgate_contract::{Decision, Layer, Permission};
 
@@ -12,27 +12,27 @@ use crate::sensitive_paths::SensitiveMatch;
 pub(crate) struct Opinion {
     pub(crate) decision: Decision,
     pub(crate) layer: Layer,
-    /// The effect in question, by its number; none when it is about the call as a whole.
+    /// The index of the effect in question; none if it is about the entire call.
     pub(crate) effect: Option<usize>,
     pub(crate) topic: Topic,
-    pub(crate) voice: OpinionSource,
+    pub(crate) source: OpinionSource,
 }
 
-/// What an opinion is about, which decides what answers it.
+/// What an opinion is about. This decides which approvals answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// The call as a whole.
+    /// The entire call.
     Call,
-    /// A permission, be it for one effect or for the call.
+    /// A permission, for one effect or for the call.
     Permission(Permission),
     /// One particular effect: its path, its host, its command.
     Effect,
 }
 
-/// Who has the opinion.
+/// Where the opinion comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OpinionSource {
-    /// A rule, by its number.
+    /// A rule, by its index.
     Rule(usize),
     /// The preset.
     Baseline(Permission),
@@ -40,60 +40,60 @@ pub(crate) enum OpinionSource {
     Nothing,
     /// The preset, on a call that changes this many paths.
     ManyFiles(usize),
-    /// A built-in place.
-    Guard(SensitiveMatch),
-    /// The preset, on a file that programs obey, and why they do.
-    Obeyed(&'static str),
-    /// A host that can't be read.
+    /// A built-in sensitive path.
+    SensitivePath(SensitiveMatch),
+    /// The preset, on a file that programs load or run automatically, with the reason.
+    Autoloaded(&'static str),
+    /// A host that can't be parsed.
     Host(HostFault),
     /// A host in a reserved block of this kind.
     Reserved(&'static str),
-    /// All that a command does is known, and judged by itself.
+    /// Everything that a command does is known and judged separately.
     Known,
     /// A process that the session itself started.
     Own,
-    /// A danger of a command, by its number.
+    /// A danger of a command, by its index.
     Danger(usize),
-    /// More rights than the user has.
+    /// More privileges than the user has.
     Privilege,
-    /// A change outside of all roots.
+    /// A change outside all roots.
     Outside,
-    /// The setting for commands that can't be understood.
+    /// The setting for commands that can't be analyzed.
     Unknown,
-    /// A layer's list of tools, by its number.
+    /// A layer's list of tools, by its index.
     ToolSet(usize),
-    /// A ceiling of this call, by its number.
+    /// A ceiling of this call, by its index.
     Ceiling(usize),
-    /// It goes beyond the places that the call is held to.
+    /// The effect is outside the paths that the call is limited to.
     OutOfBounds,
-    /// A change in a root that is only for reading.
+    /// A change in a read-only root.
     ReadOnlyRoot,
-    /// Nobody looked where this path leads.
+    /// The path was not resolved.
     Unlocated,
 }
 
 impl Opinion {
-    /// Whether this is merely what the preset lets pass: not worth telling when something else spoke.
+    /// Whether this is only what the preset allows: not worth reporting when another opinion exists.
     pub(crate) fn is_baseline(&self) -> bool {
-        matches!(self.voice, OpinionSource::Baseline(_) | OpinionSource::Nothing | OpinionSource::Known)
+        matches!(self.source, OpinionSource::Baseline(_) | OpinionSource::Nothing | OpinionSource::Known)
     }
 
-    /// Whether this is a standing approval: an allow rule, not merely the preset.
+    /// Whether this is a standing approval: an allow rule, not only the preset.
     pub(crate) fn is_approval(&self) -> bool {
-        self.decision == Decision::Allow && matches!(self.voice, OpinionSource::Rule(_))
+        self.decision == Decision::Allow && matches!(self.source, OpinionSource::Rule(_))
     }
 
     /// Whether this is a standing approval that answers that ask. A rule on a command also answers what the preset asks
-    /// about the things that the command touches.
-    pub(crate) fn answers(&self, ask: &Self, case: &CallEffects<'_>) -> bool {
+    /// about everything that the command touches.
+    pub(crate) fn answers(&self, ask: &Self, call: &CallEffects<'_>) -> bool {
         self.is_approval()
             && self.layer >= ask.layer
             && match self.topic {
-                // To do without the sandbox has to be said in so many words.
+                // Running without the sandbox has to be allowed explicitly.
                 Topic::Call => !matches!(ask.topic, Topic::Effect | Topic::Permission(Permission::Unsandboxed)),
                 Topic::Permission(_) => ask.topic == self.topic,
                 Topic::Effect => {
-                    let owner = ask.effect.and_then(|effect| case.owner(effect));
+                    let owner = ask.effect.and_then(|effect| call.owner(effect));
                     ask.effect == self.effect || owner == self.effect && ask.topic != Topic::Effect
                 }
             }

@@ -1,6 +1,5 @@
-//! Patterns over paths, in the manner of `.gitignore`: a pattern without `/` is a name at any depth, one with `/` is
-//! relative to the root (`./name` is how a lone name is tied to it), and whatever a pattern matches covers what lies
-//! beneath.
+//! Glob patterns over paths, with the semantics of `.gitignore`: a pattern without `/` matches a name at any depth, a
+//! pattern with `/` is relative to the root (`./name` anchors a single name), and a match covers everything beneath it.
 
 use toolgate_config::ConfigFault;
 
@@ -8,13 +7,13 @@ use std::borrow::Cow;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Which letters count as equal.
+/// How letter case is compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CaseFolding {
-    /// Only equal ones: for what loosens.
+    /// Exactly: for rules that loosen.
     #[default]
     Exact,
-    /// Whatever some file system takes for equal: for what tightens.
+    /// As equal if any file system takes them for equal: for rules that tighten.
     Folded,
 }
 
@@ -37,7 +36,7 @@ pub(crate) struct PathGlob {
 }
 
 impl PathGlob {
-    /// A pattern that also covers what lies beneath a match.
+    /// A pattern that also covers everything beneath a match.
     pub(crate) fn new(pattern: &str, letters: CaseFolding) -> Result<Self, ConfigFault> {
         let form = anchored(pattern)?;
         let glob = GlobBuilder::new(&letters.compare(&form)).literal_separator(true).backslash_escape(true).build();
@@ -50,19 +49,19 @@ impl PathGlob {
         Ok(Self { pattern: pattern.to_owned(), glob, alone: false })
     }
 
-    /// A pattern that matches a path but not what lies beneath it.
+    /// A pattern that matches a path but nothing beneath it.
     pub(crate) fn alone(pattern: &str, letters: CaseFolding) -> Result<Self, ConfigFault> {
         Ok(Self { alone: true, ..Self::new(pattern, letters)? })
     }
 
-    /// As it was written.
+    /// The pattern as written.
     pub(crate) fn pattern(&self) -> &str {
         &self.pattern
     }
 }
 
-/// Many patterns, matched at once. All of them compare letters in the same way. What lies beneath a match is found by
-/// matching every directory above a path: patterns that spelled out "and beneath" would take ten times as long to compile.
+/// Many patterns, matched at once with the same case folding. What is beneath a match is found by matching every parent
+/// directory of a path: patterns that include "and beneath" would take ten times as long to compile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PathSet {
     letters: CaseFolding,
@@ -70,7 +69,7 @@ pub(crate) struct PathSet {
     alone: IndexedGlobs,
 }
 
-/// A set of globs, and whose each of them is.
+/// A set of globs, with the index of each one's owner.
 #[derive(Debug, Clone, Default)]
 struct IndexedGlobs {
     set: GlobSet,
@@ -78,7 +77,7 @@ struct IndexedGlobs {
 }
 
 impl PathSet {
-    /// Compiles patterns; each match later names its `usize`.
+    /// Compiles patterns; each match later returns its `usize`.
     pub(crate) fn new<'a>(
         letters: CaseFolding,
         patterns: impl IntoIterator<Item = (usize, &'a PathGlob)>,
@@ -92,7 +91,7 @@ impl PathSet {
         self.alone.is_match(&path) || self.covering.is_match(&path) || above(&path).any(|up| self.covering.is_match(up))
     }
 
-    /// The patterns that match, each once, in the order they were given.
+    /// The indexes of the patterns that match, each once, in the given order.
     pub(crate) fn matches(&self, path: &str) -> Vec<usize> {
         let path = self.letters.compare(tidy(path));
         let mut found = Vec::new();
@@ -105,7 +104,7 @@ impl PathSet {
     }
 }
 
-/// Every directory above a path, from the top.
+/// Every parent directory of a path, from the top.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
@@ -136,13 +135,13 @@ impl IndexedGlobs {
     }
 }
 
-/// Many patterns as one, for a quick no: it lets every path through that one of them could match, at whatever depth.
-/// Much quicker than a [`PathSet`], but it can't tell which pattern it was.
+/// Many patterns as one, for a quick negative answer: every path that one of them could match, at any depth, passes.
+/// Much faster than a [`PathSet`], but it can't tell which pattern matched.
 #[derive(Debug)]
 pub(crate) struct PathPrefilter(GlobSet);
 
 impl PathPrefilter {
-    /// Takes patterns whose commas, if any, stand within braces.
+    /// Takes patterns in which commas occur only within braces.
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
         let bare = |pattern: &'a str| pattern.trim_start_matches("./").trim_start_matches("**/");
         let any = patterns.into_iter().map(bare).collect::<Vec<_>>().join(",");
@@ -158,7 +157,7 @@ impl PathPrefilter {
     }
 }
 
-/// The glob for a pattern, relative to the root, without what only says "and beneath".
+/// The glob for a pattern, relative to the root, without the suffix that only means "and beneath".
 fn anchored(pattern: &str) -> Result<String, ConfigFault> {
     refuse_foreign_forms(pattern)?;
     let mut base = pattern;
@@ -176,7 +175,7 @@ fn refuse_foreign_forms(pattern: &str) -> Result<(), ConfigFault> {
     } else if pattern.starts_with('/') || pattern.starts_with('~') {
         "Write it relative to the workspace; use `./name` for a name that counts only at the top."
     } else if pattern.split('/').any(|part| part == "..") {
-        "Leave out `..`: patterns only speak of what lies in the workspace and the other roots."
+        "Leave out `..`: patterns only match paths in the workspace and the other roots."
     } else if pattern.starts_with('!') {
         "Write an `allow` rule, or `sensitive.except`, instead of `!`."
     } else {
@@ -185,8 +184,8 @@ fn refuse_foreign_forms(pattern: &str) -> Result<(), ConfigFault> {
     Err(ConfigFault::new(format!("The path pattern `{pattern}` isn't supported."), hint))
 }
 
-/// A path in the one form in which look-alikes are equal: small letters, none of the invisible characters that some
-/// file systems skip.
+/// A path in the form in which look-alikes are equal: lower case, without the invisible characters that some file
+/// systems ignore.
 fn fold(path: &str) -> Cow<'_, str> {
     if !path.is_ascii() {
         let visible = path.chars().filter(|letter| !is_invisible(*letter)).flat_map(char::to_lowercase);
@@ -202,12 +201,12 @@ fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// A path as a person might write it, in the form in which places are kept.
+/// A path as a person might write it, in the normalized form of a [`WorkspacePath`](toolgate_contract::WorkspacePath).
 fn tidy(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path).trim_end_matches('/')
 }
 
-/// A pattern that means exactly this path.
+/// A pattern that matches exactly this path.
 pub(crate) fn escape(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for letter in path.chars() {

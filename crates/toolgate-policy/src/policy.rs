@@ -1,4 +1,4 @@
-//! A policy: all layers' rules, compiled, and what can be asked of it beside judging a call.
+//! A policy: the compiled rules of all layers, and the questions it answers apart from judging a call.
 
 use toolgate_config::{ConfigFault, UnknownCommandAction};
 use toolgate_contract::{
@@ -16,18 +16,18 @@ use crate::rules::command::{CommandIndex, CommandRule};
 use crate::rules::path::PathRule;
 use crate::rules::tool::ToolRule;
 use crate::rules::{Rule, RuleKind};
-use crate::sensitive_paths::{GUARDS, SensitiveMatch, SensitivePath, find_sensitive};
+use crate::sensitive_paths::{SENSITIVE_PATHS, SensitiveMatch, SensitivePath, find_sensitive};
 use toolgate_config::Preset;
 
-/// Decides whether calls may run. Made by [`crate::compile()`]; never changes.
+/// Decides whether calls may run. Made by [`crate::compile()`] and immutable.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) preset: Preset,
     /// Nobody can be asked, so an ask becomes a deny.
     pub(crate) unattended: bool,
-    /// What becomes of commands that can't be understood, and who said so.
+    /// What happens to commands that can't be analyzed, and the layer that says so.
     pub(crate) unknown: (UnknownCommandAction, Layer),
-    /// What tools may do in the roots beside the workspace, from root 1 on.
+    /// What tools may do in the roots other than the workspace, from root 1 on.
     pub(crate) roots: Vec<RootAccess>,
     /// Every rule of every layer, strongest layer first.
     pub(crate) rules: Vec<Rule>,
@@ -38,17 +38,17 @@ pub struct Policy {
     pub(crate) allowed_paths: PathSet,
     /// The rules on commands, by program.
     pub(crate) command_rules: CommandIndex,
-    /// Commands that configuration takes out of the built-in dangers.
+    /// Commands that configuration exempts from the built-in dangers.
     pub(crate) danger_excepts: Vec<CommandRule>,
-    /// Where commands run.
-    pub(crate) ground: PathContext,
-    /// Places that configuration takes out of the built-in sensitive ones.
+    /// The directories that the paths in commands refer to.
+    pub(crate) paths: PathContext,
+    /// Paths that configuration exempts from the built-in sensitive paths.
     pub(crate) excepts: PathSet,
-    /// For each kind of access, what rules deny.
+    /// The paths that rules deny, for each kind of access.
     denied: [PathSet; 3],
 }
 
-/// What a policy is made of: what the layers came to, read but not yet indexed.
+/// What a policy is built from: the merged layers, parsed but not yet indexed.
 pub(crate) struct PolicyInput {
     pub(crate) preset: Preset,
     pub(crate) unattended: bool,
@@ -60,7 +60,7 @@ pub(crate) struct PolicyInput {
     pub(crate) danger_excepts: Vec<CommandRule>,
 }
 
-/// One layer's list of the tools that there are.
+/// One layer's list of allowed tools.
 #[derive(Debug)]
 pub(crate) struct ToolAllowlist {
     pub(crate) layer: Layer,
@@ -78,25 +78,25 @@ impl ToolAllowlist {
     }
 }
 
-/// One statement of the policy, for a person who wants to know what holds.
+/// One rule of the policy, for a person who wants to know what applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleDescription {
     /// The rule in words, and its layer.
     pub name: RuleName,
-    /// What it says.
+    /// What the rule decides.
     pub decision: Decision,
-    /// Where it is written; `built in` for what comes with Toolgate.
+    /// Where the rule is written; `built in` for what comes with Toolgate.
     pub source: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// One example of a rule, tried.
+/// The result of checking one example of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleResult {
-    /// The rule it belongs to.
+    /// The rule that the example belongs to.
     pub name: RuleName,
-    /// Where that is written.
+    /// Where the rule is written.
     pub source: String,
     /// The example.
     pub example: String,
@@ -106,95 +106,96 @@ pub struct ExampleResult {
     pub matched: bool,
 }
 
-/// The source of what comes with Toolgate.
+/// The source of rules that come with Toolgate.
 pub const BUILT_IN: &str = "built in";
 
 impl Policy {
     pub(crate) fn new(parts: PolicyInput) -> Result<Self, ConfigFault> {
         let PolicyInput { preset, unattended, unknown, roots, rules, tool_sets, excepts, danger_excepts } = parts;
-        let paths = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
+        let path_set = |letters, wanted: &dyn Fn(&Rule, &PathRule) -> bool| {
             let found = rules.iter().enumerate().filter_map(|(index, rule)| match &rule.kind {
                 RuleKind::Path(path) if wanted(rule, path) => Some((index, path.glob())),
                 _ => None,
             });
             PathSet::new(letters, found)
         };
-        let denies =
-            |access| paths(CaseFolding::Folded, &|rule, path| rule.decision == Decision::Deny && path.is_about(access));
+        let denies = |access| {
+            path_set(CaseFolding::Folded, &|rule, path| rule.decision == Decision::Deny && path.is_about(access))
+        };
         Ok(Self {
             preset,
             unattended,
             unknown,
             roots,
-            strict_paths: paths(CaseFolding::Folded, &|rule, _| rule.decision != Decision::Allow)?,
-            allowed_paths: paths(CaseFolding::Exact, &|rule, _| rule.decision == Decision::Allow)?,
+            strict_paths: path_set(CaseFolding::Folded, &|rule, _| rule.decision != Decision::Allow)?,
+            allowed_paths: path_set(CaseFolding::Exact, &|rule, _| rule.decision == Decision::Allow)?,
             denied: [denies(Access::Read)?, denies(Access::Write)?, denies(Access::Delete)?],
             excepts: PathSet::new(CaseFolding::Exact, excepts.iter().map(|glob| (0, glob)))?,
             command_rules: CommandIndex::new(&rules),
             danger_excepts,
-            ground: PathContext::default(),
+            paths: PathContext::default(),
             rules,
             tool_sets,
         })
     }
 
-    /// The same policy for commands that run on this ground.
+    /// Sets the directories that the paths in commands refer to.
     #[must_use]
-    pub fn on(mut self, ground: PathContext) -> Self {
-        self.ground = ground;
+    pub fn with_paths(mut self, paths: PathContext) -> Self {
+        self.paths = paths;
         self
     }
 
-    /// The preset that holds.
+    /// The preset in effect.
     pub fn preset(&self) -> Preset {
         self.preset
     }
 
-    /// Whether an ask becomes a deny, because nobody can be asked.
+    /// Whether an ask becomes a deny because nobody can be asked.
     pub fn is_unattended(&self) -> bool {
         self.unattended
     }
 
-    /// Whether tools must not see this place with this access: it is sensitive, or a rule denies the path. Asked of
-    /// every entry of a walk.
+    /// Whether tools must not see this path with this access, because it is sensitive or a rule denies it. Called for
+    /// every entry of a directory walk.
     pub fn hides(&self, access: Access, place: &WorkspacePath) -> bool {
         find_sensitive(access, place, &self.excepts).is_some() || self.denied[access as usize].is_match(&place.path)
     }
 
-    /// What to tell of a command that opened this place, written like this, though it is hidden: the rule, and why.
+    /// The denial to report for a command that opened this hidden path, written as `shown`: the rule and the reason.
     pub fn denial_of(&self, place: &WorkspacePath, shown: &str) -> Denial {
-        let guard = find_sensitive(Access::Read, place, &self.excepts).map(|hit| (hit, GUARDS.guard(hit)));
+        let entry = find_sensitive(Access::Read, place, &self.excepts).map(|hit| (hit, SENSITIVE_PATHS.entry(hit)));
         let rule = || self.denied[Access::Read as usize].matches(&place.path).first().map(|index| &self.rules[*index]);
-        match (guard, rule()) {
-            (Some((hit, guard)), _) => {
-                Denial::of_decoy(shown, guard.code, &guard.reason, Some(sensitive_match_name(hit)))
+        match (entry, rule()) {
+            (Some((hit, entry)), _) => {
+                Denial::of_decoy(shown, entry.code, &entry.reason, Some(sensitive_match_name(hit)))
             }
             (None, Some(rule)) => {
                 Denial::of_decoy(shown, ErrorCode::PolicyDenied, &rule.reason, Some(rule.name.clone()))
             }
-            // Another name leads there, and it is that one which is hidden.
+            // Another name resolves to this file, and that name is the hidden one.
             (None, None) => Denial::of_decoy(shown, ErrorCode::SensitivePath, "Policy hides it from tools.", None),
         }
     }
 
-    /// Whether it makes sense to show a tool to a model: false when every call of it would be refused.
+    /// Whether to show a tool to a model: false if every call of the tool would be denied.
     pub fn offers(&self, tool: &Declaration, ceilings: &[Ceiling]) -> bool {
         let mut opinions = Vec::new();
         self.on_tool(tool, ceilings, &mut opinions);
         self.on_declared_permissions(tool, &[], false, &mut opinions);
-        // A preset that runs nothing still lets commands pass that only read, so its word on running isn't the last.
+        // Even a preset that denies running allows commands that only read, so its baseline on running isn't final.
         let on_running = Topic::Permission(Permission::ProcExec);
         opinions.retain(|opinion| !(opinion.is_baseline() && opinion.topic == on_running));
         !is_refused(&opinions, self.unattended)
     }
 
-    /// Everything that holds: what is built in, the preset's baseline, and the rules of every layer.
+    /// Every rule in effect: the built-in rules, the preset's baseline, and the rules of every layer.
     pub fn rules(&self) -> impl Iterator<Item = RuleDescription> + '_ {
-        let guards = GUARDS.all().iter().map(|guard| RuleDescription {
-            name: sensitive_path_name(guard),
+        let sensitive = SENSITIVE_PATHS.all().iter().map(|entry| RuleDescription {
+            name: sensitive_path_name(entry),
             decision: Decision::Deny,
             source: BUILT_IN.into(),
-            reason: guard.reason.clone(),
+            reason: entry.reason.clone(),
         });
         let baseline = preset::permissions().map(|permission| RuleDescription {
             name: self.baseline_name(permission),
@@ -214,20 +215,20 @@ impl Policy {
             source: rule.file.clone(),
             reason: rule.reason.clone(),
         });
-        guards.chain(baseline).chain(sets).chain(written)
+        sensitive.chain(baseline).chain(sets).chain(written)
     }
 
-    /// Every example of every rule, tried again.
+    /// Checks every example of every rule.
     pub fn examples(&self) -> Vec<ExampleResult> {
-        let guards = GUARDS.all().iter().enumerate().flat_map(|(index, guard)| {
-            let expected = guard.matches.iter().map(|example| (example, true));
-            expected.chain(guard.no_match.iter().map(|example| (example, false))).map(move |(example, expected)| {
+        let sensitive = SENSITIVE_PATHS.all().iter().enumerate().flat_map(|(index, entry)| {
+            let expected = entry.matches.iter().map(|example| (example, true));
+            expected.chain(entry.no_match.iter().map(|example| (example, false))).map(move |(example, expected)| {
                 ExampleResult {
-                    name: sensitive_path_name(guard),
+                    name: sensitive_path_name(entry),
                     source: BUILT_IN.into(),
                     example: example.clone(),
                     expected,
-                    matched: GUARDS.covers(index, example),
+                    matched: SENSITIVE_PATHS.covers(index, example),
                 }
             })
         });
@@ -240,25 +241,18 @@ impl Policy {
                 matched: rule.kind.matches_example(example).unwrap_or(!expected),
             })
         });
-        let commands = crate::commands::examples().map(|tried| ExampleResult {
-            name: RuleName { rule: tried.rule, layer: Layer::Builtin },
-            source: BUILT_IN.into(),
-            example: tried.example,
-            expected: tried.expected,
-            matched: tried.matched,
-        });
-        guards.chain(commands).chain(written).collect()
+        sensitive.chain(crate::commands::examples()).chain(written).collect()
     }
 }
 
-/// The name of the guard's one pattern that matched.
+/// The name of the one pattern that matched.
 pub(crate) fn sensitive_match_name(hit: SensitiveMatch) -> RuleName {
-    let rule = format!("deny path {}{}", GUARDS.pattern(hit), GUARDS.guard(hit).access);
+    let rule = format!("deny path {}{}", SENSITIVE_PATHS.pattern(hit), SENSITIVE_PATHS.entry(hit).access);
     RuleName { rule, layer: Layer::Builtin }
 }
 
-fn sensitive_path_name(guard: &SensitivePath) -> RuleName {
-    RuleName { rule: format!("deny path {}{}", guard.paths.join(" "), guard.access), layer: Layer::Builtin }
+fn sensitive_path_name(entry: &SensitivePath) -> RuleName {
+    RuleName { rule: format!("deny path {}{}", entry.paths.join(" "), entry.access), layer: Layer::Builtin }
 }
 
 impl HiddenPaths for Policy {

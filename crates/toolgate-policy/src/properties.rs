@@ -1,5 +1,5 @@
-//! What must hold for every configuration, tried on random ones: a further deny never loosens, and a workspace that
-//! nobody trusts never loosens anything.
+//! Properties that hold for every configuration, tested on random ones: an additional deny never loosens, and an
+//! untrusted workspace never loosens anything.
 
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,5 +1,5 @@
-//! The places that no tool touches, whatever the preset (C-10). The list is data, `sensitive.toml`, with its own
-//! examples; this turns it into one set of patterns, because every entry of every directory walk is held against it.
+//! The paths that no tool may touch, in any preset. The list is data, `sensitive_paths.toml`, with its own examples. It
+//! is compiled into one set of patterns, because every entry of every directory walk is matched against it.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::commands::OUTSIDE;
 use crate::path_glob::{CaseFolding, PathGlob, PathPrefilter, PathSet};
 use crate::rules::path::AccessSet;
 
-/// One entry of the list, as it is written.
+/// One entry of the list, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SensitivePath {
@@ -42,22 +42,22 @@ fn sensitive_path() -> ErrorCode {
     ErrorCode::SensitivePath
 }
 
-/// The whole list, ready to match.
+/// The entire list, ready to match.
 #[derive(Debug)]
 pub(crate) struct SensitivePaths {
-    guards: &'static [SensitivePath],
-    /// Each pattern with the guard it belongs to.
+    entries: &'static [SensitivePath],
+    /// Each pattern with the index of its entry.
     patterns: Vec<(usize, PathGlob)>,
     set: PathSet,
-    /// Per guard: its harmless look-alikes.
+    /// For each entry: look-alikes that are harmless.
     excepts: Vec<PathSet>,
 }
 
-/// A pattern of the list that matched, by its number.
+/// A pattern of the list that matched, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SensitiveMatch(usize);
 
-/// The list as it is written.
+/// The list as written.
 static LIST: LazyLock<Vec<SensitivePath>> = LazyLock::new(|| {
     #[derive(Deserialize)]
     struct SensitivePathTable {
@@ -68,28 +68,28 @@ static LIST: LazyLock<Vec<SensitivePath>> = LazyLock::new(|| {
         .place
 });
 
-/// Nearly every path is harmless, and this says so without a look at single patterns.
-static SIEVE: LazyLock<PathPrefilter> = LazyLock::new(|| {
-    let patterns = LIST.iter().flat_map(|guard| guard.paths.iter().map(String::as_str));
+/// Nearly every path is harmless, and this says so without matching single patterns.
+static PREFILTER: LazyLock<PathPrefilter> = LazyLock::new(|| {
+    let patterns = LIST.iter().flat_map(|entry| entry.paths.iter().map(String::as_str));
     PathPrefilter::new(patterns).expect("the built-in list is tested")
 });
 
 /// The built-in list.
-pub(crate) static GUARDS: LazyLock<SensitivePaths> =
+pub(crate) static SENSITIVE_PATHS: LazyLock<SensitivePaths> =
     LazyLock::new(|| SensitivePaths::new(&LIST).expect("the built-in list is tested"));
 
-/// The guard over this place, if there is one. `lifted` are the places that configuration makes an exception for.
+/// The entry that covers this path, if any. `lifted` are the paths that configuration exempts.
 pub(crate) fn find_sensitive(access: Access, place: &WorkspacePath, lifted: &PathSet) -> Option<SensitiveMatch> {
-    SIEVE.lets_through(&place.path).then(|| GUARDS.over(access, place, lifted, |_| true)).flatten()
+    PREFILTER.lets_through(&place.path).then(|| SENSITIVE_PATHS.over(access, place, lifted, |_| true)).flatten()
 }
 
-/// The guard over a place that is to be restored: only Toolgate's own stay shut.
+/// The entry that covers a path which is to be restored: only Toolgate's own files stay protected.
 pub(crate) fn find_sensitive_restored(access: Access, place: &WorkspacePath) -> Option<SensitiveMatch> {
-    GUARDS.over(access, place, &PathSet::default(), |guard| guard.own)
+    SENSITIVE_PATHS.over(access, place, &PathSet::default(), |entry| entry.own)
 }
 
-/// The guard over some file that a pattern stands for. A pattern that could stand for nearly anything hits none: what
-/// it finds is for the sandbox to hide.
+/// The entry that covers some file that a shell pattern may expand to. A pattern that could match nearly anything
+/// matches no entry: the sandbox hides sensitive files from the command.
 pub(crate) fn find_sensitive_pattern(
     access: Access,
     place: &WorkspacePath,
@@ -103,14 +103,14 @@ pub(crate) fn find_sensitive_pattern(
     let filled = |with: &str| name.replace('\\', "").replace(['*', '?', '[', ']'], with);
     let plainly = ["", "x"].iter().find_map(|with| at(&filled(with)));
     plainly.or_else(|| find_sensitive_example(access, place)).or_else(|| {
-        // Names with a dot in front are few, and most of them are of this kind.
+        // Names that begin with a dot are few, and most of them are sensitive.
         let glob = globset::Glob::new(name).ok().filter(|_| name.starts_with('.'))?.compile_matcher();
-        let examples = LIST.iter().flat_map(|guard| guard.matches.iter()).filter_map(|path| path.rsplit('/').next());
+        let examples = LIST.iter().flat_map(|entry| entry.matches.iter()).filter_map(|path| path.rsplit('/').next());
         examples.filter(|example| glob.is_match(example)).find_map(at)
     })
 }
 
-/// A pattern that names a sensitive place by its last two names: `/etc/shad?w`, `.git/conf*`.
+/// Matches a shell pattern that names a sensitive path by its last two components: `/etc/shad?w`, `.git/conf*`.
 fn find_sensitive_example(access: Access, place: &WorkspacePath) -> Option<SensitiveMatch> {
     let last_two = |path: &str| {
         let names: Vec<&str> = path.rsplit('/').take(2).collect();
@@ -121,7 +121,7 @@ fn find_sensitive_example(access: Access, place: &WorkspacePath) -> Option<Sensi
         return None;
     }
     let glob = globset::GlobBuilder::new(&pattern).literal_separator(true).build().ok()?.compile_matcher();
-    let examples = LIST.iter().flat_map(|guard| guard.matches.iter());
+    let examples = LIST.iter().flat_map(|entry| entry.matches.iter());
     let named = examples.filter(|path| last_two(path).is_some_and(|path| glob.is_match(path)));
     let mut hits = named.map(|path| {
         find_sensitive(access, &WorkspacePath { root: place.root, path: path.clone() }, &PathSet::default())
@@ -130,19 +130,19 @@ fn find_sensitive_example(access: Access, place: &WorkspacePath) -> Option<Sensi
 }
 
 impl SensitivePaths {
-    fn new(guards: &'static [SensitivePath]) -> Result<Self, ConfigFault> {
+    fn new(entries: &'static [SensitivePath]) -> Result<Self, ConfigFault> {
         let (mut patterns, mut excepts) = (Vec::new(), Vec::new());
-        for (index, guard) in guards.iter().enumerate() {
-            let build = if guard.alone { PathGlob::alone } else { PathGlob::new };
-            for path in &guard.paths {
+        for (index, entry) in entries.iter().enumerate() {
+            let build = if entry.alone { PathGlob::alone } else { PathGlob::new };
+            for path in &entry.paths {
                 patterns.push((index, build(path, CaseFolding::Folded)?));
             }
-            let harmless = guard.except.iter().map(|path| PathGlob::alone(path, CaseFolding::Folded));
+            let harmless = entry.except.iter().map(|path| PathGlob::alone(path, CaseFolding::Folded));
             let harmless = harmless.collect::<Result<Vec<_>, _>>()?;
             excepts.push(PathSet::new(CaseFolding::Folded, harmless.iter().map(|glob| (0, glob)))?);
         }
         let set = PathSet::new(CaseFolding::Folded, patterns.iter().enumerate().map(|(at, (_, glob))| (at, glob)))?;
-        Ok(Self { guards, patterns, set, excepts })
+        Ok(Self { entries, patterns, set, excepts })
     }
 
     fn over(
@@ -155,19 +155,19 @@ impl SensitivePaths {
         let is_lifted = lifted.is_match(&place.path);
         let holds = |at: &usize| {
             let index = self.patterns[*at].0;
-            let guard = &self.guards[index];
-            counts(guard)
-                && guard.access.contains(access)
-                && !(guard.top && place.root != 0)
-                && (!guard.outside || place.root == OUTSIDE)
-                && (guard.fixed || !is_lifted)
+            let entry = &self.entries[index];
+            counts(entry)
+                && entry.access.contains(access)
+                && !(entry.top && place.root != 0)
+                && (!entry.outside || place.root == OUTSIDE)
+                && (entry.fixed || !is_lifted)
                 && !self.excepts[index].is_match(&place.path)
         };
         self.set.matches(&place.path).into_iter().find(holds).map(SensitiveMatch)
     }
 
-    pub(crate) fn guard(&self, hit: SensitiveMatch) -> &SensitivePath {
-        &self.guards[self.patterns[hit.0].0]
+    pub(crate) fn entry(&self, hit: SensitiveMatch) -> &SensitivePath {
+        &self.entries[self.patterns[hit.0].0]
     }
 
     pub(crate) fn pattern(&self, hit: SensitiveMatch) -> &str {
@@ -175,10 +175,10 @@ impl SensitivePaths {
     }
 
     pub(crate) fn all(&self) -> &'static [SensitivePath] {
-        self.guards
+        self.entries
     }
 
-    /// Whether the guard with this number covers a path in the workspace.
+    /// Whether the entry with this index covers a path in the workspace.
     pub(crate) fn covers(&self, index: usize, path: &str) -> bool {
         self.set.matches(path).iter().any(|at| self.patterns[*at].0 == index) && !self.excepts[index].is_match(path)
     }
@@ -191,14 +191,14 @@ mod tests {
 
     #[test]
     fn every_example_of_the_list_holds() {
-        for (index, guard) in GUARDS.all().iter().enumerate() {
-            assert!(!guard.matches.is_empty() && !guard.no_match.is_empty(), "{} has examples", guard.reason);
-            for path in &guard.matches {
-                assert!(GUARDS.covers(index, path), "`{path}` should be covered by: {}", guard.reason);
-                assert!(SIEVE.lets_through(path), "`{path}` should pass the sieve");
+        for (index, entry) in SENSITIVE_PATHS.all().iter().enumerate() {
+            assert!(!entry.matches.is_empty() && !entry.no_match.is_empty(), "{} has examples", entry.reason);
+            for path in &entry.matches {
+                assert!(SENSITIVE_PATHS.covers(index, path), "`{path}` should be covered by: {}", entry.reason);
+                assert!(PREFILTER.lets_through(path), "`{path}` should pass the prefilter");
             }
-            for path in &guard.no_match {
-                assert!(!GUARDS.covers(index, path), "`{path}` should not be covered by: {}", guard.reason);
+            for path in &entry.no_match {
+                assert!(!SENSITIVE_PATHS.covers(index, path), "`{path}` should not be covered by: {}", entry.reason);
             }
         }
     }
@@ -225,19 +225,19 @@ mod tests {
         ] {
             for access in [Access::Read, Access::Write, Access::Delete] {
                 let hit = find_sensitive(access, &WorkspacePath::in_workspace(path), &PathSet::default());
-                assert_eq!(hit.map(|hit| GUARDS.pattern(hit)), None, "{access:?} {path}");
+                assert_eq!(hit.map(|hit| SENSITIVE_PATHS.pattern(hit)), None, "{access:?} {path}");
             }
         }
     }
 
     proptest! {
         #[test]
-        fn whatever_a_guard_covers_passes_the_sieve(
+        fn whatever_an_entry_covers_passes_the_prefilter(
             parts in vec(prop_oneof![select(&["a", "X.pem", ".Git", "config", ".ssh", ".env.x", "proc", "1", "environ"])
                 .prop_map(str::to_owned), "[a-zK.\u{200b}]{1,5}"], 0..5)
         ) {
             let path = parts.join("/");
-            prop_assert!(!GUARDS.set.is_match(&path) || SIEVE.lets_through(&path), "{}", path);
+            prop_assert!(!SENSITIVE_PATHS.set.is_match(&path) || PREFILTER.lets_through(&path), "{}", path);
         }
     }
 

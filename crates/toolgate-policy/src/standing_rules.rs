@@ -1,5 +1,5 @@
-//! What "always" would write: the narrowest rules that answer exactly these asks, as data and as text to append to the
-//! user's configuration (C-18).
+//! The rules that the approval "always" writes: the narrowest rules that answer exactly these asks, as data and as text
+//! to append to the user's configuration.
 
 use serde::Serialize;
 use toolgate_config::RuleConfig;
@@ -9,8 +9,8 @@ use crate::commands::grant_pattern;
 use crate::host::Host;
 use crate::path_glob::escape;
 
-/// The rules that would answer all of these asks from the user's layer. Empty if any of them can't be answered from
-/// there (a managed rule asks, the command isn't plain, the path isn't a relative one): then "always" can't be offered.
+/// The rules in the user's layer that would answer all of these asks. Empty if one of them can't be answered there (a
+/// managed rule asks, the command isn't plain, the path isn't relative): then "always" can't be offered.
 pub fn standing_rules(tool: &Declaration, asks: &[Finding]) -> Vec<RuleConfig> {
     let rules: Option<Vec<_>> = asks.iter().map(|ask| standing_rule(tool, ask)).collect();
     let mut distinct: Vec<RuleConfig> = Vec::new();
@@ -42,9 +42,9 @@ fn standing_rule(tool: &Declaration, ask: &Finding) -> Option<RuleConfig> {
             let words = pattern.words.iter().map(|word| escape(word)).collect();
             Some(RuleConfig { command: Some(words), exact: pattern.exact, ..allow })
         }
-        // It is granted call by call.
+        // Running without the sandbox is approved for each call.
         Some(Effect::Unsandboxed { .. }) => None,
-        // What one process is fed says nothing about the next.
+        // Input for one process says nothing about the next process.
         Some(Effect::Feed { .. }) => None,
         Some(
             Effect::Speak
@@ -63,7 +63,7 @@ fn about_path(allow: RuleConfig, path: &str, access: Access) -> Option<RuleConfi
     Some(RuleConfig { path: Some(pattern), access: Some(vec![access]), ..allow })
 }
 
-/// The path without `.` and `..`; none if it is absolute, leads out, or is the workspace itself.
+/// The path without `.` and `..`; none if it is absolute, leaves the workspace, or is the workspace itself.
 fn relative(path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;
@@ -88,7 +88,7 @@ pub fn to_toml(rules: &[RuleConfig]) -> String {
     if rules.is_empty() {
         return String::new();
     }
-    toml::to_string(&RulesToml { rules }).expect("a rule holds only words, lists of words and switches")
+    toml::to_string(&RulesToml { rules }).expect("a rule contains only strings, lists of strings and booleans")
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Places hold tidy paths, which the test's shortcut takes from the effect.
+    /// Workspace paths are normalized, and the test helper takes them from the effect.
     fn tidied(effects: &[Effect]) -> Vec<Effect> {
         let tidy = |effect: &Effect| match effect {
             Effect::Delete { path } => Effect::delete(relative(path).unwrap()),

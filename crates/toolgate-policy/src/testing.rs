@@ -1,4 +1,4 @@
-//! What this crate's tests share: a tool, a layer, a question and its answer in one line each.
+//! Shared by this crate's tests: builds a tool, a layer, a request and its verdict in one line each.
 
 use toolgate_config::{Config, ConfigLayer};
 use toolgate_contract::{
@@ -23,13 +23,13 @@ pub(crate) fn tool(name: &str, risk: Risk, permissions: &[Permission]) -> Declar
     }
 }
 
-/// A layer with this text; its source is called after it.
+/// A layer with this text; its source is named after it.
 pub(crate) fn layer(layer: Layer, text: &str) -> ConfigLayer {
     let source = format!("{layer}.toml");
     ConfigLayer { layer, trusted: true, config: Config::parse(text, &source).unwrap(), source }
 }
 
-/// The workspace's layer before anyone trusts it.
+/// The workspace's layer before it is trusted.
 pub(crate) fn untrusted(text: &str) -> ConfigLayer {
     ConfigLayer { trusted: false, ..layer(Layer::Workspace, text) }
 }
@@ -38,12 +38,12 @@ pub(crate) fn compiled(layers: Vec<ConfigLayer>) -> CompiledConfig {
     compile(layers).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// The user's configuration alone.
+/// A policy from the user's configuration only.
 pub(crate) fn policy(text: &str) -> Policy {
     compiled(vec![layer(Layer::User, text)]).policy
 }
 
-/// An effect whose path, if any, is where it says.
+/// An effect whose path, if any, resolves to itself.
 pub(crate) fn located(effect: Effect) -> LocatedEffect {
     let place = effect.path().map(|(_, path)| WorkspacePath::in_workspace(path));
     LocatedEffect { effect, written: place.clone(), real: place }

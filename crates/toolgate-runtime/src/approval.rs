@@ -1,4 +1,4 @@
-//! Asking a person (C-17 to C-20): what they are shown, what they can answer, and what an answer covers later.
+//! Approval of calls by a person: what the person is shown, what they can answer, and what an answer covers later.
 
 mod queue;
 
@@ -10,7 +10,7 @@ use toolgate_contract::{ApprovalScope, BoxFuture, Effect, Risk, ToolError, schem
 pub use self::queue::{ApprovalQueueClient, QueueItem, QueuedQuestion};
 pub(crate) use self::queue::{QueuedAnswerer, Requester};
 
-/// Everything a person needs to decide.
+/// Everything a person needs to decide about a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequest {
     /// The call in question.
@@ -19,62 +19,62 @@ pub struct ApprovalRequest {
     pub tool: String,
     /// How much harm it can do.
     pub risk: Risk,
-    /// Why a person is asked.
+    /// Why approval is needed.
     pub reason: String,
     /// Why the model wants it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub justification: Option<String>,
     /// The arguments, redacted.
     pub args: Value,
-    /// All that the call will touch.
+    /// Everything that the call affects.
     pub effects: Vec<Effect>,
     /// For a change: the unified diff.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub preview: Option<String>,
     /// What each answer would grant, narrowest first.
     pub scopes: Vec<ApprovalOption>,
-    /// A command that repeats this call with approval; none for what only the session itself can do.
+    /// A command that repeats this call with approval; none for calls that only this session can make.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay: Option<String>,
 }
 
-/// One possible yes, and exactly what it means.
+/// One possible approval, and exactly what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalOption {
     /// How far it reaches.
     pub scope: ApprovalScope,
-    /// What it would let through, in words; for `always`, the very rule that would be written.
+    /// What it would allow, in words; for `always`, the exact rule that would be written.
     pub grants: String,
 }
 
-/// What came back.
+/// The answer to an approval request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// Yes, this far.
+    /// Approved.
     Granted {
         /// How far it reaches.
         scope: ApprovalScope,
-        /// Who said so.
+        /// Who answered.
         by: String,
     },
-    /// No.
+    /// Refused.
     Denied {
-        /// Who said so.
+        /// Who answered.
         by: String,
-        /// Their words, for the model.
+        /// Their reason, for the model.
         reason: Option<String>,
     },
-    /// Nobody could be asked.
+    /// No person could be asked.
     Nobody,
 }
 
-/// Whoever answers an ask. Each front end brings its own.
+/// Answers approval requests. Each front end has its own implementation.
 pub trait Approver: Send + Sync {
-    /// Asks, and waits for the answer. Dropped when the call is cancelled.
+    /// Asks, and waits for the answer. The future is dropped when the call is cancelled.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer>;
 }
 
-/// For programs and pipelines: nobody is there.
+/// An approver for programs and pipelines, where no person can be asked.
 pub struct NobodyToAsk;
 
 impl Approver for NobodyToAsk {
@@ -83,7 +83,7 @@ impl Approver for NobodyToAsk {
     }
 }
 
-/// Where an "always" is written down: the user's configuration.
+/// Stores the rules of "always" answers in the user's configuration.
 pub trait UserRules: Send + Sync {
     /// Appends rules, as TOML.
     fn append_rules(&self, rules: &str) -> Result<(), ToolError>;

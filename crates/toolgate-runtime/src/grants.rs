@@ -1,21 +1,21 @@
-//! Remembered answers. A grant names a tool and the very effects that were approved; a later call is covered when each
-//! of its asked effects is, so a part of an earlier change is covered and a larger one isn't (C-18).
+//! Approvals that were given before. A grant names a tool and the exact effects that were approved. A later call is
+//! covered when each of its effects is, so a part of an earlier change is covered and a larger one isn't.
 
 use jiff::Timestamp;
 use toolgate_contract::{ApprovalScope, Effect, LocatedEffect, Verdict};
 use toolgate_journal::Grant;
 use toolgate_policy::grant_pattern;
 
-/// The effects that a verdict wants approved, made comparable: paths as the workspace spells them, commands as the
-/// narrowest pattern that makes sense.
+/// The effects that need approval, normalized for comparison: paths as the workspace spells them, commands as the
+/// narrowest useful pattern.
 pub(crate) fn asked_effects(verdict: &Verdict, effects: &[LocatedEffect]) -> Vec<Effect> {
     if verdict.asks.iter().any(|ask| ask.effect.is_none()) {
-        return effects.iter().map(comparable).collect();
+        return effects.iter().map(normalized).collect();
     }
     let mut asked: Vec<Effect> = Vec::new();
     for effect in verdict.asks.iter().filter_map(|ask| ask.effect.as_ref()) {
-        let stated = effects.iter().find(|located| located.effect == *effect).map(comparable);
-        let effect = general(stated.as_ref().unwrap_or(effect));
+        let stated = effects.iter().find(|located| located.effect == *effect).map(normalized);
+        let effect = as_pattern(stated.as_ref().unwrap_or(effect));
         if !asked.contains(&effect) {
             asked.push(effect);
         }
@@ -23,8 +23,8 @@ pub(crate) fn asked_effects(verdict: &Verdict, effects: &[LocatedEffect]) -> Vec
     asked
 }
 
-/// A part of a command, wherever it runs and whatever is put behind it.
-fn general(effect: &Effect) -> Effect {
+/// A command as a pattern, independent of its working directory and further arguments.
+fn as_pattern(effect: &Effect) -> Effect {
     match effect {
         Effect::Run { command, .. } => {
             let command = grant_pattern(command).map_or_else(|| command.clone(), |pattern| pattern.to_string());
@@ -34,8 +34,8 @@ fn general(effect: &Effect) -> Effect {
     }
 }
 
-/// The effect with its path as the workspace spells it, so that `./a` and `a` are one.
-fn comparable(located: &LocatedEffect) -> Effect {
+/// The effect with its path as the workspace spells it, so that `./a` and `a` are equal.
+fn normalized(located: &LocatedEffect) -> Effect {
     let path = match &located.real {
         Some(place) if place.root == 0 => place.path.clone(),
         Some(place) => format!("root {}: {}", place.root, place.path),
@@ -50,7 +50,7 @@ fn comparable(located: &LocatedEffect) -> Effect {
     }
 }
 
-/// The widest scope under which all of `asked` was granted before, if it was.
+/// The widest scope under which every effect in `asked` was granted before, if all were.
 pub(crate) fn covering(grants: &[Grant], tool: &str, asked: &[Effect], now: Timestamp) -> Option<ApprovalScope> {
     let live: Vec<&Grant> = grants
         .iter()

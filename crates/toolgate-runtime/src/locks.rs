@@ -1,5 +1,5 @@
-//! Who waits for whom (C-37). Readers run side by side; a change excludes just those that touch what it touches.
-//! Waiting is first come, first served among those that conflict, so a writer is never starved by readers.
+//! Locks on paths, so that conflicting calls wait for each other. Readers run concurrently; a change excludes only
+//! calls that touch the same paths. Conflicting calls are served in order of arrival, so readers never starve a writer.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use toolgate_contract::{Access, LocatedEffect, WorkspacePath};
 
-/// The table of what is being touched.
+/// The paths that running and waiting calls touch.
 #[derive(Default)]
 pub(crate) struct PathLocks {
     table: Mutex<LockTable>,
@@ -17,16 +17,16 @@ pub(crate) struct PathLocks {
 #[derive(Default)]
 struct LockTable {
     next_ticket: u64,
-    /// Held and waited for, in the order of arrival.
+    /// Held and waiting claims, in order of arrival.
     claims: Vec<LockClaim>,
 }
 
 struct LockClaim {
     ticket: u64,
-    spots: Vec<LockedPath>,
+    paths: Vec<LockedPath>,
 }
 
-/// A place and whether it is changed there.
+/// A path, and whether it is locked for changing.
 #[derive(Clone)]
 struct LockedPath {
     place: WorkspacePath,
@@ -46,9 +46,9 @@ pub(crate) struct PathLockGuard<'a> {
 }
 
 impl PathLocks {
-    /// Waits until nobody before us touches what these effects touch.
+    /// Waits until no earlier call touches the paths of these effects.
     pub(crate) async fn acquire(&self, effects: &[LocatedEffect], parallel: bool) -> PathLockGuard<'_> {
-        let lock = self.enqueue(spots(effects, parallel));
+        let lock = self.enqueue(paths(effects, parallel));
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -59,11 +59,11 @@ impl PathLocks {
         }
     }
 
-    fn enqueue(&self, spots: Vec<LockedPath>) -> PathLockGuard<'_> {
+    fn enqueue(&self, paths: Vec<LockedPath>) -> PathLockGuard<'_> {
         let mut table = self.table();
         let ticket = table.next_ticket;
         table.next_ticket += 1;
-        table.claims.push(LockClaim { ticket, spots });
+        table.claims.push(LockClaim { ticket, paths });
         PathLockGuard { locks: self, ticket }
     }
 
@@ -77,8 +77,8 @@ impl LockTable {
     fn is_first(&self, ticket: u64) -> bool {
         let earlier = self.claims.iter().take_while(|claim| claim.ticket < ticket);
         let Some(mine) = self.claims.iter().find(|claim| claim.ticket == ticket) else { return true };
-        let mut spots = earlier.flat_map(|claim| &claim.spots);
-        !spots.any(|theirs| mine.spots.iter().any(|spot| spot.conflicts(theirs)))
+        let mut paths = earlier.flat_map(|claim| &claim.paths);
+        !paths.any(|theirs| mine.paths.iter().any(|spot| spot.conflicts(theirs)))
     }
 }
 
@@ -89,17 +89,17 @@ impl Drop for PathLockGuard<'_> {
     }
 }
 
-/// What to lock for these effects. A command may touch anything, so it takes the whole workspace unless its tool says
-/// that it can run beside others.
-fn spots(effects: &[LocatedEffect], parallel: bool) -> Vec<LockedPath> {
-    let whole = || LockedPath { place: WorkspacePath::in_workspace(""), exclusive: true };
+/// The paths to lock for these effects. A command may touch anything, so it locks the entire workspace unless its tool
+/// says that it can run in parallel.
+fn paths(effects: &[LocatedEffect], parallel: bool) -> Vec<LockedPath> {
+    let workspace = || LockedPath { place: WorkspacePath::in_workspace(""), exclusive: true };
     effects
         .iter()
         .filter_map(|located| match (located.effect.path(), &located.real) {
             (Some((access, _)), Some(place)) => {
                 Some(LockedPath { place: place.clone(), exclusive: access > Access::Read })
             }
-            _ if matches!(located.effect, toolgate_contract::Effect::Run { .. }) && !parallel => Some(whole()),
+            _ if matches!(located.effect, toolgate_contract::Effect::Run { .. }) && !parallel => Some(workspace()),
             _ => None,
         })
         .collect()
@@ -119,14 +119,14 @@ mod tests {
     }
 
     /// Whether `second` gets its lock while `first` is held.
-    async fn beside(first: Effect, second: Effect) -> bool {
+    async fn can_run_concurrently(first: Effect, second: Effect) -> bool {
         let locks = PathLocks::default();
         let _held = locks.acquire(&at(first), false).await;
         tokio::time::timeout(Duration::from_millis(20), locks.acquire(&at(second), false)).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_may_run_beside_whom() {
+    async fn which_calls_run_concurrently() {
         let run = Effect::Run { command: "make".into(), workdir: ".".into() };
         let table = [
             (Effect::read("a"), Effect::read("a"), true),
@@ -141,7 +141,7 @@ mod tests {
             (Effect::Speak, Effect::Speak, true),
         ];
         for (first, second, expected) in table {
-            assert_eq!(beside(first.clone(), second.clone()).await, expected, "{first} then {second}");
+            assert_eq!(can_run_concurrently(first.clone(), second.clone()).await, expected, "{first} then {second}");
         }
     }
 

@@ -1,6 +1,5 @@
-//! Who stands behind a request, as whoever let it in has found out. One front end's door tells another front end so, in
-//! the request's extensions.
+//! The authenticated sender of a request. One front end passes it to another in the request's extensions.
 
-/// Whoever a request comes from.
+/// The authenticated sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal(pub String);

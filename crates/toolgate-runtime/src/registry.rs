@@ -1,4 +1,4 @@
-//! The tools that exist here, each under one name, with its schema compiled once, when it is first called (C-38).
+//! The available tools, each under a unique name. The schema of a tool is compiled once, when it is first called.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,13 +12,13 @@ use toolgate_contract::{AnyTool, ArgumentFormat, Call, Declaration, ErrorCode, P
 use crate::nearest::nearest;
 use crate::{tool_version, validate};
 
-/// A tool couldn't be taken into the registry.
+/// Why a tool couldn't be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Two tools of one name.
+    /// Two tools have the same name.
     #[error("There is a tool named `{0}` already; names are unique. Rename one of them.")]
     Duplicate(String),
-    /// A name that some client can't use.
+    /// A name that some clients can't use.
     #[error("`{0}` can't be a tool's name: use 1 to 60 letters, digits, `_`, `-` or `.`.")]
     BadName(String),
     /// A schema that can't be compiled.
@@ -39,19 +39,20 @@ pub struct Registry {
 
 pub(crate) struct RegisteredTool {
     tool: Arc<dyn AnyTool>,
-    /// The compiled schema. Most tools are never called in one session, and compiling all would be most of a start.
+    /// The compiled schema. Most tools are never called in a session, and compiling all of them would dominate start-up
+    /// time.
     validator: OnceLock<Result<Validator, RegistryError>>,
 }
 
 impl Registry {
-    /// A registry of these tools; refuses two of one name.
+    /// A registry of these tools; refuses two tools with the same name.
     pub fn of(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         tools.into_iter().try_for_each(|tool| registry.add(tool))?;
         Ok(registry)
     }
 
-    /// Adds one tool. A tool that is refused leaves the others as they were.
+    /// Adds a tool. A refused tool doesn't affect the others.
     pub fn add(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryError> {
         let name = tool.name().to_owned();
         if !is_usable(&name) {
@@ -66,17 +67,17 @@ impl Registry {
         }
     }
 
-    /// Compiles every schema now, and tells of one that can't be: for tools that come from elsewhere.
+    /// Compiles every schema now, and reports an invalid one: for tools from other sources.
     pub fn check(&self) -> Result<(), RegistryError> {
         self.tools.values().try_for_each(|registered| registered.validator().map(drop).map_err(Clone::clone))
     }
 
-    /// What every tool declares, by name.
+    /// The declarations of all tools, sorted by name.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.tools.values().map(|registered| registered.tool.declaration())
     }
 
-    /// The tool of that name, or an error that names the nearest.
+    /// The tool of that name, or an error that suggests the nearest one.
     pub(crate) fn find(&self, name: &str) -> Result<&RegisteredTool, ToolError> {
         self.tools.get(name).ok_or_else(|| {
             let known = self.tools.keys().map(String::as_str);
@@ -94,12 +95,12 @@ impl RegisteredTool {
         self.tool.declaration()
     }
 
-    /// How long a call may take where configuration doesn't say.
+    /// The time limit of a call, unless configuration sets one.
     pub(crate) fn longest(&self) -> Option<Duration> {
         self.tool.longest()
     }
 
-    /// Arguments brought to the present version, checked, and decoded once.
+    /// Adapts arguments to the current version, validates them, and decodes them once.
     pub(crate) fn prepare(&self, call: &Call) -> Result<Box<dyn PreparedCall>, ToolError> {
         self.check_permissions(call)?;
         let args = tool_version::adapt(self.tool.as_ref(), call.version.as_ref(), self.wrapped(call.args.clone()))?;
@@ -123,7 +124,7 @@ impl RegisteredTool {
         compiled.as_ref()
     }
 
-    /// A freeform tool takes its text as it is; inside it is one argument like any other.
+    /// A freeform tool takes plain text; internally it is one argument like any other.
     fn wrapped(&self, args: Value) -> Value {
         match (&self.declaration().form, args) {
             (ArgumentFormat::Freeform { argument, .. }, Value::String(text)) => {
@@ -133,25 +134,25 @@ impl RegisteredTool {
         }
     }
 
-    /// A caller may ask for less than the tool declares, never for more.
+    /// A caller may request fewer permissions than the tool declares, never more.
     fn check_permissions(&self, call: &Call) -> Result<(), ToolError> {
         let declared = &self.declaration().required_permissions;
         let permissions = call.requested_permissions.iter().filter_map(|right| match right {
             Right::Permission(permission) => Some(permission),
-            // What goes beyond the tool's own effects is judged with them.
+            // Rights excess the tool's own effects are judged by policy.
             Right::Connect { .. } | Right::Write { .. } | Right::Unsandboxed => None,
         });
         match permissions.into_iter().find(|wanted| !declared.contains(wanted)) {
             None => Ok(()),
-            Some(beyond) => Err(ToolError::invalid_args(format!(
-                "`{}` doesn't need the permission `{beyond}`; a call can't ask for more than its tool declares.",
+            Some(excess) => Err(ToolError::invalid_args(format!(
+                "`{}` doesn't need the permission `{excess}`; a call can't ask for more than its tool declares.",
                 call.name
             ))),
         }
     }
 }
 
-/// Clients differ in what they accept; this is what all of them do.
+/// Clients differ in what they accept; every client accepts this.
 fn is_usable(name: &str) -> bool {
     (1..=60).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
@@ -165,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// A tool from elsewhere, with a schema of its own.
+    /// A tool from another source, with its own schema.
     struct Foreign(Declaration);
 
     impl Foreign {

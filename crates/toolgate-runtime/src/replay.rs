@@ -1,15 +1,15 @@
-//! The command that repeats a call with approval (C-17), made so that it works when it is pasted into a shell. It goes on with
-//! the run of the call, since a rehearsal and stored output belong to theirs. What only the session itself can do has none.
+//! The shell command that repeats a call with approval. It continues the run of the call, since rehearsals and stored
+//! output belong to their run. Calls that only the session itself can make have none.
 
 use serde_json::Value;
 use toolgate_contract::{Call, Effect, LocatedEffect, Right, ToolError};
 
 use crate::session::Session;
 
-/// Arguments longer than this are kept in a file instead of standing on the command line.
-const LONGEST_INLINE: usize = 2_000;
+/// Longer arguments are stored in a file instead of on the command line.
+const MAX_INLINE_BYTES: usize = 2_000;
 
-/// How a call is repeated from a shell: the program and the options that bring it to the same workspace and policy.
+/// How a call is repeated from a shell: the program, and the options for the same workspace and policy.
 #[derive(Debug, Clone)]
 pub struct Replay {
     /// Such as `["toolgate", "--workspace", "/home/ada/project"]`.
@@ -23,8 +23,8 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// The command for this call with these effects; none where it would be another thing elsewhere. Arguments that hold a
-    /// secret, or are long, go into a private file of the run.
+    /// The command for this call with these effects; none where only this session can make the call. Arguments that
+    /// contain a secret, or are long, go into a private file of the run.
     pub(crate) fn command(
         &self,
         call: &Call,
@@ -50,7 +50,7 @@ impl Replay {
         }
         words.push(call.name.clone());
         let json = call.args.to_string();
-        if *redacted == call.args && json.len() <= LONGEST_INLINE {
+        if *redacted == call.args && json.len() <= MAX_INLINE_BYTES {
             words.push(json);
         } else {
             words.push("--args-file".into());
@@ -60,7 +60,7 @@ impl Replay {
     }
 }
 
-/// Whether only the session that asked can do this: its processes, its agents and its skills are there as long as it is.
+/// Whether only the session that asked can do this: its processes, agents and skills end with it.
 fn belongs_to_session(effect: &Effect) -> bool {
     match effect {
         Effect::Attend { .. } | Effect::Feed { .. } | Effect::Skill { .. } | Effect::Delegate { .. } => true,
@@ -77,7 +77,7 @@ fn belongs_to_session(effect: &Effect) -> bool {
     }
 }
 
-/// A word as a POSIX shell reads it back unchanged.
+/// Quotes a word so that a POSIX shell reads it unchanged.
 pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+^".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }

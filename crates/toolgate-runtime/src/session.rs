@@ -1,4 +1,5 @@
-//! One client's stay: the run its calls are recorded in, who answers for it, who watches, and what it was granted.
+//! The session of one client: the run that records its calls, who answers approval requests, who receives events, and
+//! what was granted.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -17,20 +18,20 @@ use crate::question::{NobodyAnswers, QuestionAnswerer};
 use crate::skills::ActiveSkills;
 use toolgate_journal::Recorder;
 
-/// Watches events as they come: a live view, a stream, a console.
+/// Receives events as they happen: a live view, a stream, a console.
 pub trait EventSink: Send + Sync {
-    /// Something happened and is on record.
+    /// An event that is recorded.
     fn event(&self, event: &Event);
-    /// Something passes that is never on record: a process' output ([`EventPayload::ProcessOutput`]) as it comes. Whoever
-    /// shows it must not wait, and may leave it out.
+    /// An event that is never recorded: a process' output ([`EventPayload::ProcessOutput`]) while it runs. An
+    /// implementation must not block, and may drop it.
     fn live(&self, _event: &Event) {}
-    /// Whether anyone sees it.
+    /// Whether anyone receives the events.
     fn is_watched(&self) -> bool {
         true
     }
 }
 
-/// For programs: nobody watches.
+/// A sink for programs, where no one receives events.
 pub struct NobodyWatches;
 
 impl EventSink for NobodyWatches {
@@ -41,35 +42,35 @@ impl EventSink for NobodyWatches {
     }
 }
 
-/// One client's stay. A clone shares the run and what was granted; an agent that is set to work gets one, narrowed.
+/// The session of one client. A clone shares the run and the grants; a subagent gets one with fewer rights.
 #[derive(Clone)]
 pub struct Session {
     /// The session's id; grants of scope `session` belong to it.
     pub id: String,
     /// The run that calls are recorded in.
     pub run: String,
-    /// Keeps the events of the run.
+    /// Records the events of the run.
     pub recorder: Arc<dyn Recorder>,
-    /// Keeps the output of the run.
+    /// Stores the output of the run.
     pub artifacts: Arc<dyn Artifacts>,
-    /// Whoever answers an ask.
+    /// Answers approval requests.
     pub approver: Arc<dyn Approver>,
-    /// Whoever answers the agent's own questions.
+    /// Answers the agent's own questions.
     pub answerer: Arc<dyn QuestionAnswerer>,
-    /// Where asks lie meanwhile, for others to answer.
+    /// The queue in which other processes can answer requests.
     pub queue: Option<ApprovalQueueClient>,
-    /// Whoever watches.
+    /// Receives events.
     pub sink: Arc<dyn EventSink>,
-    /// Sets of tools that this session can't go beyond from the start, such as a parent agent's. Those of the skills that
-    /// it loads come on top: [`Session::ceilings()`] has all of them.
+    /// Sets of tools that limit this session from the start, such as a parent agent's. Those of the skills that it
+    /// loads are added: [`Session::ceilings()`] returns all of them.
     pub ceilings: Vec<Ceiling>,
-    /// The agent's turn, where there is one.
+    /// The current turn of the agent, if there is one.
     pub turn: Option<u64>,
-    /// The session's processes. They end with the last session that holds them.
+    /// The session's processes. They end with the last session that shares them.
     pub processes: Arc<ProcessRegistry>,
-    /// Agents that calls may set to work; none where no agent is at work.
+    /// Agents that calls may start; none outside an agent.
     pub agents: Option<Arc<dyn Agents>>,
-    /// Whether the session ends with its one call: then a command is waited for until it ends.
+    /// Whether the session ends with its one call: then the call waits until its command ends.
     pub waits: bool,
     pub(crate) skills: Arc<ActiveSkills>,
     grants: Arc<Mutex<Vec<Grant>>>,
@@ -77,7 +78,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session with nobody to ask and nobody watching.
+    /// A session that can't ask a person and whose events no one receives.
     pub fn new(
         id: impl Into<String>,
         run: impl Into<String>,
@@ -104,67 +105,67 @@ impl Session {
         }
     }
 
-    /// The same session with this approver.
+    /// Sets the approver.
     #[must_use]
     pub fn approved_by(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
         self
     }
 
-    /// The same session with this respondent.
+    /// Sets the answerer of questions.
     #[must_use]
     pub fn answered_by(mut self, answerer: Arc<dyn QuestionAnswerer>) -> Self {
         self.answerer = answerer;
         self
     }
 
-    /// The same session, whose asks also lie on this desk.
+    /// Adds an approval queue, in which requests can be answered too.
     #[must_use]
-    pub fn with_desk(mut self, queue: ApprovalQueueClient) -> Self {
+    pub fn with_approval_queue(mut self, queue: ApprovalQueueClient) -> Self {
         self.queue = Some(queue);
         self
     }
 
-    /// The same session, for a single call whose end is waited for.
+    /// Makes this a session for a single call, which waits until its command ends.
     #[must_use]
     pub fn waiting(mut self) -> Self {
         self.waits = true;
         self
     }
 
-    /// The same session with this watcher.
+    /// Sets the sink that receives events.
     #[must_use]
     pub fn watched_by(mut self, sink: Arc<dyn EventSink>) -> Self {
         self.sink = sink;
         self
     }
 
-    /// The same session, with answers that were given before.
+    /// Adds approvals that were given before.
     #[must_use]
     pub fn with_grants(self, grants: Vec<Grant>) -> Self {
         self.grants().extend(grants);
         self
     }
 
-    /// Ends what the session still has running, and waits until all of it is gone and on record. Dropping the session ends
-    /// it too, but nobody waits for that.
+    /// Ends all processes of the session, and waits until they are gone and recorded. Dropping the session ends them
+    /// too, without waiting.
     pub async fn end(&self) {
         self.processes.end().await;
     }
 
-    /// Every set of tools that the session can't go beyond, those of the skills that it has loaded included.
+    /// Every set of tools that limits the session, including those of the skills that it has loaded.
     pub fn ceilings(&self) -> Vec<Ceiling> {
         [self.ceilings.clone(), self.skills.ceilings()].concat()
     }
 
-    /// A session for an agent that this one's sends: the same run and grants, and no more rights. The skills that it
-    /// loads itself hold it alone.
+    /// A session for a subagent: the same run and grants, and no more rights. The skills that the subagent loads limit
+    /// it alone.
     #[must_use]
     pub fn for_another_agent(&self) -> Self {
         Self { skills: Arc::new(self.skills.copied()), ..self.clone() }
     }
 
-    /// Asks in the front end's own way and at the desk; whoever answers first has answered.
+    /// Asks in the front end and in the approval queue; the first answer counts.
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> ApprovalAnswer {
         match &self.queue {
             None => self.approver.ask(request).await,
@@ -174,16 +175,18 @@ impl Session {
         }
     }
 
-    /// Whoever answers the agent's own questions: in the front end's own way, and at the desk.
+    /// Answers the agent's own questions: in the front end, and in the approval queue.
     pub(crate) fn question_answerer(&self) -> Arc<dyn QuestionAnswerer> {
-        let own = Arc::clone(&self.answerer);
+        let front_end = Arc::clone(&self.answerer);
         match self.queue.clone() {
-            None => own,
-            Some(queue) => Arc::new(QueuedAnswerer { own, queue, run: self.run.clone(), session: self.id.clone() }),
+            None => front_end,
+            Some(queue) => {
+                Arc::new(QueuedAnswerer { front_end, queue, run: self.run.clone(), session: self.id.clone() })
+            }
         }
     }
 
-    /// From the next call on, the session is held to these places, or to none in particular.
+    /// From the next call on, limits the session to these paths, or lifts the limit.
     pub fn hold_to(&self, bounds: Option<PathBounds>) {
         *self.bounds.lock() = bounds.map(Arc::new);
     }
@@ -192,7 +195,7 @@ impl Session {
         self.bounds.lock().clone()
     }
 
-    /// Writes events down, then shows them.
+    /// Records events, then passes them to the sink.
     pub fn record(&self, events: &[Event]) -> Result<(), ToolError> {
         self.recorder.record(events)?;
         events.iter().for_each(|event| self.sink.event(event));

@@ -1,4 +1,4 @@
-//! Where skills lie, and what loading one does to a session (C-14): its list of tools becomes a ceiling, or, for the
+//! Directories of skills, and what loading a skill does to a session: its list of tools becomes a ceiling, or, for the
 //! user's own skills and where configuration says so, an approval given beforehand.
 
 mod script;
@@ -16,31 +16,32 @@ use toolgate_policy::Ceiling;
 
 use toolgate_changes::WorkspaceChanges;
 
-/// The longest `SKILL.md`, in bytes.
-const MOST_BYTES: u64 = 256 * 1024;
-/// Files of a skill that are named.
-const MOST_FILES: usize = 200;
-/// Skills on one shelf.
-const MOST_SKILLS: usize = 500;
+/// The largest `SKILL.md`, in bytes.
+const MAX_SKILL_BYTES: u64 = 256 * 1024;
+/// The largest number of files of a skill that are listed.
+const MAX_FILES: usize = 200;
+/// The largest number of skills in one directory.
+const MAX_SKILLS: usize = 500;
 
 /// A directory of skills.
 #[derive(Clone)]
 pub struct SkillDirectory {
-    /// Whose it is.
-    pub shelf: SkillOwner,
-    /// Reaches it.
+    /// Who provides the skills.
+    pub owner: SkillOwner,
+    /// Access to the directory.
     pub files: Arc<dyn Files>,
-    /// Where it is beneath those.
+    /// Its path relative to `files`.
     pub place: WorkspacePath,
-    /// Where it is, as a person would look for it.
+    /// Its path as shown to a person.
     pub path: String,
-    /// Where it is on this machine, with no links on the way.
+    /// Its absolute path on this machine, without symbolic links.
     pub directory: PathBuf,
-    /// Whether policy says what may be seen of it. Of our own state directory it says that of everything.
-    pub is_veiled: bool,
+    /// Whether policy's hidden paths apply to it. Toolgate's own state directory is hidden completely, so they don't
+    /// apply there.
+    pub applies_hidden_paths: bool,
 }
 
-/// What the skills that a session has loaded do to it.
+/// What the skills that a session has loaded allow and limit.
 #[derive(Default)]
 pub(crate) struct ActiveSkills {
     ceilings: Mutex<Vec<Ceiling>>,
@@ -52,7 +53,7 @@ impl ActiveSkills {
         self.ceilings.lock().clone()
     }
 
-    /// The same skills, for a session that goes its own way from here.
+    /// A copy for another session, which loads skills independently from here on.
     pub(crate) fn copied(&self) -> Self {
         let approved = self.approved.lock().clone();
         Self { ceilings: Mutex::new(self.ceilings()), approved: Mutex::new(approved) }
@@ -64,13 +65,13 @@ impl ActiveSkills {
     }
 }
 
-/// Skills for one call.
+/// Loads skills for one call.
 pub(crate) struct SkillLoader {
     pub(crate) skill_directories: Arc<[SkillDirectory]>,
     pub(crate) hidden_paths: Arc<dyn HiddenPaths>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) active: Arc<ActiveSkills>,
-    /// Gives scripts directories of their own.
+    /// Provides private directories for scripts.
     pub(crate) changes: Arc<WorkspaceChanges>,
     pub(crate) run: String,
 }
@@ -78,8 +79,8 @@ pub(crate) struct SkillLoader {
 impl Skills for SkillLoader {
     fn directories(&self) -> Result<Vec<SkillCandidate>, ToolError> {
         let mut directories: Vec<SkillCandidate> = Vec::new();
-        for shelf in self.skill_directories.iter() {
-            for directory in self.on(shelf)? {
+        for skills in self.skill_directories.iter() {
+            for directory in self.candidates_in(skills)? {
                 if directories.iter().all(|known| known.name != directory.name) {
                     directories.push(directory);
                 }
@@ -107,53 +108,53 @@ impl Skills for SkillLoader {
 }
 
 impl SkillLoader {
-    fn on(&self, shelf: &SkillDirectory) -> Result<Vec<SkillCandidate>, ToolError> {
-        let entries = match shelf.files.entries(&shelf.place) {
+    fn candidates_in(&self, skills: &SkillDirectory) -> Result<Vec<SkillCandidate>, ToolError> {
+        let entries = match skills.files.entries(&skills.place) {
             Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::NotAFile) => return Ok(Vec::new()),
             other => other?,
         };
-        let directories = entries.into_iter().filter(|entry| self.may_be_skill(shelf, entry));
-        Ok(directories.take(MOST_SKILLS).filter_map(|entry| self.directory(shelf, entry.name, &entry.place)).collect())
+        let directories = entries.into_iter().filter(|entry| self.may_be_skill(skills, entry));
+        Ok(directories.take(MAX_SKILLS).filter_map(|entry| self.directory(skills, entry.name, &entry.place)).collect())
     }
 
-    fn may_be_skill(&self, shelf: &SkillDirectory, entry: &DirectoryEntry) -> bool {
+    fn may_be_skill(&self, skills: &SkillDirectory, entry: &DirectoryEntry) -> bool {
         entry.kind == EntryKind::Directory
             && !self.settings.denied_skills.contains(&entry.name)
-            && !self.hides(shelf, &entry.place)
+            && !self.hides(skills, &entry.place)
     }
 
-    /// A directory with a `SKILL.md` in it; what else is wrong with it is for the tool to say.
-    fn directory(&self, shelf: &SkillDirectory, name: String, place: &WorkspacePath) -> Option<SkillCandidate> {
+    /// A directory with a `SKILL.md`; the tool reports anything else that is wrong with it.
+    fn directory(&self, skills: &SkillDirectory, name: String, place: &WorkspacePath) -> Option<SkillCandidate> {
         let file = beneath(place, "SKILL.md");
-        let text = match shelf.files.content(&file, MOST_BYTES) {
-            _ if self.hides(shelf, &file) => return None,
+        let text = match skills.files.content(&file, MAX_SKILL_BYTES) {
+            _ if self.hides(skills, &file) => return None,
             Ok(None) => return None,
-            Ok(Some(content)) if content.is_link() => Err(unusable(&name, "its SKILL.md is a link")),
+            Ok(Some(content)) if content.is_link() => Err(unusable(&name, "its SKILL.md is a symbolic link")),
             Ok(Some(content)) => {
                 String::from_utf8(content.bytes.to_vec()).map_err(|_| unusable(&name, "its SKILL.md is not UTF-8 text"))
             }
             Err(error) => Err(error),
         };
         let mut files = Vec::new();
-        self.list(shelf, place, "", &mut files);
-        Some(SkillCandidate { path: format!("{}/{name}", shelf.path), name, shelf: shelf.shelf, text, files })
+        self.list(skills, place, "", &mut files);
+        Some(SkillCandidate { path: format!("{}/{name}", skills.path), name, shelf: skills.owner, text, files })
     }
 
-    /// The other files of a skill. What can't be listed is left out: it can't be used either.
-    fn list(&self, shelf: &SkillDirectory, place: &WorkspacePath, within: &str, files: &mut Vec<String>) {
-        for entry in shelf.files.entries(place).unwrap_or_default() {
+    /// Lists the other files of a skill. A directory that can't be listed is skipped: it can't be used either.
+    fn list(&self, skills: &SkillDirectory, place: &WorkspacePath, within: &str, files: &mut Vec<String>) {
+        for entry in skills.files.entries(place).unwrap_or_default() {
             let path = if within.is_empty() { entry.name } else { format!("{within}/{}", entry.name) };
             match entry.kind {
-                _ if files.len() == MOST_FILES || self.hides(shelf, &entry.place) => {}
-                EntryKind::Directory if path.split('/').count() < 4 => self.list(shelf, &entry.place, &path, files),
+                _ if files.len() == MAX_FILES || self.hides(skills, &entry.place) => {}
+                EntryKind::Directory if path.split('/').count() < 4 => self.list(skills, &entry.place, &path, files),
                 EntryKind::File if path != "SKILL.md" => files.push(path),
                 _ => {}
             }
         }
     }
 
-    fn hides(&self, shelf: &SkillDirectory, place: &WorkspacePath) -> bool {
-        shelf.is_veiled && self.hidden_paths.hides(Access::Read, place)
+    fn hides(&self, skills: &SkillDirectory, place: &WorkspacePath) -> bool {
+        skills.applies_hidden_paths && self.hidden_paths.hides(Access::Read, place)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Cuts text to what a model can take in (C-26). Head and tail stay, since a beginning says what it is and an end how it
-//! went; one line between them says how much is missing. Cuts fall on line ends where they can, on character boundaries
-//! always.
+//! Cuts text to a size that a model can use. Head and tail stay, since the beginning says what a text is and the end
+//! how it went; one line between them says how much is missing. Cuts are at line ends where possible, and always at
+//! character boundaries.
 
 mod payload;
 
@@ -14,9 +14,9 @@ pub use payload::{PayloadCut, trim_payload};
 /// How much of a text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrimLimits {
-    /// Lines in all.
+    /// Total lines.
     pub lines: usize,
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: usize,
     /// Characters in each line.
     pub line_chars: usize,
@@ -31,23 +31,23 @@ impl Default for TrimLimits {
 /// A text that was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrimmedText {
-    /// What is left, with marks where something is missing.
+    /// The remaining text, with marks where something is missing.
     pub text: String,
-    /// Lines of which nothing is left.
+    /// Lines that are missing completely.
     pub missing_lines: usize,
-    /// Bytes that are missing, those of shortened lines included.
+    /// Bytes that are missing, including those of shortened lines.
     pub missing_bytes: usize,
 }
 
-/// Cuts `text` to `limits`; none if it fits as it is. Marks of what is missing come on top of the limits.
+/// Cuts `text` to `limits`; none if it fits unchanged. Marks of missing parts are added on top of the limits.
 pub fn trim_text(text: &str, limits: &TrimLimits) -> Option<TrimmedText> {
     trim_with_rest(text, limits, &StoredRemainder::default())
 }
 
-/// What is known of a text beside what is at hand.
+/// What is missing from a text already, because only a part of it is in memory.
 #[derive(Debug, Clone, Default)]
 struct StoredRemainder {
-    /// How to get at everything; stands in the mark.
+    /// How to get the complete text; part of the mark.
     advice: String,
     /// Lines that are missing already, between beginning and end.
     lines: usize,
@@ -55,7 +55,8 @@ struct StoredRemainder {
     bytes: usize,
 }
 
-/// As [`trim_text`]. Of a text that has something missing already, more than `limits` must be there on both sides of it.
+/// Cuts `text` as [`trim_text`] does. If a part is missing already, more than `limits` must be present on both sides of
+/// it.
 fn trim_with_rest(text: &str, limits: &TrimLimits, rest: &StoredRemainder) -> Option<TrimmedText> {
     let lines = count_lines(text);
     let short = rest.bytes == 0 && text.len() <= limits.bytes && lines <= limits.lines;
@@ -85,14 +86,14 @@ struct ShownPart {
     text: String,
     /// Lines of which something is shown.
     lines: usize,
-    /// Bytes of the original that it goes over.
+    /// Bytes of the original that the part covers.
     consumed: usize,
-    /// Bytes of the original that are in it.
+    /// Bytes of the original that are shown.
     kept: usize,
 }
 
 impl ShownPart {
-    /// Adds a line, shortened if it is too long. Returns whether it fit.
+    /// Adds a line, shortened if it is too long. Returns whether it fits.
     fn add(&mut self, line: &str, limits: &TrimLimits) -> bool {
         let (shown, kept) = shorten(line, limits.line_chars);
         if shown.len() > limits.bytes - self.text.len() {
@@ -105,19 +106,19 @@ impl ShownPart {
         true
     }
 
-    /// A piece of a line, as it is.
+    /// A piece of a line, unchanged.
     fn piece(text: &str, consumed: usize) -> Self {
         Self { text: text.to_owned(), lines: usize::from(!text.is_empty()), consumed, kept: text.len() }
     }
 }
 
-/// Every line, the long ones shortened; none if that is still too much.
+/// Every line, with long ones shortened; none if that is still too much.
 fn with_short_lines(text: &str, limits: &TrimLimits) -> Option<ShownPart> {
     let mut part = ShownPart::default();
     text.split_inclusive('\n').all(|line| part.add(line, limits)).then_some(part)
 }
 
-/// Three fifths for the head, the rest for the tail.
+/// Splits the limits: three fifths for the head, the rest for the tail.
 fn shares(limits: &TrimLimits) -> (TrimLimits, TrimLimits) {
     let of = |whole: usize| whole - whole.saturating_mul(2) / 5;
     let head = TrimLimits { lines: of(limits.lines), bytes: of(limits.bytes), line_chars: limits.line_chars };
@@ -156,7 +157,7 @@ fn tail(text: &str, limits: &TrimLimits) -> ShownPart {
     ShownPart::piece(end, line.len())
 }
 
-/// The line, cut to `most` characters with a mark if it is longer, and how many of its bytes are left.
+/// The line, cut to `most` characters with a mark if it is longer, and how many of its bytes remain.
 fn shorten(line: &str, most: usize) -> (Cow<'_, str>, usize) {
     let content = line.trim_end_matches(['\r', '\n']);
     let Some((end, _)) = content.char_indices().nth(most).filter(|_| !fits(line, most)) else {
@@ -176,13 +177,13 @@ fn fits(line: &str, most: usize) -> bool {
     content.len() <= most || content.chars().count() <= most
 }
 
-/// The number of lines; one that isn't ended counts.
+/// The number of lines, including an unterminated last one.
 fn count_lines(text: &str) -> usize {
     let ends = memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// The line that stands where something is missing.
+/// The line that marks a missing part.
 struct OmissionMark<'a> {
     lines: usize,
     bytes: usize,
@@ -205,7 +206,7 @@ impl fmt::Display for OmissionMark<'_> {
     }
 }
 
-/// A number with its thousands set apart.
+/// A number with thousands separators.
 struct GroupedDigits(usize);
 
 impl fmt::Display for GroupedDigits {
@@ -277,7 +278,7 @@ mod tests {
             };
             let mark = OmissionMark { lines: trimmed.missing_lines, bytes: trimmed.missing_bytes, advice: "" }.to_string();
             let (head, tail) = trimmed.text.split_once(&format!("{mark}\n")).unwrap();
-            // A head that ends inside a line was given an end of its own.
+            // A head that was cut inside a line got an extra newline.
             let adds_up = |head: &str| head.len() + trimmed.missing_bytes + tail.len() == text.len();
             let head = head.strip_suffix('\n').filter(|cut| adds_up(cut)).unwrap_or(head);
             prop_assert!(text.starts_with(head) && text.ends_with(tail));

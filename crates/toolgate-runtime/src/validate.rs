@@ -1,5 +1,5 @@
-//! Arguments against the schema, before anything else (C-4). Every fault is reported at once, with its JSON pointer and
-//! what was expected, so that the model can correct the call in one go.
+//! Validates arguments against the schema, before anything else. Every fault is reported at once, with its JSON pointer
+//! and what was expected, so that the model can correct the call in one step.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
@@ -8,23 +8,23 @@ use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::nearest::nearest;
 
-/// Faults reported at the most: a thousand wrong items need no thousand sentences.
-const MOST_FAULTS: usize = 20;
+/// The largest number of reported faults.
+const MAX_FAULTS: usize = 20;
 
-/// Refuses arguments that don't fit, naming each fault.
+/// Refuses invalid arguments, naming each fault.
 pub(crate) fn validate(tool: &str, schema: &Value, validator: &Validator, args: &Value) -> Result<(), ToolError> {
     if validator.is_valid(args) {
         return Ok(());
     }
     let faults: Vec<ArgumentFault> =
-        validator.iter_errors(args).flat_map(|error| faults_of(&error, schema)).take(MOST_FAULTS).collect();
+        validator.iter_errors(args).flat_map(|error| faults_of(&error, schema)).take(MAX_FAULTS).collect();
     let words = faults.iter().map(ArgumentFault::sentence).collect::<Vec<_>>().join("; ");
     let stop = if words.ends_with('?') { "" } else { "." };
     Err(ToolError::new(ErrorCode::InvalidArgs, format!("The arguments of `{tool}` don't fit: {words}{stop}"))
         .with_details(json!({ "faults": faults.iter().map(ArgumentFault::to_json).collect::<Vec<_>>() })))
 }
 
-/// One thing that is wrong, and where.
+/// One fault, and where it is.
 struct ArgumentFault {
     pointer: String,
     problem: String,
@@ -62,7 +62,7 @@ fn faults_of(error: &ValidationError<'_>, schema: &Value) -> Vec<ArgumentFault> 
             let name = property.as_str().unwrap_or_default();
             vec![fault(format!("{pointer}/{}", escape(name)), "is missing".into(), "a value".into())]
         }
-        kind => vec![fault(pointer, format!("is {}", glimpse(error.instance())), expectation(kind, error))],
+        kind => vec![fault(pointer, format!("is {}", describe(error.instance())), expectation(kind, error))],
     }
 }
 
@@ -83,7 +83,7 @@ fn unknown_field(pointer: &str, field: &str, known: &[String]) -> ArgumentFault 
     }
 }
 
-/// What a keyword asks for, in words.
+/// What a schema keyword expects, in words.
 fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
     match kind {
         ValidationErrorKind::Type { kind: TypeKind::Single(one) } => one.to_string(),
@@ -109,8 +109,8 @@ fn expectation(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> Strin
     }
 }
 
-/// The words to choose from, where each branch of the schema is one word: an enum whose words are explained. What may be left
-/// out has a branch for that, too.
+/// The possible values, where each branch of the schema is one constant: an enum with documented values. An optional
+/// field has a branch for null, too.
 fn words(branches: &[Vec<ValidationError<'_>>]) -> Option<Value> {
     let choices = |branch: &Vec<ValidationError<'_>>| match branch.iter().map(ValidationError::kind).collect::<Vec<_>>()
         [..]
@@ -127,8 +127,8 @@ fn words(branches: &[Vec<ValidationError<'_>>]) -> Option<Value> {
     (!choices.is_empty()).then(|| choices.into())
 }
 
-/// The value as far as it helps: long ones aren't repeated.
-fn glimpse(value: &Value) -> String {
+/// A short description of the value: long ones aren't repeated.
+fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(flag) => format!("the boolean {flag}"),
@@ -140,7 +140,7 @@ fn glimpse(value: &Value) -> String {
     }
 }
 
-/// The fields that the schema knows at `pointer`, for plain nested objects and arrays.
+/// The fields that the schema defines at `pointer`, for plain nested objects and arrays.
 fn known_fields(schema: &Value, pointer: &str) -> Vec<String> {
     let mut here = schema;
     for step in pointer.split('/').skip(1) {
@@ -153,7 +153,7 @@ fn known_fields(schema: &Value, pointer: &str) -> Vec<String> {
     here.get("properties").and_then(Value::as_object).map(|f| f.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// A name as a step of a JSON pointer.
+/// Escapes a name for a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! The desk beside a front end's own way to ask: the first answer wins, and the other way is withdrawn.
+//! The approval queue next to a front end: the first answer wins, and the other request is withdrawn.
 #![allow(clippy::disallowed_methods, reason = "tests look at files of their own")]
 
 use std::sync::Arc;
@@ -18,21 +18,25 @@ fn world() -> TestWorkspace {
     world
 }
 
-/// The desk of this world, as another process would open it.
+/// The approval queue of this world, as another process would open it.
 fn queue(world: &TestWorkspace) -> Arc<ApprovalQueue> {
     Arc::new(StateDirectory::open(world.path()).unwrap().queue(SigningKey::from([7; 32])).unwrap())
 }
 
 fn session(world: &TestWorkspace, own: impl Approver + 'static, wait: Duration) -> Session {
     let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-    world.session().approved_by(Arc::new(own)).with_desk(ApprovalQueueClient { approvals: queue(world), wait, clock })
+    world.session().approved_by(Arc::new(own)).with_approval_queue(ApprovalQueueClient {
+        approvals: queue(world),
+        wait,
+        clock,
+    })
 }
 
 async fn write(world: &TestWorkspace, session: &Session) -> Reply {
     world.perform_in(session, "writes", json!({ "path": "a.txt" })).await
 }
 
-/// Waits until something lies on the desk and answers it.
+/// Waits until a request is queued and answers it.
 async fn answer(world: &TestWorkspace, answer: QueuedAnswer) -> ApprovalRequest {
     let (queue, now) = (queue(world), world.clock.now());
     loop {
@@ -55,7 +59,7 @@ async fn the_desk_answers_while_the_front_end_still_asks() {
     let (reply, request) = tokio::join!(write(&world, &session), answer(&world, by_desk));
     assert!(reply.ok, "{reply:?}");
     assert_eq!(request.preview.as_deref(), Some("-old\n+new\n"), "the desk shows what the terminal shows");
-    assert!(queue(&world).asks(world.clock.now()).unwrap().is_empty(), "the ask is off the desk");
+    assert!(queue(&world).asks(world.clock.now()).unwrap().is_empty(), "the ask is out of the queue");
     let granted = |event: &toolgate_contract::Event| matches!(&event.payload, EventPayload::ApprovalGranted { scope: ApprovalScope::Session, by } if by == "ada");
     assert!(world.events().iter().any(granted));
     let again = write(&world, &session).await;
@@ -96,7 +100,7 @@ async fn where_nobody_can_be_asked_the_desk_is_waited_at_if_it_was_said_so() {
     assert!(queue(&world).asks(world.clock.now()).unwrap().is_empty());
 }
 
-/// Thinks for a moment, then finds that nobody is there.
+/// Waits for a moment, then answers that no person can be asked.
 struct Leaves;
 
 impl Approver for Leaves {
@@ -123,7 +127,7 @@ async fn when_the_front_ends_person_leaves_the_desk_goes_on_as_long_as_was_said(
 async fn a_yes_that_reaches_farther_than_was_offered_is_no_yes() {
     let world = world();
     let session = session(&world, SilentApprover, Duration::ZERO);
-    // Nobody here writes rules down, so "always" isn't offered.
+    // This world stores no rules, so "always" isn't offered.
     let always = QueuedAnswer::Granted { scope: ApprovalScope::Always, by: "ada".into() };
     let (reply, request) = tokio::join!(write(&world, &session), answer(&world, always));
     assert!(request.scopes.iter().all(|offer| offer.scope != ApprovalScope::Always));

@@ -1,4 +1,4 @@
-//! Commands on the one path: what has to be confined isn't run where nothing confines it, and a yes covers what a person
+//! Commands: those that need confinement aren't run where nothing confines them, and an approval covers what a person
 //! would expect.
 
 use std::sync::Arc;

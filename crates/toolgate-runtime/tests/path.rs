@@ -1,5 +1,4 @@
-//! The one path, walked in every way that it can end: each decision, each kind of failure, with the reply *and* the
-//! audit trail.
+//! Every way in which a call can end: each decision and each kind of failure, with the reply *and* the recorded events.
 #![allow(clippy::disallowed_methods, reason = "tests look at files of their own")]
 
 use std::sync::Arc;
@@ -19,7 +18,7 @@ const ASKED_FAILED: &[&str] = &["approval_required", "tool_call.started", "tool_
 const ASK_WRITES: &str = "[[rules]]\ndecision = 'ask'\npermission = 'fs.write'\nreason = 'Changes need a look.'";
 const DENY_WRITES: &str = "[[rules]]\ndecision = 'deny'\npermission = 'fs.write'\nreason = 'Hands off.'";
 
-/// A world with every tool of the kit and the built-in ones, and the counter of the one that writes.
+/// A world with every tool of the test kit and the built-in ones, and the counter of the one that writes.
 fn world(config: &str) -> (TestWorkspace, WritingTool) {
     let writes = WritingTool::default();
     let mut tools = toolgate_tools::all();

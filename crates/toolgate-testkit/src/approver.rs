@@ -1,4 +1,4 @@
-//! Answers that were written down beforehand.
+//! Scripted answers to approvals and questions.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use toolgate_contract::{ApprovalScope, BoxFuture, Question, QuestionAnswer};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, QuestionAnswerer};
 
-/// Gives its answers in order, then says that nobody is there; remembers what it was asked.
+/// Gives its answers in order, then reports that nobody is there; remembers its requests.
 #[derive(Default)]
 pub struct ScriptedApprover {
     answers: Mutex<VecDeque<ApprovalAnswer>>,
@@ -19,17 +19,17 @@ impl ScriptedApprover {
         Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
     }
 
-    /// Says yes once, this far.
+    /// Approves once, with this scope.
     pub fn grants(scope: ApprovalScope) -> Self {
         Self::with([ApprovalAnswer::Granted { scope, by: "ada".into() }])
     }
 
-    /// Says no once.
+    /// Denies once.
     pub fn denies() -> Self {
         Self::with([ApprovalAnswer::Denied { by: "ada".into(), reason: Some("not today".into()) }])
     }
 
-    /// What it was asked.
+    /// The requests so far.
     pub fn asked(&self) -> Vec<ApprovalRequest> {
         self.asked.lock().clone()
     }
@@ -43,7 +43,7 @@ impl Approver for ScriptedApprover {
     }
 }
 
-/// Answers every question with its first choice, or with these words.
+/// Answers every question with its first choice, or with this text.
 pub struct FirstChoiceAnswerer(pub &'static str);
 
 impl QuestionAnswerer for FirstChoiceAnswerer {
@@ -58,7 +58,7 @@ impl QuestionAnswerer for FirstChoiceAnswerer {
     }
 }
 
-/// Never answers: a person who has left the room.
+/// Never answers.
 pub struct SilentApprover;
 
 impl Approver for SilentApprover {

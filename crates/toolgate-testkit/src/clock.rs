@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told to go on, and ids that count.
+//! A clock that stands still until advanced, and ids that count.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use toolgate_contract::Clock;
 use uuid::Uuid;
 
-/// Always the same moment, unless time is let pass; ids count up from 1.
+/// Always the same moment, unless advanced; ids count up from 1.
 #[derive(Debug, Default)]
 pub struct FrozenClock {
     ids: AtomicU64,
@@ -14,7 +14,7 @@ pub struct FrozenClock {
 }
 
 impl FrozenClock {
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn pass(&self, seconds: i64) {
         self.passed.fetch_add(seconds, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The test world (for tests only): a temporary workspace, a frozen clock, fixed ids, scripted answers, and tools that
-//! misbehave on purpose. What it wires together is the real thing: real files, a real journal, the real gate.
+//! A hermetic environment for tests only: a temporary workspace, a frozen clock, fixed ids, scripted answers, and tools
+//! that misbehave on purpose. Everything else is real: files, journal, gate.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod approver;

@@ -1,4 +1,4 @@
-//! What benchmarks measure with.
+//! Measurements for benchmarks.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub fn resident() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// The time in the middle, which a few slow rounds don't move.
+/// The median, which a few slow rounds don't move.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]

@@ -1,4 +1,4 @@
-//! A recorder that fails when it is told to, with the real one behind it.
+//! A recorder that fails on purpose, with the real one behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use toolgate_contract::{ErrorCode, Event, ToolError};
 use toolgate_journal::Grant;
 use toolgate_journal::Recorder;
 
-/// Fails from a certain write on.
+/// Fails after a number of writes.
 pub struct FailingRecorder {
     inner: Arc<dyn Recorder>,
     first_failure: usize,
@@ -15,7 +15,7 @@ pub struct FailingRecorder {
 }
 
 impl FailingRecorder {
-    /// Lets so many writes through to `inner`; all after them fail.
+    /// Passes this many writes to `inner`; all later ones fail.
     pub fn after(writes: usize, inner: Arc<dyn Recorder>) -> Self {
         Self { inner, first_failure: writes, writes: AtomicUsize::new(0) }
     }

@@ -1,4 +1,4 @@
-//! A workspace with everything wired, in a temporary directory.
+//! A completely wired workspace in a temporary directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use toolgate_contract::{
     AnyTool, Call, CancellationToken, Clock, Durability, Event, EventPayload, Files, HiddenPaths, Layer, Reply,
     RunFacts, SkillOwner, WorkspacePath,
 };
-use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, read_events, seal_key as signing_key};
+use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, load_or_create_signing_key, read_events};
 use toolgate_policy::compile;
 use toolgate_redact::Redactor;
 use toolgate_runtime::{
@@ -27,7 +27,7 @@ use crate::FrozenClock;
 /// A temporary workspace, a gate on it, and a run that records.
 pub struct TestWorkspace {
     directory: TempDir,
-    /// The clock that everything in this world reads.
+    /// The clock of this workspace.
     pub clock: Arc<FrozenClock>,
     /// The gate.
     pub gate: Arc<Gate>,
@@ -41,12 +41,12 @@ pub struct TestWorkspace {
 }
 
 impl TestWorkspace {
-    /// A world with these tools, under this user configuration (TOML).
+    /// A workspace with these tools, under this user configuration (TOML).
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
         Self::new_in(&std::env::temp_dir(), tools, config)
     }
 
-    /// The same, in a temporary directory of this directory.
+    /// Like [`Self::new`], in a temporary directory inside `directory`.
     pub fn new_in(directory: &Path, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
         let directory = tempfile::tempdir_in(directory).expect("a temporary directory");
         let clock = Arc::new(FrozenClock::default());
@@ -92,19 +92,19 @@ impl TestWorkspace {
         Self { directory, clock, gate: Arc::new(gate), run: Arc::new(run), queue: None, state, options }
     }
 
-    /// The same world, with a sandbox that holds what has to be confined.
+    /// Adds a sandbox with the strongest confinement available.
     #[must_use]
     pub fn confined(self) -> Self {
         self.confined_with(SandboxOptions::default(), Tier::Bubblewrap)
     }
 
-    /// The same, held by these means and no stronger ones.
+    /// Adds a sandbox with this tier and no stronger one.
     #[must_use]
     pub fn confined_by(self, tier: Tier) -> Self {
         self.confined_with(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, Tier::Bubblewrap)
     }
 
-    /// The same, where somebody has said that these means are enough.
+    /// Adds a sandbox with this tier, which the configuration accepts as sufficient.
     #[must_use]
     pub fn confined_accepting(self, tier: Tier) -> Self {
         self.confined_with(SandboxOptions { tier: Some(tier), ..SandboxOptions::default() }, tier)
@@ -117,13 +117,13 @@ impl TestWorkspace {
         self.with_parts(|parts| parts.processes = Some(Arc::new(confined)))
     }
 
-    /// The same world, with a way to the web.
+    /// Adds web access.
     #[must_use]
     pub fn with_web(self, web: Arc<dyn toolgate_contract::Web>) -> Self {
         self.with_parts(|parts| parts.web = Some(web))
     }
 
-    /// The same workspace, with a gate of other parts.
+    /// Rebuilds the gate with other parts.
     fn with_parts(mut self, change: impl FnOnce(&mut GateParts)) -> Self {
         let mut parts = Arc::into_inner(self.gate).expect("nobody else has the gate yet").into_parts();
         change(&mut parts);
@@ -134,7 +134,7 @@ impl TestWorkspace {
     /// The same world, with an approval queue at which the calls of new sessions wait this long.
     #[must_use]
     pub fn with_approval_queue(mut self, wait: Duration) -> Self {
-        let key = signing_key(&self.state.path().join("test.key")).expect("a key can be made");
+        let key = load_or_create_signing_key(&self.state.path().join("test.key")).expect("a key can be made");
         let approvals = Arc::new(self.state.queue(key).expect("the queue opens"));
         self.queue = Some(ApprovalQueueClient { approvals, wait, clock: Arc::clone(&self.clock) as Arc<dyn Clock> });
         self
@@ -145,7 +145,7 @@ impl TestWorkspace {
         self.directory.path()
     }
 
-    /// Puts a file into the workspace.
+    /// Writes a file into the workspace.
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory can be made");
@@ -153,13 +153,13 @@ impl TestWorkspace {
         self
     }
 
-    /// A recorder for the run of this world.
+    /// A recorder for the run.
     pub fn recorder(&self) -> RunRecorder {
         let grants = self.state.session_grants("test", &self.options).expect("the session's directory opens");
         RunRecorder::new(Arc::clone(&self.run), grants)
     }
 
-    /// A session that records into the run, with nobody to ask.
+    /// A session that records into the run, with nobody to approve.
     pub fn session(&self) -> Session {
         let recorder = self.recorder();
         let (grants, _) = recorder.known_grants().expect("grants can be read");
@@ -184,7 +184,7 @@ impl TestWorkspace {
         Call::new(tool, args, self.clock.as_ref())
     }
 
-    /// Makes a call in a session of its own.
+    /// Makes a call in a new session.
     pub async fn perform(&self, tool: &str, args: Value) -> Reply {
         self.perform_in(&self.session(), tool, args).await
     }
@@ -194,7 +194,7 @@ impl TestWorkspace {
         self.gate.perform(self.call(tool, args), session, CancellationToken::new()).await
     }
 
-    /// What was recorded after the run began.
+    /// The events after the start of the run.
     pub fn events(&self) -> Vec<Event> {
         read_events(self.run.path())
             .expect("the journal opens")
@@ -203,22 +203,22 @@ impl TestWorkspace {
             .collect()
     }
 
-    /// The kinds of what was recorded, in order.
+    /// The kinds of these events, in order.
     pub fn trail(&self) -> Vec<String> {
         let kind = |event: &Event| serde_json::to_value(event).expect("an event is JSON")["kind"].clone();
         self.events().iter().map(|event| kind(event).as_str().unwrap_or_default().to_owned()).collect()
     }
 }
 
-/// Skills in a directory of the workspace; a home of its own the test world has none.
-fn skill_directory(shelf: SkillOwner, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillDirectory {
+/// Skills in a directory of the workspace; the test environment has no home directory.
+fn skill_directory(owner: SkillOwner, path: &str, files: &Arc<dyn Files>, workspace: &Path) -> SkillDirectory {
     SkillDirectory {
-        shelf,
+        owner,
         files: Arc::clone(files),
         place: WorkspacePath::in_workspace(path),
         path: path.into(),
         directory: workspace.join(path),
-        is_veiled: true,
+        applies_hidden_paths: true,
     }
 }
 
@@ -236,7 +236,7 @@ fn open_state(workspace: &Path) -> StateDirectory {
     StateDirectory::open(workspace).expect("the record opens")
 }
 
-/// A sink that keeps what it sees.
+/// A sink that stores its events.
 #[derive(Default)]
 pub struct CollectingSink(pub Mutex<Vec<Event>>);
 

@@ -10,7 +10,7 @@ use toolgate_contract::{
     Effect, ErrorCode, Hands, Message, MessageLevel, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError,
 };
 
-/// Arguments of most of these: a path.
+/// Arguments of most of these tools: a path.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathArgs {
@@ -34,7 +34,7 @@ const fn spec(name: &'static str, permissions: &'static [Permission], risk: Risk
     Spec { name, version: "1.0.0", description: "For tests.", risk, permissions, side_effects: &[], parallel: true }
 }
 
-/// Pretends to write: counts how often it ran, and previews a diff.
+/// Pretends to write: counts its calls, and previews a diff.
 #[derive(Default, Clone)]
 pub struct WritingTool(pub Arc<AtomicUsize>);
 
@@ -63,7 +63,7 @@ impl Tool for WritingTool {
     }
 }
 
-/// Pretends to run a command: counts how often it would have.
+/// Pretends to run a command: counts its calls.
 #[derive(Default, Clone)]
 pub struct CommandTool(pub Arc<AtomicUsize>);
 
@@ -73,7 +73,7 @@ pub struct CommandTool(pub Arc<AtomicUsize>);
 pub struct CommandArgs {
     /// The command line.
     pub command: String,
-    /// Where it would run.
+    /// The working directory.
     #[serde(default = "here")]
     pub workdir: String,
 }
@@ -173,7 +173,7 @@ impl Tool for HangingTool {
     }
 }
 
-/// Declares that it touches nothing, and reads a file.
+/// Declares no effects, and reads a file.
 pub struct UndeclaredEffectTool;
 
 impl Tool for UndeclaredEffectTool {
@@ -208,10 +208,10 @@ impl Tool for UndeclaredPermissionTool {
     }
 }
 
-/// Says a lot.
+/// Returns long output.
 pub struct LongOutputTool;
 
-/// How much.
+/// How much output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LongOutputArgs {
@@ -233,7 +233,7 @@ impl Tool for LongOutputTool {
     }
 }
 
-/// Answers with secrets.
+/// Returns secrets.
 pub struct SecretLeakingTool;
 
 impl Tool for SecretLeakingTool {

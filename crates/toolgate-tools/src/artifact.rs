@@ -1,5 +1,5 @@
-//! `artifact`: reads back and searches output that was too long to show (C-27). It needs no file permission: the
-//! handle is the right.
+//! `artifact`: reads back and searches output that was too long for a reply. It needs no file permission: knowing the
+//! handle is enough.
 
 use std::io::{BufRead, BufReader, Seek};
 
@@ -10,17 +10,17 @@ use toolgate_contract::{Effect, ErrorCode, Hands, Permission, Risk, Spec, Tool, 
 
 use crate::support::line_page::{LineWindow, take};
 
-/// Lines, or matches, in one answer, unless the caller asks for fewer.
-const MOST_LINES: u32 = 500;
-/// Bytes in one answer.
-const MOST_BYTES: usize = 48 * 1024;
-/// Bytes kept of one line.
-const MOST_LINE_BYTES: usize = 8 * 1024;
+/// Maximum and default number of lines or matches in one reply.
+const MAX_LINES: u32 = 500;
+/// Maximum size of one reply, in bytes.
+const MAX_BYTES: usize = 48 * 1024;
+/// Maximum length of one line, in bytes; the rest is cut.
+const MAX_LINE_BYTES: usize = 8 * 1024;
 
 /// Reads back stored output.
 pub struct ArtifactTool;
 
-/// Which part of which artifact.
+/// The artifact and part of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -30,11 +30,11 @@ pub struct Args {
     #[serde(default = "from_the_start")]
     #[schemars(range(min = 1))]
     offset: u64,
-    /// Lines, or matches, at the most.
+    /// Maximum lines or matches.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// Shows only lines that match this regular expression, with their numbers.
+    /// Shows only lines that match this regular expression, with numbers.
     #[serde(default)]
     search: Option<String>,
 }
@@ -50,9 +50,9 @@ pub struct Output {
     content: String,
     /// Lines in the artifact.
     total_lines: Option<u64>,
-    /// Number of the last line that was looked at.
+    /// Number of the last line examined.
     end_line: u64,
-    /// Whether more follow; go on with `offset` = `end_line` + 1.
+    /// Whether more follow; use `offset` = `end_line` + 1.
     has_more: bool,
 }
 
@@ -82,7 +82,7 @@ impl Tool for ArtifactTool {
         }
         file.rewind().map_err(unreadable)?;
         let mut from = BufReader::with_capacity(64 * 1024, file);
-        let lines = u64::from(args.limit.unwrap_or(MOST_LINES));
+        let lines = u64::from(args.limit.unwrap_or(MAX_LINES));
         let output = match &args.search {
             Some(pattern) => search(&mut from, &expression(pattern)?, args.offset, lines),
             None => page(&mut from, args.offset, lines),
@@ -103,7 +103,7 @@ fn expression(pattern: &str) -> Result<Regex, ToolError> {
 }
 
 fn page(from: &mut impl BufRead, first: u64, lines: u64) -> std::io::Result<Output> {
-    let taken = take(from, &LineWindow { first, lines, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
+    let taken = take(from, &LineWindow { first, lines, bytes: MAX_BYTES, line_bytes: MAX_LINE_BYTES })?;
     Ok(Output {
         content: String::from_utf8_lossy(&taken.content).into_owned(),
         total_lines: None,
@@ -117,13 +117,13 @@ fn search(from: &mut impl BufRead, wanted: &Regex, first: u64, most: u64) -> std
     let mut matches = 0;
     take(from, &LineWindow { first, lines: 0, bytes: 0, line_bytes: 0 })?;
     loop {
-        let line = take(from, &LineWindow { first: 1, lines: 1, bytes: MOST_BYTES, line_bytes: MOST_LINE_BYTES })?;
+        let line = take(from, &LineWindow { first: 1, lines: 1, bytes: MAX_BYTES, line_bytes: MAX_LINE_BYTES })?;
         if line.lines == 0 {
             return Ok(found);
         }
         let text = line.content.strip_suffix(b"\n").unwrap_or(&line.content);
         if wanted.is_match(text) {
-            if matches == most || found.content.len() + text.len() > MOST_BYTES {
+            if matches == most || found.content.len() + text.len() > MAX_BYTES {
                 found.has_more = true;
                 return Ok(found);
             }

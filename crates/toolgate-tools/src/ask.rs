@@ -1,4 +1,4 @@
-//! `ask`: asks the person something and waits for the answer (C-57).
+//! `ask`: asks the person a question and waits for the answer.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use toolgate_contract::{
     Choice, Effect, ErrorCode, Hands, Permission, Question, Risk, SideEffect, Spec, Tool, ToolError,
 };
 
-/// Asks the person something.
+/// Asks the person a question.
 pub struct AskTool;
 
-/// What to ask.
+/// A question.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The question, one at a time.
+    /// One question at a time.
     #[schemars(length(min = 1, max = 4000))]
     question: String,
-    /// Answers to choose from; without any, the person answers in their own words.
+    /// Answers to choose from; without any, the person types an answer.
     #[serde(default)]
     #[schemars(length(max = 9))]
     choices: Vec<Choice>,
-    /// Whether words of their own will do where there are choices.
-    #[serde(default = "yes")]
+    /// Whether the person may also answer freely.
+    #[serde(default = "enabled")]
     free_text: bool,
 }
 
-fn yes() -> bool {
+fn enabled() -> bool {
     true
 }
 
-/// What the person answered.
+/// The person's answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// The label that was chosen, or the person's own words.
+    /// The chosen label, or the person's own text.
     answer: String,
-    /// Which of the choices it was, from 0.
+    /// Index of the choice, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     choice: Option<usize>,
 }
@@ -56,7 +56,7 @@ impl Tool for AskTool {
         parallel: true,
     };
 
-    /// A person takes their time.
+    /// A person may take any amount of time.
     const LONGEST: Option<Duration> = Some(Duration::from_secs(3600));
 
     fn effects(&self, _args: &Args) -> Vec<Effect> {
@@ -67,7 +67,7 @@ impl Tool for AskTool {
         let Args { question, choices, free_text } = args;
         let free_text = free_text || choices.is_empty();
         let answered = hands.ask(&Question { question, choices, free_text }).await?.ok_or_else(|| {
-            ToolError::new(ErrorCode::NotFound, "Nobody is here to answer.")
+            ToolError::new(ErrorCode::NotFound, "No person is available to answer.")
                 .with_hint("Decide yourself and say what you assumed, or finish with the question as your answer.")
         })?;
         Ok(Output { answer: answered.answer, choice: answered.choice })

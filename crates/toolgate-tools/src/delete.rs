@@ -1,5 +1,5 @@
-//! `delete`: removes a file, or a directory with everything in it (C-50). What is removed is kept for undo. Of a link it
-//! removes the link, never what that leads to.
+//! `delete`: removes a file, or a directory with everything in it. Removed content is saved for undo. For a symbolic
+//! link, it removes the link, never the target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use toolgate_contract::{
 
 use crate::support::target_file::TargetFile;
 
-/// Files removed in one call at the most.
-const MOST_FILES: usize = 10_000;
+/// Maximum number of files removed in one call.
+const MAX_FILES: usize = 10_000;
 
 /// Removes a file or directory.
 pub struct DeleteTool;
@@ -19,14 +19,14 @@ pub struct DeleteTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file or directory, relative to the workspace. Of a link, the link itself is removed.
+    /// Path of the file or directory, relative to the workspace. A link itself is removed.
     path: String,
-    /// Whether a directory is removed with everything in it.
+    /// Whether to remove a directory with everything in it.
     #[serde(default)]
     recursive: bool,
 }
 
-/// What is gone.
+/// The result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The path.
@@ -72,7 +72,9 @@ fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &Hands) -> Re
     collect(hands, directory, &mut files)?;
     if !args.recursive {
         let message = format!("`{}` is a directory with {} files in it.", args.path, files.len());
-        return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove it whole."));
+        return Err(
+            ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove the entire directory.")
+        );
     }
     let count = files.len();
     if count > 0 {
@@ -82,7 +84,7 @@ fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &Hands) -> Re
     Ok(Output { path: args.path.clone(), files: count })
 }
 
-/// Everything in a directory. What can't be removed whole isn't removed at all.
+/// Collects every file in a directory. If any entry can't be removed, nothing is removed.
 fn collect(hands: &Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>) -> Result<(), ToolError> {
     if hands.hides_something(directory)? {
         let message = format!("`{}` holds files that are hidden from tools.", directory.path);
@@ -91,8 +93,8 @@ fn collect(hands: &Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>
     for entry in hands.entries_at(directory)? {
         match entry.kind {
             EntryKind::Directory => collect(hands, &entry.place, files)?,
-            EntryKind::File | EntryKind::Link if files.len() == MOST_FILES => {
-                let message = format!("There are more than {MOST_FILES} files in it.");
+            EntryKind::File | EntryKind::Link if files.len() == MAX_FILES => {
+                let message = format!("There are more than {MAX_FILES} files in it.");
                 return Err(
                     ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its directories one by one.")
                 );
@@ -101,8 +103,7 @@ fn collect(hands: &Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>
                 files.push(TargetFile::load_at(hands, &hands.shown(&entry.place), entry.place.clone())?);
             }
             EntryKind::Other => {
-                let message =
-                    format!("`{}` is a pipe, socket or device, which can't be brought back.", entry.place.path);
+                let message = format!("`{}` is a pipe, socket or device, which undo can't restore.", entry.place.path);
                 return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Remove it with `shell` first."));
             }
         }

@@ -1,4 +1,4 @@
-//! `display`: shows the person something while the work goes on (C-57).
+//! `display`: shows the person a message while the work continues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use toolgate_contract::{
     Effect, Hands, Message, MessageLevel, Permission, Risk, SideEffect, Spec, Tool, ToolError, VersionAdapter,
 };
 
-/// Shows the person something.
+/// Shows the person a message.
 pub struct DisplayTool;
 
-/// What to show.
+/// The message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The text, Markdown.
+    /// Markdown text.
     content: String,
     /// How it should look.
     #[serde(default)]
@@ -22,18 +22,18 @@ pub struct Args {
     /// A heading.
     #[serde(default)]
     title: Option<String>,
-    /// The reasoning behind it.
+    /// The reasoning.
     #[serde(default)]
     thought: Option<String>,
-    /// What it rests on: files, lines, commands.
+    /// The evidence: files, lines, commands.
     #[serde(default)]
     evidence: Vec<String>,
 }
 
-/// Whether it reached anyone.
+/// Whether anyone saw it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// Whether somebody was watching.
+    /// Whether anyone was watching.
     shown: bool,
 }
 
@@ -67,7 +67,7 @@ impl Tool for DisplayTool {
     }
 }
 
-/// Version 1 said `message`.
+/// Version 1 called this field `message`.
 fn message_to_content(mut args: Value) -> Result<Value, ToolError> {
     if let Some(message) = args.as_object_mut().and_then(|fields| fields.shift_remove("message")) {
         args["content"] = json!(message);

@@ -1,4 +1,4 @@
-//! `edit`: replaces one text by another inside a file; every byte outside stays as it is (C-48).
+//! `edit`: replaces one text by another inside a file; every other byte stays unchanged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,45 +10,45 @@ use crate::support::text::{Diff, EditedText, MatchTier, edit_in, unified};
 /// Replaces text inside a file.
 pub struct EditTool;
 
-/// What to replace where.
+/// The replacement.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// Path of the file, relative to the workspace.
     path: String,
-    /// The text to replace, copied exactly from the file. It must stand there only once, unless `all` is set.
+    /// The text to replace, copied exactly from the file. It must occur only once, unless `all` is set.
     find: String,
-    /// The text to put there, taken literally.
+    /// The new text, taken literally.
     replace: String,
-    /// Whether to replace every place.
+    /// Whether to replace all.
     #[serde(default)]
     all: bool,
-    /// The version this is meant for, from `read`; refused if the file is another by now.
+    /// The version this edit is for, from `read`; refused if the file has changed since.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
 
-/// What became of the file.
+/// The result of the edit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The file.
     path: String,
-    /// How many places were replaced.
+    /// How many were replaced.
     replacements: usize,
-    /// How far the match had to be stretched; `exact` is the rule.
+    /// How lenient the match was; usually `exact`.
     tier: MatchTier,
-    /// What was overlooked, or done beside.
+    /// Ignored or adjusted differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// Line of the first place, from 1.
+    /// Line of the first one, from 1.
     first_line: usize,
-    /// Lines that came.
+    /// Lines added.
     additions: usize,
-    /// Lines that went.
+    /// Lines removed.
     deletions: usize,
     /// The unified diff.
     diff: String,
-    /// Hash of the file now.
+    /// New hash of the file.
     sha256: String,
 }
 
@@ -72,14 +72,14 @@ impl Tool for EditTool {
     }
 
     fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
-        let found = TargetFile::look(hands, &args.path).ok()?;
+        let found = TargetFile::load(hands, &args.path).ok()?;
         let edited = edited(&found, args).ok()?;
         Some(Preview { diff: diff(&found, &edited.content).text })
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let found = TargetFile::look(hands, &args.path)?;
-        // The file is hashed meanwhile; an edit of another version is refused for that first.
+        let found = TargetFile::load(hands, &args.path)?;
+        // The hash is computed concurrently; a version mismatch is reported before any match failure.
         let edited = edited(&found, &args);
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         let EditedText { content, replacements, tier, note, first_line } = edited?;
@@ -87,7 +87,7 @@ impl Tool for EditTool {
         content.hash_ahead();
         let note = match moved_on {
             None => note,
-            // The text still stands there once and exactly: the edit means the same as it did.
+            // The text still occurs exactly once, so the edit still means the same.
             Some(what_happened) if tier == MatchTier::Exact && !args.all => {
                 Some(format!("The edit was rebased: since the file was last seen, {what_happened}"))
             }

@@ -1,5 +1,5 @@
-//! `fetch`: gets something over HTTP (C-53). The host is judged like every other effect, and so is whatever a redirect
-//! leads to; pages come back as text that can be read, what isn't text as an artifact.
+//! `fetch`: makes an HTTP request. The host is judged like every other effect, and so is every redirect target. HTML
+//! pages come back as readable text, non-text bodies as artifacts.
 
 mod content;
 pub(crate) mod html;
@@ -14,41 +14,41 @@ use url::Url;
 
 use self::content::{BodyFormat, FetchedBody};
 
-/// Gets something over HTTP.
+/// Makes an HTTP request.
 pub struct FetchTool;
 
-const USUAL_SECONDS: u64 = 30;
-const MOST_SECONDS: u64 = 300;
+const DEFAULT_SECONDS: u64 = 30;
+const MAX_SECONDS: u64 = 300;
 
-/// What to get.
+/// The request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// An http or https address, in full.
+    /// A complete http or https URL.
     url: FetchUrl,
-    /// How it is asked for.
+    /// The HTTP method.
     #[serde(default)]
     method: HttpMethod,
-    /// Headers to send beside the usual ones, by name.
+    /// Additional headers to send, by name.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// What to send.
+    /// The body.
     #[serde(default)]
     body: Option<String>,
-    /// Seconds until it is given up, 30 unless told, 300 at most.
-    #[serde(default = "usual_seconds")]
+    /// Timeout in seconds, 30 by default, 300 at most.
+    #[serde(default = "default_seconds")]
     #[schemars(range(min = 1, max = 300))]
     timeout_seconds: u64,
-    /// `text` makes pages readable, `markdown` keeps their headings and links, `raw` changes nothing.
+    /// `text` makes pages readable, `markdown` keeps headings and links, `raw` changes nothing.
     #[serde(default)]
     format: BodyFormat,
 }
 
-fn usual_seconds() -> u64 {
-    USUAL_SECONDS
+fn default_seconds() -> u64 {
+    DEFAULT_SECONDS
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum HttpMethod {
@@ -76,7 +76,8 @@ impl HttpMethod {
     }
 }
 
-/// An http or https address with a host and without a password. Read once, so that what is judged is what is fetched.
+/// An http or https URL with a host and without credentials. It is parsed once, so the URL that is judged is the URL
+/// that is fetched.
 #[derive(Debug)]
 pub(crate) struct FetchUrl {
     url: Url,
@@ -89,15 +90,15 @@ impl FetchUrl {
         let url =
             Url::parse(text).map_err(|fault| format!("{fault}; write it in full, such as https://example.com/"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{}` can't be fetched, only http and https", url.scheme()));
+            return Err(format!("`{}` can't be fetched; only http and https can", url.scheme()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("it holds a name or a password; send those as a header".into());
+            return Err("it contains a user name or password; send those in a header".into());
         }
         let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
         match (host, url.port_or_known_default()) {
             (Some(host), Some(port)) => Ok(Self { host, port, url }),
-            _ => Err("it names no host".into()),
+            _ => Err("it has no host".into()),
         }
     }
 }
@@ -118,32 +119,32 @@ impl JsonSchema for FetchUrl {
     }
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// Where it came from in the end.
+    /// The URL after redirects.
     url: String,
-    /// The server's code; 200 is success.
+    /// The HTTP status code.
     status: u16,
-    /// What kind of thing it is, as the server says.
+    /// The server's content type.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
-    /// The title of a page.
+    /// The page's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// The text; empty where there is none.
+    /// The text; empty if there is none.
     content: String,
-    /// The stored bytes of what isn't text.
+    /// The stored bytes of a non-text body.
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<String>,
-    /// Bytes that came.
+    /// Bytes received.
     bytes: u64,
-    /// Whether that is all of it; false when there was more than is fetched at once.
+    /// Whether this is the complete body; false if it exceeds the size limit.
     complete: bool,
-    /// The addresses that led here.
+    /// URLs that redirected here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     redirects: Vec<String>,
-    /// The server's headers.
+    /// The response headers.
     headers: BTreeMap<String, String>,
 }
 
@@ -167,7 +168,7 @@ impl Tool for FetchTool {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let seconds = args.timeout_seconds.clamp(1, MOST_SECONDS);
+        let seconds = args.timeout_seconds.clamp(1, MAX_SECONDS);
         let request = WebRequest {
             url: args.url.url.to_string(),
             method: args.method.as_str().into(),
@@ -176,11 +177,11 @@ impl Tool for FetchTool {
             timeout: Duration::from_secs(seconds),
         };
         let response = hands.fetch(request, &args.url.host, args.url.port).await?;
-        told(response, args.format, hands)
+        into_output(response, args.format, hands)
     }
 }
 
-fn told(response: WebResponse, format: BodyFormat, hands: &Hands) -> Result<Output, ToolError> {
+fn into_output(response: WebResponse, format: BodyFormat, hands: &Hands) -> Result<Output, ToolError> {
     let headers: BTreeMap<String, String> = response.headers.into_iter().collect();
     let content_type = headers.get("content-type").cloned();
     let bytes = response.body.len() as u64;

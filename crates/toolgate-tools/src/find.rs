@@ -1,4 +1,4 @@
-//! `find`: finds files and directories by their paths (C-44).
+//! `find`: finds files and directories by path.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
@@ -12,43 +12,43 @@ use crate::support::cursor::{Cursor, ResumePoint, SortKey, SortOrder, page};
 use crate::support::skipped_matches::SkippedMatches;
 use crate::support::top_items::TopItems;
 
-/// Paths in one answer, unless the caller asks for another number.
-const USUAL_PATHS: u32 = 200;
+/// Default number of paths in one reply.
+const DEFAULT_PATHS: u32 = 200;
 
 /// Finds files and directories by their paths.
 pub struct FindTool;
 
-/// What to look for, and where.
+/// What to find, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// A glob, such as `*.rs` or `src/**/test_*.py`. Without `/` it is about the name, at any depth; with `/` it is about
-    /// the path, relative to `path`. One that ends in `/` finds directories.
+    /// A glob, such as `*.rs` or `src/**/test_*.py`. Without `/` it matches names at any depth; with `/` it matches
+    /// paths relative to `path`. A `/` at the end matches directories.
     pattern: String,
-    /// The directory to look in, relative to the workspace.
-    #[serde(default = "here")]
+    /// The directory to search, relative to the workspace.
+    #[serde(default = "current_directory")]
     path: String,
-    /// How deep to look; 1 is the directory's own entries.
+    /// Maximum depth; 1 is the directory's own entries.
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_depth: Option<u32>,
     /// What to find; everything if left out.
     #[serde(default)]
     kind: Option<FindKind>,
-    /// Paths at the most.
-    #[serde(default = "usual_paths")]
+    /// Maximum paths.
+    #[serde(default = "default_paths")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
-    /// Goes on after an earlier answer: its `next_cursor`.
+    /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
-    /// Whether to look at names that begin with a dot.
+    /// Whether to include names that begin with a dot.
     #[serde(default)]
     hidden: bool,
     /// Whether to leave out what `.gitignore` names.
-    #[serde(default = "yes")]
+    #[serde(default = "enabled")]
     gitignore: bool,
-    /// What comes first.
+    /// The sort order.
     #[serde(default)]
     order: SortOrder,
 }
@@ -66,29 +66,29 @@ enum FindKind {
     Link,
 }
 
-fn here() -> String {
+fn current_directory() -> String {
     ".".into()
 }
 
-fn usual_paths() -> u32 {
-    USUAL_PATHS
+fn default_paths() -> u32 {
+    DEFAULT_PATHS
 }
 
-fn yes() -> bool {
+fn enabled() -> bool {
     true
 }
 
-/// What was found.
+/// The matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// The paths, relative to the workspace; those of directories end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
+    /// The paths, relative to the workspace; directories end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
     paths: Vec<String>,
-    /// Whether there are more; go on with `cursor`.
+    /// Whether there are more; use `cursor`.
     has_more: bool,
     /// Directories that couldn't be read, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreadable: Option<u64>,
-    /// Something to know about the answer.
+    /// A remark about the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -143,14 +143,14 @@ fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
     Ok(Output { paths, has_more, unreadable: (unreadable > 0).then_some(unreadable), note })
 }
 
-/// One search, shared by the threads of the walk.
+/// One search, shared by the worker threads.
 struct PathSearch {
     pattern: FindPattern,
     kind: Option<FindKind>,
     order: SortOrder,
     start: WorkspacePath,
     after: ResumePoint,
-    /// What was found, each with how its path ends when it is shown.
+    /// The paths found, each with the suffix to show after it.
     first: TopItems<&'static str>,
     left_out: SkippedMatches,
 }
@@ -158,7 +158,7 @@ struct PathSearch {
 impl PathSearch {
     fn visit(&self, walked: &VisitedEntry<'_>) -> WalkStep {
         if let Some(why) = walked.left_out {
-            // Only an empty answer needs to know what was left out.
+            // Only an empty result needs to know what was skipped.
             if !self.first.is_empty() || !self.left_out.may_check() {
                 return WalkStep::Stop;
             }
@@ -177,9 +177,9 @@ impl PathSearch {
         }
     }
 
-    /// Whether what lies beneath this directory can still be on the page.
+    /// Whether entries beneath this directory can still be on the page.
     fn may_hold_more(&self, directory: &str) -> bool {
-        let is_in_time = self.order == SortOrder::Newest || self.first.wants(&SortKey::by_path(directory));
+        let is_in_time = self.order == SortOrder::Newest || self.first.accepts(&SortKey::by_path(directory));
         is_in_time && self.after.reaches_into(directory)
     }
 
@@ -189,7 +189,7 @@ impl PathSearch {
             let Some(facts) = walked.facts() else { return };
             key.modified = facts.modified;
         }
-        if self.after.line(&key).is_some() && self.first.wants(&key) {
+        if self.after.line(&key).is_some() && self.first.accepts(&key) {
             let end = if walked.kind == EntryKind::Directory { "/" } else { "" };
             self.first.add(key, 1, end);
         }
@@ -206,7 +206,7 @@ impl PathSearch {
     }
 }
 
-/// A compiled pattern. It is a set of one, as only sets know short cuts for the usual patterns.
+/// A compiled pattern. It is a set of one glob, since only `globset` sets have fast paths for common patterns.
 struct FindPattern {
     glob: GlobSet,
     is_about_path: bool,
@@ -220,16 +220,16 @@ impl FindPattern {
                 .with_hint("Leave out the `/` in front, and say in `path` where to look."));
         }
         if pattern.split('/').any(|name| name == "..") {
-            return Err(ToolError::invalid_args(format!("The pattern `{pattern}` leads upwards with `..`."))
-                .with_hint("Say in `path` where to look; patterns only lead down from there."));
+            return Err(ToolError::invalid_args(format!("The pattern `{pattern}` contains `..`."))
+                .with_hint("Say in `path` where to look; patterns match only below that directory."));
         }
         let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
         let tidy = tidy.strip_suffix('/').unwrap_or(tidy);
         let is_about_path = tidy.contains('/') || pattern.starts_with("./");
         let glob = GlobBuilder::new(tidy).literal_separator(is_about_path).backslash_escape(true).build();
         let glob = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|fault| {
-            ToolError::invalid_args(format!("The pattern `{pattern}` can't be read: {}.", fault.kind()))
-                .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a character meant as it stands.")
+            ToolError::invalid_args(format!("The pattern `{pattern}` is not a valid glob: {}.", fault.kind()))
+                .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a literal special character.")
         })?;
         Ok(Self { glob, is_about_path, is_about_directories: pattern.ends_with('/') })
     }

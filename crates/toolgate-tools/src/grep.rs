@@ -1,4 +1,4 @@
-//! `grep`: finds lines by their content (C-45), with ripgrep's own matching and searching.
+//! `grep`: finds lines by content, with ripgrep's matcher and searcher.
 
 mod match_collector;
 mod output;
@@ -12,17 +12,17 @@ use self::output::Output;
 use self::search::{ContentSearch, SearchWorker};
 use crate::support::cursor::SortOrder;
 
-/// Matches, files or counts in one answer, unless the caller asks for another number.
-const USUAL_LIMIT: u32 = 100;
-/// Lines before and after a match that one can ask for.
-const MOST_CONTEXT: u32 = 50;
-/// Lines around each match that are shown unasked when there are few.
+/// Default number of matches, files or counts in one reply.
+const DEFAULT_LIMIT: u32 = 100;
+/// Maximum number of context lines on each side of a match.
+const MAX_CONTEXT: u32 = 50;
+/// Context lines shown by default when there are few matches.
 const FREE_CONTEXT: u32 = 2;
 
 /// Finds lines by their content.
 pub struct GrepTool;
 
-/// What to look for, and where.
+/// What to find, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -32,19 +32,19 @@ pub struct Args {
     #[serde(default)]
     literal: bool,
     /// The directory or file to search, relative to the workspace.
-    #[serde(default = "here")]
+    #[serde(default = "current_directory")]
     path: String,
-    /// Globs of files to search, relative to `path`, such as `*.rs`; `!` in front leaves out. A glob also finds ignored and
-    /// hidden files.
+    /// Globs of files to search, relative to `path`, such as `*.rs`; a leading `!` excludes. A glob also finds ignored
+    /// and hidden files.
     #[serde(default)]
     glob: Vec<String>,
-    /// Types of files to search, by ripgrep's names: `rust`, `py`, `js`, `md` …
+    /// File types to search, by ripgrep's names: `rust`, `py`, `js`, `md` …
     #[serde(default)]
     r#type: Vec<String>,
-    /// Whether upper and lower case are the same.
+    /// Whether to ignore case.
     #[serde(default)]
     ignore_case: bool,
-    /// Whether a match may go over several lines; `.` still matches none of the line ends, `(?s:.)` does.
+    /// Whether a match may span several lines; `.` still doesn't match line ends, `(?s:.)` does.
     #[serde(default)]
     multiline: bool,
     /// Lines to show before and after each match.
@@ -59,28 +59,28 @@ pub struct Args {
     #[serde(default)]
     #[schemars(range(max = 50))]
     after: Option<u32>,
-    /// What to answer with.
+    /// What to return.
     #[serde(default)]
     mode: GrepMode,
-    /// Matches, files or counts at the most.
-    #[serde(default = "usual_limit")]
+    /// Maximum matches, files or counts.
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
-    /// Goes on after an earlier answer: its `next_cursor`.
+    /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
     /// Whether to search files and directories whose names begin with a dot.
     #[serde(default)]
     hidden: bool,
     /// Whether to leave out what `.gitignore` names.
-    #[serde(default = "yes")]
+    #[serde(default = "enabled")]
     gitignore: bool,
-    /// What comes first.
+    /// The sort order.
     #[serde(default)]
     order: SortOrder,
 }
 
-/// What to answer with.
+/// What to return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum GrepMode {
@@ -93,24 +93,24 @@ enum GrepMode {
     Counts,
 }
 
-fn here() -> String {
+fn current_directory() -> String {
     ".".into()
 }
 
-fn usual_limit() -> u32 {
-    USUAL_LIMIT
+fn default_limit() -> u32 {
+    DEFAULT_LIMIT
 }
 
-fn yes() -> bool {
+fn enabled() -> bool {
     true
 }
 
 impl Args {
-    /// Lines to show before and after each match; none when the caller leaves it to us.
-    fn asked_context(&self) -> Option<(usize, usize)> {
-        let asked = self.context.or(self.before).or(self.after);
-        let lines = |side: Option<u32>| side.or(self.context).unwrap_or(0).min(MOST_CONTEXT) as usize;
-        asked.map(|_| (lines(self.before), lines(self.after)))
+    /// Lines to show before and after each match; `None` if the caller didn't say.
+    fn requested_context(&self) -> Option<(usize, usize)> {
+        let requested = self.context.or(self.before).or(self.after);
+        let lines = |side: Option<u32>| side.or(self.context).unwrap_or(0).min(MAX_CONTEXT) as usize;
+        requested.map(|_| (lines(self.before), lines(self.after)))
     }
 }
 

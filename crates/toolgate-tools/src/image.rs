@@ -1,29 +1,29 @@
-//! `image`: shows an image to the model, made fit for it (C-58).
+//! `image`: shows an image to the model, converted to a form that models accept.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, Tool, ToolError, schemars};
 
 use crate::support::stored_image;
-use crate::support::stored_image::{MOST_EDGE, StoredImage, USUAL_EDGE};
+use crate::support::stored_image::{DEFAULT_EDGE, MAX_EDGE, StoredImage};
 
 /// Shows an image.
 pub struct ImageTool;
 
-/// Which image, and how large.
+/// The image and its size.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// Path of the image, relative to the workspace.
     path: String,
-    /// Pixels along the longer edge at the most; a larger image is scaled down.
-    #[serde(default = "usual_edge")]
-    #[schemars(range(min = 16, max = MOST_EDGE))]
+    /// Maximum pixels along the longer edge; a larger image is scaled down.
+    #[serde(default = "default_edge")]
+    #[schemars(range(min = 16, max = MAX_EDGE))]
     max_edge: u32,
 }
 
-fn usual_edge() -> u32 {
-    USUAL_EDGE
+fn default_edge() -> u32 {
+    DEFAULT_EDGE
 }
 
 impl Tool for ImageTool {
@@ -34,7 +34,7 @@ impl Tool for ImageTool {
         name: "image",
         version: "1.0.0",
         description: "Look at an image file (PNG, JPEG, GIF, WebP, BMP, ICO). It is turned upright and scaled down \
-                      to fit; of a moving one the first frame is shown.",
+                      to fit; of an animation the first frame is shown.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],

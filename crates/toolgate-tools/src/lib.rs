@@ -1,5 +1,4 @@
-//! The built-in tools, one file each. A tool sees its arguments and its hands, and nothing else: not policy, not the
-//! gate, not the journal.
+//! The built-in tools, one file each. A tool sees only its arguments and its `Hands`: no policy, no gate, no journal.
 
 mod artifact;
 mod ask;
@@ -58,27 +57,27 @@ pub use write::WriteTool;
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
         erase(ArtifactTool),  // reads back stored output
-        erase(AskTool),       // asks the person something
+        erase(AskTool),       // asks the person a question
         erase(DeleteTool),    // removes a file or directory
-        erase(DisplayTool),   // shows the person something
+        erase(DisplayTool),   // shows the person a message
         erase(EditTool),      // replaces text inside a file
-        erase(FetchTool),     // gets something over HTTP
+        erase(FetchTool),     // makes an HTTP request
         erase(FindTool),      // finds files by their paths
         erase(GrepTool),      // finds lines by their content
         erase(ImageTool),     // shows an image
         erase(ListTool),      // shows what is in a directory
-        erase(MemoryTool),    // keeps what is worth remembering
-        erase(MoveTool),      // gives a file another path
+        erase(MemoryTool),    // saves notes across runs
+        erase(MoveTool),      // moves or renames a file
         erase(PatchTool),     // applies a diff to many files at once
-        erase(PlanTool),      // keeps the plan
-        erase(ProcessTool),   // goes on with a running command
+        erase(PlanTool),      // stores the plan
+        erase(ProcessTool),   // controls a running command
         erase(ReadTool),      // shows a file, by lines
-        erase(ScriptTool),    // runs a script of a skill
-        erase(ShellTool),     // runs a command, confined
+        erase(ScriptTool),    // runs a skill's script
+        erase(ShellTool),     // runs a command in the sandbox
         erase(SkillTool),     // lists and loads skills
-        erase(TodoReadTool),  // shows the list of things to do
-        erase(TodoWriteTool), // replaces it
-        erase(WriteTool),     // puts a whole file in place
+        erase(TodoReadTool),  // shows the todo list
+        erase(TodoWriteTool), // replaces the todo list
+        erase(WriteTool),     // creates or replaces a file
     ]
 }
 

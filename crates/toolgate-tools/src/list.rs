@@ -1,4 +1,4 @@
-//! `list`: shows what is in a directory (C-43).
+//! `list`: shows the entries of a directory.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,47 +9,47 @@ use toolgate_contract::{
 use crate::support::cursor::{Cursor, ResumePoint, SortKey, SortOrder, page};
 use crate::support::top_items::TopItems;
 
-/// Entries in one answer, unless the caller asks for fewer.
-const MOST_ENTRIES: u32 = 1_000;
+/// Maximum and default number of entries in one reply.
+const MAX_ENTRIES: u32 = 1_000;
 
-/// Shows what is in a directory.
+/// Shows the entries of a directory.
 pub struct ListTool;
 
-/// Which directory, and how deep.
+/// The directory and depth.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// Path of the directory, relative to the workspace.
-    #[serde(default = "here")]
+    #[serde(default = "current_directory")]
     path: String,
-    /// Whether to go into directories.
+    /// Whether to recurse.
     #[serde(default)]
     recursive: bool,
-    /// Globs of what to leave out, relative to `path`, such as `*.lock` or `docs/`.
+    /// Globs to leave out, relative to `path`, such as `*.lock` or `docs/`.
     #[serde(default)]
     ignore: Vec<String>,
-    /// Whether to leave out what `.gitignore` names. Usually only when `recursive`.
+    /// Whether to leave out what `.gitignore` names. Default: if `recursive`.
     #[serde(default)]
     gitignore: Option<bool>,
-    /// Entries at the most.
+    /// Maximum entries.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
-    /// Goes on after an earlier answer: its `next_cursor`.
+    /// Resumes after an earlier reply: its `next_cursor`.
     #[serde(default)]
     cursor: Option<String>,
 }
 
-fn here() -> String {
+fn current_directory() -> String {
     ".".into()
 }
 
-/// What is there.
+/// The entries.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The entries, by path.
     entries: Vec<ListedEntry>,
-    /// Whether there are more; go on with `cursor`.
+    /// Whether there are more; use `cursor`.
     has_more: bool,
     /// Directories that couldn't be read, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(crate) struct ListedEntry {
     name: String,
     /// Its path, relative to the workspace.
     path: String,
-    /// What it is; links aren't followed.
+    /// Its kind; links aren't followed.
     kind: EntryKind,
     /// Size in bytes, for files.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ impl Tool for ListTool {
         name: "list",
         version: "1.1.0",
         description: "Show what is in a directory: names, kinds, sizes. Files whose names begin with a dot are shown; \
-                      places where credentials are kept are not. With `recursive`, what `.gitignore` names is left out.",
+                      credential files are not. With `recursive`, what `.gitignore` names is left out.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],
@@ -95,7 +95,7 @@ impl Tool for ListTool {
 }
 
 fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
-    let limit = args.limit.unwrap_or(MOST_ENTRIES);
+    let limit = args.limit.unwrap_or(MAX_ENTRIES);
     let options = WalkOptions {
         gitignore: args.gitignore.unwrap_or(args.recursive),
         hidden: true,
@@ -114,8 +114,8 @@ fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
 
 fn visit(walked: &VisitedEntry<'_>, after: &ResumePoint, first: &TopItems<ListedEntry>, hands: &Hands) -> WalkStep {
     let key = SortKey::by_path(&walked.place.path);
-    // What lies beneath a directory comes after it, so a directory that comes too late holds nothing that doesn't.
-    if !first.wants(&key) {
+    // Entries beneath a directory sort after it, so a directory past the end of the page has nothing for the page.
+    if !first.accepts(&key) {
         return WalkStep::Past;
     }
     let goes_in = after.reaches_into(&key.path);

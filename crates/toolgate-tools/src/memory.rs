@@ -1,5 +1,5 @@
-//! `memory`: keeps what is worth remembering beyond this run (C-57). It belongs to the workspace; entries have ids, and
-//! there is an end to how many there are, so that what is kept stays worth reading.
+//! `memory`: saves notes beyond this run. Notes belong to the workspace and have ids. Their number is limited, so that
+//! they stay worth reading.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,29 +7,29 @@ use toolgate_contract::{
     Access, Effect, ErrorCode, Hands, NoteKind, Permission, Risk, SideEffect, Spec, Tool, ToolError,
 };
 
-/// How many entries there may be.
-const MOST_ENTRIES: usize = 200;
-/// Entries in one answer, unless the caller asks for fewer.
-const USUAL_LIMIT: usize = 20;
+/// Maximum number of entries.
+const MAX_ENTRIES: usize = 200;
+/// Default number of entries in one reply.
+const DEFAULT_LIMIT: usize = 20;
 
-/// Keeps what is worth remembering.
+/// Saves notes beyond this run.
 pub struct MemoryTool;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MemoryAction {
-    /// Keep something new: `content`, and a `title` if it helps.
+    /// Save something new: `content`, and a `title` if it helps.
     Create,
-    /// Replace what entry `id` says.
+    /// Replace the entry `id`.
     Update,
-    /// Forget entry `id`.
+    /// Delete entry `id`.
     Delete,
-    /// Find entries that hold the words of `query`; all of them without one.
+    /// Find entries that contain the words of `query`; without it, all.
     Search,
 }
 
-/// What to keep, change, forget or find.
+/// The action and its parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -49,13 +49,13 @@ pub struct Args {
     /// Words to look for, for `search`.
     #[serde(default)]
     query: Option<String>,
-    /// Entries in the answer at the most, for `search`.
+    /// Maximum entries to return, for `search`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,
 }
 
-/// One thing that is remembered.
+/// One saved note.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MemoryEntry {
     /// Its id.
@@ -63,20 +63,20 @@ pub(crate) struct MemoryEntry {
     /// Its heading.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     title: Option<String>,
-    /// What it says.
+    /// Its content.
     content: String,
 }
 
-/// The entries in question.
+/// The resulting entries.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// What was kept, changed, forgotten or found; the best matches first, and the newest of those.
+    /// The entries created, changed, deleted or found; best matches first, then newest.
     memories: Vec<MemoryEntry>,
-    /// How many are kept altogether.
+    /// Total number of entries.
     total: usize,
 }
 
-/// The book: the entries, oldest first, and the number of the last one that was made. No id is used twice.
+/// The saved entries, oldest first, and the number of the last id. No id is used twice.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct MemoryEntries {
     last: u64,
@@ -125,8 +125,8 @@ impl MemoryEntries {
         if let Some(same) = self.entries.iter().find(|entry| entry.content == *content) {
             return Ok(Output { memories: vec![same.clone()], total: self.entries.len() });
         }
-        if self.entries.len() >= MOST_ENTRIES {
-            let message = format!("{MOST_ENTRIES} entries are kept, and that is as many as there can be.");
+        if self.entries.len() >= MAX_ENTRIES {
+            let message = format!("All {MAX_ENTRIES} entries are in use.");
             return Err(ToolError::new(ErrorCode::LimitReached, message)
                 .with_hint("Search for entries that are out of date or say the same, and delete or update them."));
         }
@@ -139,7 +139,7 @@ impl MemoryEntries {
     fn update(&mut self, args: &Args) -> Result<Output, ToolError> {
         let content = given(args.content.as_ref(), "content", "update")?;
         let at = self.find(given(args.id.as_ref(), "id", "update")?)?;
-        // What was just changed is what was last known to be so.
+        // The entry that was updated last moves to the end.
         let mut entry = self.entries.remove(at);
         entry.content.clone_from(content);
         entry.title = args.title.clone().or(entry.title);
@@ -153,7 +153,7 @@ impl MemoryEntries {
         Ok(Output { memories: vec![gone], total: self.entries.len() })
     }
 
-    /// Entries by how many of the words they hold; those that hold none are left out.
+    /// Ranks entries by how many of the words they contain; entries with none are left out.
     fn search(self, args: &Args) -> Output {
         let words: Vec<String> = args.query.iter().flat_map(|query| query.split_whitespace()).map(lowered).collect();
         let rank = |entry: &MemoryEntry| {
@@ -166,14 +166,14 @@ impl MemoryEntries {
             self.entries.into_iter().rev().map(|entry| (rank(&entry), entry)).collect();
         found.retain(|(rank, _)| *rank > 0 || words.is_empty());
         found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
-        found.truncate(args.limit.unwrap_or(USUAL_LIMIT));
+        found.truncate(args.limit.unwrap_or(DEFAULT_LIMIT));
         Output { memories: found.into_iter().map(|(_, entry)| entry).collect(), total }
     }
 
     fn find(&self, id: &str) -> Result<usize, ToolError> {
         self.entries.iter().position(|entry| entry.id == id).ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, format!("There is no memory `{id}`."))
-                .with_hint("Use `search` to see the ids of those there are.")
+                .with_hint("Use `search` to see the existing ids.")
         })
     }
 }

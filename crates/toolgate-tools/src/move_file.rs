@@ -1,4 +1,4 @@
-//! `move`: gives a file another path (C-50). A link is moved as it is, never what it leads to.
+//! `move`: moves or renames a file. A symbolic link is moved itself, never its target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use crate::support::target_file::TargetFile;
 /// Moves a file.
 pub struct MoveTool;
 
-/// From where to where.
+/// Both paths.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace. Of a link, the link itself is moved.
+    /// Path of the file, relative to the workspace. A link is moved itself.
     from: String,
-    /// Its new path. Directories that are missing are made.
+    /// Its new path. Missing directories are created.
     to: String,
-    /// Whether a file that is there already is replaced.
+    /// Whether to replace an existing file.
     #[serde(default)]
     overwrite: bool,
 }
 
-/// Where it is now.
+/// Both paths.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// Where it was.
+    /// The old path.
     from: String,
-    /// Where it is.
+    /// New path.
     to: String,
-    /// Whether a file was replaced.
+    /// Whether one was replaced.
     replaced: bool,
 }
 
@@ -53,14 +53,14 @@ impl Tool for MoveTool {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let source = TargetFile::load_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
-        let target = TargetFile::look(hands, &args.to)?;
+        let target = TargetFile::load(hands, &args.to)?;
         let content = source.content()?;
         if source.place == target.place {
             return Err(ToolError::invalid_args("`from` and `to` are the same file."));
         }
         let replaced = target.bytes.is_some();
         if replaced && !args.overwrite {
-            return Err(ToolError::new(ErrorCode::InvalidArgs, format!("There is a file at `{}` already.", args.to))
+            return Err(ToolError::new(ErrorCode::InvalidArgs, format!("`{}` already exists.", args.to))
                 .with_hint("Choose another path, or set `overwrite`."));
         }
         let mode = source.mode;

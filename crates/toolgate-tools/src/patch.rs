@@ -1,4 +1,4 @@
-//! `patch`: applies a unified diff, or the `*** Begin Patch` format, to any number of files at once (C-49).
+//! `patch`: applies a unified diff, or the `*** Begin Patch` format, to any number of files at once.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::support::text::{Diff, DiffSide, MatchTier, between};
 /// Applies a patch.
 pub struct PatchTool;
 
-/// What to apply.
+/// The patch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -24,12 +24,12 @@ pub struct Args {
     /// Only shows what would happen.
     #[serde(default)]
     dry_run: bool,
-    /// For each path, the version that the patch is meant for, from `read`.
+    /// For each path, the version the patch is for, from `read`.
     #[serde(default)]
     expected_sha256: BTreeMap<String, String>,
 }
 
-/// What became of the files.
+/// The result of the patch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// Whether anything was changed; false for a dry run.
@@ -38,20 +38,20 @@ pub struct Output {
     results: Vec<PatchedFile>,
 }
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PatchedFile {
-    /// The file, as it was called before.
+    /// The file's path before the patch.
     path: String,
     /// What happened to it.
     operation: FileOperation,
-    /// Lines that came.
+    /// Lines added.
     additions: usize,
-    /// Lines that went.
+    /// Lines removed.
     deletions: usize,
     /// How each hunk was applied.
     hunks: Vec<HunkReport>,
-    /// What was done beside.
+    /// Adjustments made.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// The unified diff.
@@ -74,7 +74,7 @@ impl Tool for PatchTool {
     };
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        // A text that is no patch touches nothing; running it says what is wrong.
+        // Text that is not a patch has no effects; running it reports the error.
         let files = parse(args.patch.as_bytes()).unwrap_or_default();
         let mut effects: Vec<Effect> = files.iter().flat_map(|file| effects_of(file, args.dry_run)).collect();
         effects.dedup();
@@ -98,7 +98,7 @@ impl Tool for PatchTool {
     }
 }
 
-/// What one file's part of a patch will touch.
+/// The effects of one file's part of a patch.
 fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
     let path = &file.path;
     let changes = match &file.operation {
@@ -115,7 +115,7 @@ fn effects_of(file: &FilePatch<'_>, is_dry_run: bool) -> Vec<Effect> {
     [Effect::read(path)].into_iter().chain(target).chain(changes).collect()
 }
 
-/// The files on the way from before to after. A patch may speak of one file twice; each part starts from the last.
+/// The files while the patch is applied. A patch may name one file twice; each part starts from the result of the last.
 #[derive(Default)]
 struct WorkingFiles {
     files: BTreeMap<WorkspacePath, WorkingFile>,
@@ -137,18 +137,19 @@ impl WorkingFiles {
     }
 
     fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<PatchedFile, ToolError> {
-        let piece = self.piece(&file.path, hands)?;
-        let before = piece.now.clone();
-        // The file is hashed meanwhile; a patch of another version is refused for that first.
-        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), piece.found.encoding());
-        let moved_on = piece.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
+        let working_file = self.working_file(&file.path, hands)?;
+        let before = working_file.now.clone();
+        // The hash is computed concurrently; a version mismatch is reported before any hunk failure.
+        let applied = apply_in(file, before.as_ref().map(|content| &content.bytes[..]), working_file.found.encoding());
+        let moved_on =
+            working_file.found.check_version(hands, args.expected_sha256.get(&file.path).map(String::as_str))?;
         let applied = applied?;
         let note = match moved_on {
             None => None,
             Some(what) if applied.reports.iter().all(|hunk| hunk.tier == MatchTier::Exact && hunk.fuzz == 0) => {
                 Some(format!("The patch was rebased: since the file was last seen, {what}"))
             }
-            Some(what) => return Err(piece.found.stale(&what)),
+            Some(what) => return Err(working_file.found.stale(&what)),
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
         let after = applied.after.map(|bytes| FileContent { bytes: bytes.into(), mode });
@@ -163,39 +164,41 @@ impl WorkingFiles {
         Ok(PatchedFile { path: file.path.clone(), operation, additions, deletions, hunks: applied.reports, note, diff })
     }
 
-    /// Takes the new content to where it belongs.
+    /// Stores the new content under the file's new path.
     fn put(&mut self, file: &FilePatch<'_>, after: Option<FileContent>, hands: &Hands) -> Result<(), ToolError> {
         match &file.operation {
             FileOperation::Move { to } | FileOperation::Copy { to } => {
-                let target = self.piece(to, hands)?;
+                let target = self.working_file(to, hands)?;
                 if target.now.is_some() {
                     return Err(PatchFault::Exists { path: to.clone() }.into());
                 }
                 target.now = after;
                 if matches!(file.operation, FileOperation::Move { .. }) {
-                    self.piece(&file.path, hands)?.now = None;
+                    self.working_file(&file.path, hands)?.now = None;
                 }
             }
-            _ => self.piece(&file.path, hands)?.now = after,
+            _ => self.working_file(&file.path, hands)?.now = after,
         }
         Ok(())
     }
 
-    fn piece(&mut self, path: &str, hands: &Hands) -> Result<&mut WorkingFile, ToolError> {
+    fn working_file(&mut self, path: &str, hands: &Hands) -> Result<&mut WorkingFile, ToolError> {
         let place = hands.place(path)?;
         if !self.files.contains_key(&place) {
-            let found = TargetFile::look(hands, path)?;
+            let found = TargetFile::load(hands, path)?;
             let now = found.bytes.clone().map(|bytes| FileContent { bytes, mode: Some(found.mode) });
             self.files.insert(place.clone(), WorkingFile { found, now });
         }
-        self.files.get_mut(&place).ok_or_else(|| ToolError::new(ErrorCode::Internal, "A file was lost on the way."))
+        self.files
+            .get_mut(&place)
+            .ok_or_else(|| ToolError::new(ErrorCode::Internal, "A patched file is missing from the working set."))
     }
 
-    /// What has to change on disk.
+    /// The edits to make on disk.
     fn edits(self) -> Vec<toolgate_contract::FileEdit> {
-        let has_changed = |piece: &WorkingFile| {
-            let before = piece.found.bytes.as_ref().map(|bytes| (bytes, piece.found.mode));
-            before != piece.now.as_ref().map(|now| (&now.bytes, now.mode.unwrap_or(0o644)))
+        let has_changed = |working_file: &WorkingFile| {
+            let before = working_file.found.bytes.as_ref().map(|bytes| (bytes, working_file.found.mode));
+            before != working_file.now.as_ref().map(|now| (&now.bytes, now.mode.unwrap_or(0o644)))
         };
         self.files
             .into_values()

@@ -1,4 +1,4 @@
-//! `plan`: keeps the plan of the work, and shows it (C-55).
+//! `plan`: stores the plan of the work, and shows it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, SideE
 
 use crate::support::todo_list::WorkStatus;
 
-/// Keeps the plan.
+/// Stores the plan.
 pub struct PlanTool;
 
 /// One step.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanStep {
-    /// What is done in it.
+    /// What it does.
     #[schemars(length(min = 1, max = 2000))]
     step: String,
-    /// How far it is.
+    /// Its progress.
     status: WorkStatus,
 }
 
@@ -24,22 +24,22 @@ pub(crate) struct PlanStep {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Every step, in order; the old plan is replaced. Left out, the plan stays as it is and is shown.
+    /// Every step, in order; replaces the old plan. If left out, the current plan is shown.
     #[serde(default)]
     #[schemars(length(min = 1, max = 100))]
     steps: Option<Vec<PlanStep>>,
-    /// Why the plan is so, or why it changes.
+    /// The reason for it or its change.
     #[serde(default)]
     #[schemars(length(max = 4000))]
     explanation: Option<String>,
 }
 
-/// The plan as it stands.
+/// The current plan.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Output {
     /// Every step, in order.
     steps: Vec<PlanStep>,
-    /// Why it is so.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     explanation: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Tool for PlanTool {
     const SPEC: Spec = Spec {
         name: "plan",
         version: "1.0.0",
-        description: "Keep a plan of the work for the person to follow: its steps, how far each is, and why it is so. \
+        description: "Keep a plan of the work for the person to follow: its steps, their progress, and the reason. \
                       Send all steps whenever one changes.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
@@ -66,10 +66,10 @@ impl Tool for PlanTool {
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
         let Args { steps: Some(steps), explanation } = args else { return hands.notes(NoteKind::Plan) };
-        let busy = steps.iter().filter(|step| step.status == WorkStatus::InProgress).count();
-        if busy > 1 {
-            return Err(ToolError::invalid_args(format!("{busy} steps are in progress; at most one can be."))
-                .with_hint("Leave one of them in progress and send all steps again; nothing was kept."));
+        let in_progress = steps.iter().filter(|step| step.status == WorkStatus::InProgress).count();
+        if in_progress > 1 {
+            return Err(ToolError::invalid_args(format!("{in_progress} steps are in progress; at most one can be."))
+                .with_hint("Leave one of them in progress and send all steps again; nothing was saved."));
         }
         hands.rewrite(NoteKind::Plan, |plan: &mut Output| {
             *plan = Output { steps: steps.clone(), explanation: explanation.clone() };

@@ -1,4 +1,4 @@
-//! `process`: goes on with the commands that `shell` left running (C-51): lists them, reads what they write, waits for it,
+//! `process`: goes on with the commands that `shell` left running: lists them, reads what they write, waits for it,
 //! writes to them, signals and stops them. Nothing is polled: whoever waits is woken.
 
 mod escape_sequences;

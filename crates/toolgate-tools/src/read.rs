@@ -1,4 +1,4 @@
-//! `read`: shows a file, by lines (C-42).
+//! `read`: shows a file, by lines.
 
 use std::fmt::Write;
 
@@ -15,21 +15,21 @@ use crate::support::stored_image::{ShownImage, StoredImage};
 use crate::support::text_page;
 use crate::support::text_page::{PageRequest, PagedContent, TextPage};
 
-/// Lines in one answer, unless the caller asks for fewer.
-const MOST_LINES: u32 = 2_000;
-/// Bytes of a page, so that an answer needs no further cutting: a little less than the usual limit, since the other texts
-/// of the answer count too.
-const MOST_BYTES: usize = 50 * 1024 - 256;
-/// Bytes that a number before a line takes, up to ten million lines.
+/// Maximum and default number of lines in one reply.
+const MAX_LINES: u32 = 2_000;
+/// Maximum size of a page in bytes: slightly below the reply limit, since the reply's other fields count too. So the
+/// page is never trimmed again.
+const MAX_BYTES: usize = 50 * 1024 - 256;
+/// Bytes that a line number takes, up to ten million lines.
 const NUMBER_BYTES: usize = 8;
 
-/// Files up to this size are read at once; larger ones on a thread that may take its time.
-const QUICK: u64 = 1024 * 1024;
+/// Files up to this size are read directly; larger ones on a blocking thread.
+const DIRECT_READ_BYTES: u64 = 1024 * 1024;
 
 /// Shows a file.
 pub struct ReadTool;
 
-/// Which part of which file.
+/// The file and part.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -38,11 +38,11 @@ pub struct Args {
     /// First line, from 1; a negative number counts from the end (-10: the last ten lines).
     #[serde(default = "from_the_start")]
     offset: i64,
-    /// Lines at the most.
+    /// Maximum lines.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
-    /// Puts its number and a tab before each line.
+    /// Prefixes each line with number and tab.
     #[serde(default)]
     line_numbers: bool,
 }
@@ -51,34 +51,34 @@ fn from_the_start() -> i64 {
     1
 }
 
-/// A page of the file, or the image that it holds.
+/// A page of the file, or the image in it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
     /// The lines, as they are in the file; empty for an image.
     content: String,
-    /// Number of the first line; 0 if there is none. In a file over 16 MiB that is read from its end, lines are
-    /// numbered from there: the last one is -1.
+    /// Number of the first line; 0 if there is none. In a file over 16 MiB read from its end, lines are numbered from
+    /// the end: the last is -1.
     start_line: i64,
     /// Number of the last line, in the same way.
     end_line: i64,
     /// Lines in the file; null when it is too large to count.
     total_lines: Option<u64>,
-    /// Whether more lines follow; go on with `offset` = `end_line` + 1.
+    /// Whether more lines follow; use `offset` = `end_line` + 1.
     has_more: bool,
     /// Size of the file.
     bytes: u64,
-    /// Hash of the whole file; null when it is too large to hash.
+    /// Hash of the file; null when it is too large to hash.
     sha256: Option<String>,
-    /// The file's encoding, unless it is plain UTF-8; `content` is UTF-8 in any case.
+    /// The encoding, unless it is plain UTF-8; `content` is always UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
-    /// Places in `content` where the file's bytes didn't fit the encoding; each is shown as U+FFFD.
+    /// Places in `content` where bytes were invalid in the encoding; each is shown as U+FFFD.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced: Option<u64>,
-    /// Bytes that were left out of over-long lines.
+    /// Bytes cut from very long lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_bytes: Option<u64>,
-    /// The image, if the file holds one.
+    /// The image, if the file is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<StoredImage>,
 }
@@ -91,7 +91,7 @@ impl Tool for ReadTool {
         name: "read",
         version: "2.1.0",
         description: "Show a text file, or a part of it, by lines. Gives at most 2,000 lines or 50 KiB at a time; \
-                      `has_more` says whether to go on. Shows images too.",
+                      `has_more` says if more follow. Shows images too.",
         risk: Risk::Low,
         permissions: &[Permission::FsRead],
         side_effects: &[],
@@ -106,8 +106,8 @@ impl Tool for ReadTool {
         let (path, line_numbers) = (args.path.clone(), args.line_numbers);
         let file = hands.open(&path)?;
         let found = match file.size {
-            ..=QUICK => look(&file, &args, hands)?,
-            _ => hands.blocking(move |hands| look(&file, &args, hands)).await?,
+            ..=DIRECT_READ_BYTES => read_page(&file, &args, hands)?,
+            _ => hands.blocking(move |hands| read_page(&file, &args, hands)).await?,
         };
         match found {
             PagedContent::Text(text) => {
@@ -118,10 +118,12 @@ impl Tool for ReadTool {
             }
             PagedContent::Binary(start) if stored_image::is_image(&start) => {
                 let ShownImage { picture, bytes, sha256 } =
-                    stored_image::show(path, stored_image::USUAL_EDGE, hands).await?;
+                    stored_image::show(path, stored_image::DEFAULT_EDGE, hands).await?;
                 Ok(Output { bytes, sha256: Some(sha256), image: Some(picture), ..Output::default() })
             }
-            PagedContent::Binary(_) => Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` holds no text."))),
+            PagedContent::Binary(_) => {
+                Err(ToolError::new(ErrorCode::IsBinary, format!("`{path}` is not a text file.")))
+            }
         }
     }
 
@@ -132,13 +134,13 @@ impl Tool for ReadTool {
 
 impl Args {
     fn wanted(&self) -> PageRequest {
-        let lines = self.limit.map_or(MOST_LINES, |limit| limit.min(MOST_LINES));
+        let lines = self.limit.map_or(MAX_LINES, |limit| limit.min(MAX_LINES));
         let numbers = if self.line_numbers { NUMBER_BYTES * lines as usize } else { 0 };
-        PageRequest { offset: self.offset, lines: u64::from(lines), bytes: MOST_BYTES - numbers }
+        PageRequest { offset: self.offset, lines: u64::from(lines), bytes: MAX_BYTES - numbers }
     }
 }
 
-fn look(OpenFile { file, size, .. }: &OpenFile, args: &Args, hands: &Hands) -> Result<PagedContent, ToolError> {
+fn read_page(OpenFile { file, size, .. }: &OpenFile, args: &Args, hands: &Hands) -> Result<PagedContent, ToolError> {
     text_page::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
         true => ToolError::cancelled(),
         false => ToolError::io(&format!("`{}` can't be read", args.path), &error),
@@ -146,7 +148,7 @@ fn look(OpenFile { file, size, .. }: &OpenFile, args: &Args, hands: &Hands) -> R
 }
 
 fn page(text: TextPage, line_numbers: bool) -> Output {
-    let encoding = match (text.encoding, text.is_marked) {
+    let encoding = match (text.encoding, text.has_bom) {
         (Encoding::Utf8, false) => None,
         (Encoding::Utf8, true) => Some("utf-8-bom".to_owned()),
         (other, _) => Some(other.name()),

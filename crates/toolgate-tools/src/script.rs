@@ -1,4 +1,4 @@
-//! `script`: runs a script of a skill (C-52), confined like every command. No shell is involved: the arguments reach it as
+//! `script`: runs a script of a skill, confined like every command. No shell is involved: the arguments reach it as
 //! they are. It starts in a directory of its own in the run, and its changes to the workspace can be taken back.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `shell`: runs a command, confined (C-51). What the command may touch was read out of it and judged before; the
+//! `shell`: runs a command, confined. What the command may touch was read out of it and judged before; the
 //! kernel holds it to that. Every command is a process of the session: one that takes longer than the caller wants to
 //! wait goes on, and `process` has the rest.
 

@@ -1,5 +1,5 @@
-//! `skill`: lists skills and loads one (C-56): a directory with instructions for a kind of work, in `SKILL.md`. A skill that
-//! lists the tools it works with holds the session to them once it is loaded (C-14).
+//! `skill`: lists skills and loads one. A skill is a directory with instructions for a kind of work in `SKILL.md`. Once
+//! loaded, a skill that lists allowed tools limits the session to them.
 
 mod front_matter;
 mod tool_names;
@@ -15,42 +15,42 @@ use self::front_matter::FrontMatter;
 /// Lists and loads skills.
 pub struct SkillTool;
 
-/// Which skill.
+/// The skill.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The skill to load; left out, all of them are listed.
+    /// The skill to load; if left out, all are listed.
     #[serde(default)]
     name: Option<String>,
 }
 
-/// What is known of a skill without loading it.
+/// What a skill's front matter says.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SkillSummary {
     /// Its name.
     name: String,
     /// What it does and when to use it.
     description: String,
-    /// Whose it is.
+    /// Its owner.
     shelf: SkillOwner,
 }
 
-/// A directory that isn't a proper skill.
+/// A directory that isn't a valid skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UnusableSkill {
-    /// Where it is.
+    /// Its path.
     path: String,
     /// What is wrong with it.
     reason: String,
 }
 
-/// The skills there are, or the one that was loaded.
+/// The available skills, or the loaded one.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
-    /// The skills there are.
+    /// The available skills.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skills: Vec<SkillSummary>,
-    /// Directories that aren't proper skills, for the person to mend.
+    /// Directories that aren't valid skills, for the person to fix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unusable: Vec<UnusableSkill>,
     /// The loaded skill's instructions.
@@ -59,10 +59,10 @@ pub struct Output {
     /// The loaded skill's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// The other files in it, relative to it.
+    /// Its other files, by relative path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
-    /// The tools that the skill lists.
+    /// The tools the skill allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<String>>,
     /// What that list means here.
@@ -116,7 +116,7 @@ fn list(directories: &[SkillCandidate]) -> Output {
 fn load(name: &str, directories: &[SkillCandidate], hands: &Hands) -> Result<Output, ToolError> {
     let directory = find(name, directories)?;
     let (facts, body) = read(directory)?;
-    let tools = facts.allowed_tools.as_deref().map(tool_names::ours);
+    let tools = facts.allowed_tools.as_deref().map(tool_names::canonical_names);
     let allowed_tools =
         tools.clone().map(|tools| hands.activate(directory, tool_names::with_agent_tools(tools))).transpose()?;
     Ok(Output {
@@ -141,11 +141,11 @@ pub(crate) fn find<'a>(name: &str, directories: &'a [SkillCandidate]) -> Result<
     })
 }
 
-/// A skill's front matter, checked, and its instructions.
+/// The skill's checked front matter, and its instructions.
 pub(crate) fn read(directory: &SkillCandidate) -> Result<(FrontMatter, &str), ToolError> {
     let text = directory.text.as_ref().map_err(Clone::clone)?;
     front_matter::read(text, &directory.name).map_err(|fault| {
         ToolError::new(ErrorCode::IoError, format!("The skill `{}` can't be used: {fault}", directory.name))
-            .with_hint(format!("Ask the person to mend `{}/SKILL.md`, or work without it.", directory.path))
+            .with_hint(format!("Ask the person to fix `{}/SKILL.md`, or work without it.", directory.path))
     })
 }

@@ -1,5 +1,5 @@
-//! What several tools share: paging and cursors, encodings, files about to change, the results of commands, images, and the
-//! text engines behind `edit`, `patch` and every diff.
+//! Code that several tools share: paging and cursors, encodings, files about to change, command results, images, and
+//! the text engines behind `edit`, `patch` and every diff.
 
 pub(crate) mod command_result;
 pub(crate) mod cursor;

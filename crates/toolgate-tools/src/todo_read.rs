@@ -1,4 +1,4 @@
-//! `todo_read`: shows the list of things to do (C-55).
+//! `todo_read`: shows the todo list.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,10 +6,10 @@ use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, Spec,
 
 use crate::support::todo_list::{Todo, TodoList};
 
-/// Shows the list of things to do.
+/// Shows the todo list.
 pub struct TodoReadTool;
 
-/// Nothing to choose.
+/// No arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {}
@@ -21,7 +21,7 @@ impl Tool for TodoReadTool {
     const SPEC: Spec = Spec {
         name: "todo_read",
         version: "1.0.0",
-        description: "Show the list of things to do that you keep with `todo_write`.",
+        description: "Show the todo list that you keep with `todo_write`.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
         side_effects: &[],

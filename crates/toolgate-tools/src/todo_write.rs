@@ -1,5 +1,5 @@
-//! `todo_write`: replaces the whole list of things to do (C-55). A list that is replaced whole can't drift apart from
-//! what the model believes is on it.
+//! `todo_write`: replaces the entire todo list. Because it is always replaced completely, it can't diverge from what
+//! the model believes is on it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,14 +7,14 @@ use toolgate_contract::{Access, Effect, Hands, NoteKind, Permission, Risk, SideE
 
 use crate::support::todo_list::{Todo, TodoList, WorkStatus};
 
-/// Replaces the list of things to do.
+/// Replaces the todo list.
 pub struct TodoWriteTool;
 
 /// The new list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Everything to do, in order; what isn't on it is forgotten. At most one may be in progress.
+    /// Every task, in order; tasks not listed are dropped. At most one may be in progress.
     #[schemars(length(max = 200))]
     todos: Vec<Todo>,
 }
@@ -26,7 +26,7 @@ impl Tool for TodoWriteTool {
     const SPEC: Spec = Spec {
         name: "todo_write",
         version: "1.0.0",
-        description: "Replace the list of things to do. Use it for work of several steps: mark one as in progress \
+        description: "Replace the todo list. Use it for work of several steps: mark one as in progress \
                       before you begin it, and as completed as soon as it is done.",
         risk: Risk::Low,
         permissions: &[Permission::Agent],
@@ -39,12 +39,13 @@ impl Tool for TodoWriteTool {
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<TodoList, ToolError> {
-        let busy = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == WorkStatus::InProgress);
-        let busy: Vec<String> = busy.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();
-        if busy.len() > 1 {
-            let message = format!("{} things are in progress: numbers {}.", busy.len(), busy.join(", "));
+        let in_progress = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == WorkStatus::InProgress);
+        let in_progress: Vec<String> =
+            in_progress.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();
+        if in_progress.len() > 1 {
+            let message = format!("{} tasks are in progress: numbers {}.", in_progress.len(), in_progress.join(", "));
             return Err(ToolError::invalid_args(message)
-                .with_hint("Leave one of them in progress and send the whole list again; nothing was kept."));
+                .with_hint("Leave one of them in progress and send the whole list again; nothing was saved."));
         }
         hands.rewrite(NoteKind::Todo, |todos: &mut Vec<Todo>| {
             todos.clone_from(&args.todos);

@@ -1,4 +1,4 @@
-//! `write`: puts a whole file in place, or adds to its end (C-47).
+//! `write`: creates or replaces a file, or appends to it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,21 +7,21 @@ use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffe
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, unified};
 
-/// Puts a whole file in place.
+/// Creates or replaces a file.
 pub struct WriteTool;
 
-/// What to write where.
+/// File and content.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Path of the file, relative to the workspace. Directories that are missing are made.
+    /// Path of the file, relative to the workspace. Missing directories are created.
     path: String,
     /// The text.
     content: String,
-    /// Whether to replace the file or to add to its end.
+    /// Whether to replace the file or append to it.
     #[serde(default)]
     mode: WriteMode,
-    /// The version this is meant for, from `read`; refused if the file is another by now.
+    /// The version this is meant for, from `read`; refused if the file has changed since.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
@@ -30,29 +30,29 @@ pub struct Args {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WriteMode {
-    /// Replaces what is there.
+    /// Replaces the content.
     #[default]
     Overwrite,
-    /// Adds to its end.
+    /// Appends to it.
     Append,
 }
 
-/// What became of the file.
+/// The result of the write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The file.
     path: String,
     /// What was done.
     operation: WriteOperation,
-    /// Size of the file now.
+    /// New size of the file.
     size: usize,
-    /// Lines that came.
+    /// Lines added.
     additions: usize,
-    /// Lines that went.
+    /// Lines removed.
     deletions: usize,
     /// The unified diff.
     diff: String,
-    /// Hash of the file now.
+    /// New hash of the file.
     sha256: String,
 }
 
@@ -62,11 +62,11 @@ pub struct Output {
 enum WriteOperation {
     /// The file is new.
     Created,
-    /// It was replaced.
+    /// Replaced.
     Overwritten,
-    /// It was added to.
+    /// Appended to.
     Appended,
-    /// It held this text already.
+    /// Had this content already.
     Unchanged,
 }
 
@@ -89,12 +89,12 @@ impl Tool for WriteTool {
     }
 
     fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
-        let found = TargetFile::look(hands, &args.path).ok()?;
+        let found = TargetFile::load(hands, &args.path).ok()?;
         Some(Preview { diff: diff(&found, &wanted(&found, args)).text })
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let found = TargetFile::look(hands, &args.path)?;
+        let found = TargetFile::load(hands, &args.path)?;
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         if let (Some(what_happened), WriteMode::Overwrite) = (&moved_on, args.mode) {
             return Err(found.stale(what_happened));

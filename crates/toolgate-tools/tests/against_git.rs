@@ -232,7 +232,7 @@ fn moved_text_is_patched_as_git_does_or_the_difference_is_told() {
             }
             (Some(_), Err(fault)) => {
                 let told = fault.to_string();
-                let reasons = ["more than once", "applied already"];
+                let reasons = ["more than once", "already applied"];
                 assert!(reasons.iter().any(|reason| told.contains(reason)), "seed {seed}: {told}");
                 tally.only_git += 1;
             }

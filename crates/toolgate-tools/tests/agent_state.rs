@@ -18,7 +18,7 @@ async fn nobody_to_ask_is_said_clearly_and_the_question_is_on_record() {
     let world = world("");
     let reply = world.perform("ask", json!({"question": "Which way?"})).await;
     let error = reply.error.unwrap();
-    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NotFound, "Nobody is here to answer."));
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NotFound, "No person is available to answer."));
     assert_eq!(world.trail(), ["tool_call.started", "question_asked", "tool_call.failed"]);
 }
 
@@ -102,5 +102,5 @@ async fn a_skill_that_leads_elsewhere_is_not_read() {
     let reply = world.perform("skill", json!({})).await;
     let payload = reply.payload.unwrap();
     assert!(payload.get("skills").is_none(), "{payload}");
-    assert!(payload["unusable"][0]["reason"].as_str().unwrap().contains("is a link"), "{payload}");
+    assert!(payload["unusable"][0]["reason"].as_str().unwrap().contains("is a symbolic link"), "{payload}");
 }

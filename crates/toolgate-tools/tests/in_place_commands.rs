@@ -116,7 +116,7 @@ async fn where_nothing_keeps_changes_apart_they_are_undone_all_the_same() {
             answer = call(&world, &session, "process", wait).await.1;
         }
         let notes = answer["changes"]["notes"].to_string();
-        assert!(notes.contains("straight on the workspace"), "{more}: {answer}");
+        assert!(notes.contains("changed files in place"), "{more}: {answer}");
         assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "gone/deep.txt")), (Some("two\n"), None));
         let (_, undone) = call(&world, &session, "undo", json!({ "call": id })).await;
         assert_eq!(undone["refused"], json!([]), "{more}: {undone}");

@@ -335,7 +335,7 @@ async fn refusals_say_what_to_do() {
     world.file("a.txt", "hit\n");
     for (tool, args, message, hint) in [
         ("grep", json!({"pattern": "(open"}), "unclosed group", "`literal`"),
-        ("grep", json!({"pattern": "a(?=b)"}), "look-around", "choose from"),
+        ("grep", json!({"pattern": "a(?=b)"}), "look-around", "broader pattern"),
         ("grep", json!({"pattern": r"a\nb"}), r"\n", "`multiline`"),
         ("grep", json!({"pattern": "a", "glob": ["a[z"]}), "`a[z`", "`*`"),
         ("grep", json!({"pattern": "a", "type": ["rusty"]}), "no file type `rusty`", "rust"),

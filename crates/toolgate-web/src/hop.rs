@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! One request and its response.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,12 @@ use url::Url;
 
 use crate::limits::FetchLimits;
 
-/// Who we say that we are.
-const NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
+/// The `User-Agent`.
+const USER_AGENT_NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
 
-/// Headers that decide where a request goes or how it is framed; these are ours.
-const OURS: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "upgrade", "proxy-authorization"];
+/// Headers that decide where a request goes or how it is framed; the caller can't set these.
+const RESERVED_HEADERS: &[&str] =
+    &["host", "connection", "content-length", "transfer-encoding", "upgrade", "proxy-authorization"];
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -24,13 +25,13 @@ pub(crate) struct Hop {
     pub(crate) body: Option<String>,
 }
 
-/// What came of it.
+/// The outcome of one request.
 #[derive(Debug)]
 pub(crate) enum HopOutcome {
-    /// It is to be had elsewhere.
-    Elsewhere { status: u16, to: String },
-    /// Here it is.
-    Here(WebResponse),
+    /// A redirect.
+    Redirect { status: u16, to: String },
+    /// The response.
+    Response(WebResponse),
 }
 
 impl Hop {
@@ -38,20 +39,20 @@ impl Hop {
         let url = Url::parse(&request.url)
             .map_err(|fault| ToolError::invalid_args(format!("`url` can't be read: {fault}.")))?;
         let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| ToolError::invalid_args(format!("`{}` is no method of HTTP.", request.method)))?;
+            .map_err(|_| ToolError::invalid_args(format!("`{}` is not an HTTP method.", request.method)))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
             let pair = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value));
             let (Ok(name), Ok(mut value)) = pair else {
-                return Err(ToolError::invalid_args(format!("The header `{name}` can't be sent as it is.")));
+                return Err(ToolError::invalid_args(format!("The header `{name}` isn't valid in an HTTP request.")));
             };
-            if OURS.contains(&name.as_str()) {
+            if RESERVED_HEADERS.contains(&name.as_str()) {
                 return Err(ToolError::invalid_args(format!("The header `{name}` is set by Toolgate; leave it out.")));
             }
             value.set_sensitive(true);
             headers.append(name, value);
         }
-        headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(NAME));
+        headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT_NAME));
         Ok(Self { url, method, headers, body: request.body })
     }
 
@@ -60,11 +61,11 @@ impl Hop {
         let host = self.url.host_str().filter(|_| matches!(self.url.scheme(), "http" | "https"));
         match (host, self.url.port_or_known_default()) {
             (Some(host), Some(port)) => Ok((host.trim_matches(['[', ']']).to_owned(), port)),
-            _ => Err(ToolError::invalid_args("Only http and https addresses with a host can be fetched.")),
+            _ => Err(ToolError::invalid_args("Only http and https URLs with a host can be fetched.")),
         }
     }
 
-    /// Makes the request, to one of these addresses and to nobody else.
+    /// Makes the request, only to one of these addresses.
     pub(crate) async fn make(
         &self,
         addresses: &[SocketAddr],
@@ -86,13 +87,13 @@ impl Hop {
         let response = request.send().await.map_err(|fault| self.failed(&fault))?;
         let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
         match (response.status().is_redirection(), to) {
-            (true, Some(to)) => Ok(HopOutcome::Elsewhere { status: response.status().as_u16(), to: to.to_owned() }),
-            _ => self.read(response, limits).await.map(HopOutcome::Here),
+            (true, Some(to)) => Ok(HopOutcome::Redirect { status: response.status().as_u16(), to: to.to_owned() }),
+            _ => self.read(response, limits).await.map(HopOutcome::Response),
         }
     }
 
     async fn read(&self, mut response: Response, limits: &FetchLimits) -> Result<WebResponse, ToolError> {
-        let (status, headers) = (response.status().as_u16(), told(response.headers(), limits));
+        let (status, headers) = (response.status().as_u16(), returned_headers(response.headers(), limits));
         let (mut body, mut complete) = (Vec::new(), true);
         let most = usize::try_from(limits.body_bytes).unwrap_or(usize::MAX);
         while let Some(piece) = response.chunk().await.map_err(|fault| self.failed(&fault))? {
@@ -106,7 +107,7 @@ impl Hop {
         Ok(WebResponse { url: self.url.to_string(), status, headers, body, complete, redirects: Vec::new() })
     }
 
-    /// Why it failed, down to the cause: the outermost error only says that it did.
+    /// The error with its root cause: the outermost error only says that the request failed.
     fn failed(&self, fault: &reqwest::Error) -> ToolError {
         let mut causes: Vec<String> = Vec::new();
         let mut cause = std::error::Error::source(fault);
@@ -116,13 +117,14 @@ impl Hop {
         }
         let host = self.url.host_str().unwrap_or_default();
         let why = causes.pop().unwrap_or_else(|| "the connection failed".into());
-        ToolError::new(ErrorCode::IoError, format!("`{host}` couldn't be fetched from: {why}."))
-            .with_hint("Check the address; the server may be down or may not speak what the address says.")
+        ToolError::new(ErrorCode::IoError, format!("The request to `{host}` failed: {why}."))
+            .with_hint("Check the URL; the server may be down, or may use another protocol than the URL says.")
     }
 }
 
-/// The headers that are told: not too many, none too long, and no cookies, which would be secrets.
-fn told(headers: &HeaderMap, limits: &FetchLimits) -> Vec<(String, String)> {
+/// The headers of a response that are returned: limited in number and length, and without cookies, which would be
+/// secrets.
+fn returned_headers(headers: &HeaderMap, limits: &FetchLimits) -> Vec<(String, String)> {
     let shown = headers.iter().filter(|(name, _)| *name != SET_COOKIE).take(limits.headers);
     let text = |value: &HeaderValue| {
         let text = String::from_utf8_lossy(value.as_bytes()).into_owned();

@@ -1,9 +1,9 @@
-//! Fetches over HTTP what the border lets pass.
+//! Fetches URLs over HTTP, as far as the egress policy allows.
 //!
-//! Every request goes by itself: the host is shown to the border, looked up once, its addresses are shown to the border
-//! too, and the connection is made to one of those, whatever the name leads to a moment later. A redirect is a new
-//! request and takes the same way. No proxy of the environment is used. Trusted are the usual certificates and those of this
-//! machine.
+//! Every request is separate: the egress policy checks the host, the host is resolved once, the policy checks its
+//! addresses too, and the connection is made to one of those, whatever the name resolves to a moment later. A redirect
+//! is a new request with the same checks. Proxies from the environment are ignored. Certificates are checked against
+//! the bundled roots and those of this machine.
 
 mod hop;
 mod limits;
@@ -30,12 +30,12 @@ pub struct WebClient {
 }
 
 impl WebClient {
-    /// A client that looks names up, and trusts certificates, as this machine does.
+    /// A client that uses this machine's resolver and certificates.
     pub fn new(limits: FetchLimits) -> Self {
         Self::with(limits, Arc::new(SystemResolver), Vec::new())
     }
 
-    /// A client that looks names up elsewhere, and trusts these certificates (DER) as well.
+    /// A client with another resolver, which also trusts these certificates (DER).
     pub fn with(limits: FetchLimits, resolver: Arc<dyn Resolver>, trusted: Vec<Vec<u8>>) -> Self {
         Self { resolver, trust: Arc::new(TrustedRoots::new(trusted)), limits }
     }
@@ -44,22 +44,22 @@ impl WebClient {
         let mut hop = Hop::first(request)?;
         let mut redirects = Vec::new();
         loop {
-            match self.take(&hop, egress).await? {
-                HopOutcome::Elsewhere { status, to } if redirects.len() < self.limits.redirects => {
+            match self.request(&hop, egress).await? {
+                HopOutcome::Redirect { status, to } if redirects.len() < self.limits.redirects => {
                     let next = next_hop(&hop, status, &to)?;
                     redirects.push(std::mem::replace(&mut hop, next).url.to_string());
                 }
-                HopOutcome::Elsewhere { .. } => {
-                    let message = format!("More than {} redirects came one after the other.", self.limits.redirects);
+                HopOutcome::Redirect { .. } => {
+                    let message = format!("There were more than {} redirects in a row.", self.limits.redirects);
                     return Err(ToolError::new(ErrorCode::LimitReached, message));
                 }
-                HopOutcome::Here(response) => return Ok(WebResponse { redirects, ..response }),
+                HopOutcome::Response(response) => return Ok(WebResponse { redirects, ..response }),
             }
         }
     }
 
-    /// One request: shown to the border, looked up, made.
-    async fn take(&self, hop: &Hop, egress: &dyn EgressPolicy) -> Result<HopOutcome, ToolError> {
+    /// One request: checked against the egress policy, resolved, made.
+    async fn request(&self, hop: &Hop, egress: &dyn EgressPolicy) -> Result<HopOutcome, ToolError> {
         let (host, port) = hop.target()?;
         egress.pass(&host, port)?;
         let found = self.resolver.resolve(&host, port).await.map_err(|fault| not_found(&host, &fault))?;
@@ -96,14 +96,14 @@ impl Web for WebClient {
 }
 
 fn not_found(host: &str, fault: &std::io::Error) -> ToolError {
-    ToolError::new(ErrorCode::NotFound, format!("`{host}` can't be looked up: {fault}."))
+    ToolError::new(ErrorCode::NotFound, format!("`{host}` can't be resolved: {fault}."))
         .with_hint("Check the spelling of the host.")
 }
 
-/// An address without what might be secret in it.
+/// A URL for a message, without parts that may be secret.
 fn shown(url: &str) -> String {
     Url::parse(url).map_or_else(
-        |_| "The address".into(),
+        |_| "The URL".into(),
         |mut url| {
             url.set_query(None);
             url.to_string()

@@ -1,13 +1,13 @@
-//! How much is fetched.
+//! Limits of a fetch.
 
-/// How much is fetched.
+/// Limits of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// Bytes of a body, unpacked. The rest of a longer one is left where it is.
+    /// Bytes of a decompressed body. The rest of a longer one isn't read.
     pub body_bytes: u64,
-    /// Redirects that are followed.
+    /// The largest number of redirects.
     pub redirects: usize,
-    /// Headers of an answer that are told, and bytes of each.
+    /// The largest number of response headers that are returned.
     pub headers: usize,
     /// Bytes of one header.
     pub header_bytes: usize,

@@ -1,5 +1,5 @@
-//! Where a redirect leads, and what goes along. Each is judged like a first request; what the caller sent along was meant
-//! for the host that it named, and stays there.
+//! The next request after a redirect. Each redirect is judged like a first request. Headers of the caller were meant
+//! for the original host and aren't sent to another.
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderMap, USER_AGENT};
@@ -7,34 +7,36 @@ use toolgate_contract::{ErrorCode, ToolError};
 
 use crate::hop::Hop;
 
-/// The request that a redirect asks for.
+/// The request that a redirect leads to.
 pub(crate) fn next_hop(from: &Hop, status: u16, to: &str) -> Result<Hop, ToolError> {
     let refuse = |why: &str| {
         let message = format!("The server redirects to `{}`, {why}", to.chars().take(300).collect::<String>());
         Err(ToolError::new(ErrorCode::NetworkDenied, message))
     };
-    let Ok(url) = from.url.join(to) else { return refuse("which is no address.") };
+    let Ok(url) = from.url.join(to) else { return refuse("which is not a valid URL.") };
     match (from.url.scheme(), url.scheme()) {
         (_, "https") | ("http", "http") => {}
         ("https", "http") => {
-            return refuse("which isn't encrypted while this was. Fetch it by itself if that is meant.");
+            return refuse(
+                "which isn't encrypted, while the original URL was. Fetch that URL directly if this is intended.",
+            );
         }
         _ => return refuse("which is neither http nor https."),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refuse("which holds a name and a password.");
+        return refuse("which contains a user name and a password.");
     }
     let becomes_get = status == 303 || matches!(status, 301 | 302) && from.method == Method::POST;
     let (method, body) = match becomes_get && from.method != Method::HEAD {
         true => (Method::GET, None),
         false => (from.method.clone(), from.body.clone()),
     };
-    let is_same_place = from.url.origin() == url.origin();
-    let headers = if is_same_place { from.headers.clone() } else { cross_origin_headers(&from.headers) };
+    let is_same_origin = from.url.origin() == url.origin();
+    let headers = if is_same_origin { from.headers.clone() } else { cross_origin_headers(&from.headers) };
     Ok(Hop { url, method, headers, body })
 }
 
-/// The headers that tell nothing.
+/// The headers that carry no private information.
 fn cross_origin_headers(headers: &HeaderMap) -> HeaderMap {
     let kept = [ACCEPT, ACCEPT_LANGUAGE, USER_AGENT];
     kept.into_iter().filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect()

@@ -1,6 +1,5 @@
-//! Whose certificates are trusted: the usual ones, which the program brings along, and beside them those of this machine, as
-//! other programs here trust them (`SSL_CERT_FILE` and `SSL_CERT_DIR` included). They are read when the first of them is
-//! needed, since most programs never fetch anything.
+//! The trusted root certificates: the bundled ones, and those of this machine, as other programs find them
+//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` included). They are read on first use, since most programs never fetch anything.
 
 use std::sync::Arc;
 
@@ -9,10 +8,10 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::OnceCell;
 use toolgate_contract::ToolError;
 
-/// What is trusted, read once.
+/// The trusted certificates, read once.
 #[derive(Debug)]
 pub(crate) struct TrustedRoots {
-    /// Certificates (DER) that are trusted besides.
+    /// Additional trusted certificates (DER).
     more: Vec<Vec<u8>>,
     tls: OnceCell<ClientConfig>,
 }
@@ -22,13 +21,13 @@ impl TrustedRoots {
         Self { more, tls: OnceCell::new() }
     }
 
-    /// How connections are encrypted.
+    /// The TLS configuration.
     pub(crate) async fn tls(&self) -> Result<ClientConfig, ToolError> {
         self.tls.get_or_try_init(|| self.read()).await.cloned()
     }
 
     async fn read(&self) -> Result<ClientConfig, ToolError> {
-        // A machine whose own can't be read still has the usual ones.
+        // If the machine's own certificates can't be read, the bundled ones remain.
         let machines = tokio::task::spawn_blocking(|| rustls_native_certs::load_native_certs().certs);
         let machines = machines.await.unwrap_or_default();
         let more = self.more.iter().map(|certificate| CertificateDer::from(certificate.clone()));

@@ -1,4 +1,4 @@
-//! Asking the model: within the time that is left, again where that may help, and not at all while it is left alone.
+//! Asks the model: within the remaining time, with retries, and not while the circuit breaker is open.
 
 use tokio::time::{Instant, sleep, sleep_until};
 use toolgate_contract::{EventPayload, FinishReason};
@@ -9,13 +9,13 @@ use crate::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest};
 use crate::text_sink::RedactingTextStream;
 
 impl AgentLoop {
-    /// The model's answer, after as many tries as it deserves.
+    /// The model's answer, after retries where they may help.
     pub(super) async fn ask(&mut self) -> Result<ModelAnswer, EarlyStop> {
         for attempt in 1.. {
             self.context.breaker.check().map_err(|left| {
                 EarlyStop::new(
                     FinishReason::CircuitOpen,
-                    format!("The model failed too often and is left alone for {left:?}."),
+                    format!("The model failed too often. It is not asked again for {left:?}."),
                 )
             })?;
             match self.try_once().await? {
@@ -25,46 +25,46 @@ impl AgentLoop {
                     self.conversation.counted(shown, answer.tokens.input);
                     return Ok(answer);
                 }
-                // A model that takes no images refuses the whole request; without them it may answer.
+                // A model that doesn't accept images refuses the entire request; without images it may answer.
                 Err(failure) if failure.kind == ModelErrorKind::Refused && self.conversation.stop_showing_images() => {
-                    let reason = self.clean(&failure.message);
+                    let reason = self.redacted(&failure.message);
                     self.record(EventPayload::ModelFailed { attempt, reason, retry_in_ms: Some(0) })?;
                 }
                 Err(failure) => self.back_off(attempt, &failure).await?,
             }
         }
-        unreachable!("tries are counted and end")
+        unreachable!("the number of attempts is limited")
     }
 
     async fn try_once(&self) -> Result<Result<ModelAnswer, ModelError>, EarlyStop> {
         let request = ModelRequest {
-            agent: &self.post.kind.name,
+            agent: &self.role.kind.name,
             system: &self.system,
             entries: self.conversation.entries(),
             tools: &self.tools,
         };
-        let mut voice =
-            RedactingTextStream::new(self.context.listener.as_ref(), self.speaker(), self.context.gate.redactor());
-        let mut hear = |words: &str| voice.say(words);
+        let mut stream =
+            RedactingTextStream::new(self.context.listener.as_ref(), self.identity(), self.context.gate.redactor());
+        let mut on_text = |words: &str| stream.push(words);
         let answer = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(cancelled()),
             () = sleep_until(self.context.budget.deadline) => return Err(self.context.budget.out_of_time()),
-            answer = self.context.model.answer(&request, &mut hear) => answer,
+            answer = self.context.model.answer(&request, &mut on_text) => answer,
         };
-        voice.finish();
+        stream.finish();
         Ok(answer)
     }
 
-    /// Records a failure, and waits if it deserves another try; otherwise that was it.
+    /// Records a failure, and waits if a retry may help; otherwise returns the reason to stop.
     async fn back_off(&self, attempt: u32, failure: &ModelError) -> Result<(), EarlyStop> {
         let may_help = failure.kind.is_retryable();
         let is_open = may_help && self.context.breaker.failed();
-        // The ids of the clock are partly random, which is all that is needed here.
+        // The clock's ids are partly random, which is enough for jitter.
         let chance = self.context.gate.clock().id().as_u128() as u64;
         let wait = self.context.controls.retries.wait(attempt, failure.retry_after, chance);
         let wait = wait.filter(|_| may_help && !is_open);
-        let reason = self.clean(&failure.message);
+        let reason = self.redacted(&failure.message);
         let retry_in_ms = wait.map(milliseconds);
         self.record(EventPayload::ModelFailed { attempt, reason: reason.clone(), retry_in_ms })?;
         let Some(wait) = wait else {

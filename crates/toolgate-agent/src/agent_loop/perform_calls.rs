@@ -1,4 +1,4 @@
-//! Carrying out a model's calls, each through the gate: those that only read side by side, the others in order (C-37).
+//! Performs a model's calls, each through the gate: calls that only read run concurrently, the others in order.
 
 use futures_util::future::join_all;
 use tokio::time::sleep_until;
@@ -8,11 +8,11 @@ use toolgate_dialects::ToolCall;
 use super::AgentLoop;
 use crate::model::ModelAnswer;
 
-/// How much of the model's words a person is shown as the reason for a call.
+/// How much of the model's text a person is shown as the reason for a call.
 const JUSTIFICATION: usize = 500;
 
 impl AgentLoop {
-    /// The replies to an answer's calls, in their order. When the time is up, whatever still runs is stopped.
+    /// The replies to an answer's calls, in order. When the time is up, calls that still run are cancelled.
     pub(super) async fn perform(&self, answer: &ModelAnswer) -> Vec<Reply> {
         let stop = self.cancel.child_token();
         let mut all = std::pin::pin!(self.perform_all(answer, &stop));
@@ -26,13 +26,13 @@ impl AgentLoop {
     async fn perform_all(&self, answer: &ModelAnswer, stop: &CancellationToken) -> Vec<Reply> {
         let mut replies = Vec::with_capacity(answer.calls.len());
         for group in answer.calls.chunk_by(|one, next| self.is_parallel(one) && self.is_parallel(next)) {
-            let together = group.iter().map(|call| self.perform_one(call, &answer.text, stop));
-            replies.extend(join_all(together).await);
+            let concurrent = group.iter().map(|call| self.perform_one(call, &answer.text, stop));
+            replies.extend(join_all(concurrent).await);
         }
         replies
     }
 
-    /// One call. What couldn't be read is refused by the gate too, so that it is on record.
+    /// One call. The gate also refuses calls with invalid arguments, so that they are recorded.
     async fn perform_one(&self, asked: &ToolCall, words: &str, stop: &CancellationToken) -> Reply {
         let gate = &self.context.gate;
         let mut call = Call::new(&asked.name, asked.arguments_or_empty(), gate.clock().as_ref());

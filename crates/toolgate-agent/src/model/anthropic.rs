@@ -1,4 +1,5 @@
-//! Anthropic's messages: text and tool use come as blocks, and results go back as blocks of the next user message.
+//! Anthropic's messages API: text and tool use arrive as blocks, and results go back as blocks of the next user
+//! message.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use super::{
     ConversationEntry, InlineImage, Model, ModelAnswer, ModelEndpoint, ModelError, ModelRequest, Observation, OnText,
 };
 
-/// What the model may write in one answer; this API wants it said.
-const MOST_OUTPUT: u32 = 16_384;
+/// The output limit of one answer, in tokens; this API requires it.
+const MAX_OUTPUT_TOKENS: u32 = 16_384;
 
 /// A model behind `POST /v1/messages`.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// The version of the API that this speaks.
+    /// The version of the API.
     pub const VERSION: &'static str = "2023-06-01";
 
     /// The model of this name.
@@ -31,12 +32,12 @@ impl Anthropic {
         Self { name: name.into(), wire: wire.with_header("anthropic-version", Self::VERSION) }
     }
 
-    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("v1/messages", &body(&self.name, request)).await?;
         let mut answer = MessageBuilder::default();
         while let Some(event) = events.next().await? {
             for event in understood(&event, as_stream)? {
-                answer.take(&event, hear);
+                answer.apply(&event, on_text);
             }
             if answer.is_done {
                 return Ok(answer.finish());
@@ -54,27 +55,27 @@ impl Model for Anthropic {
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
-        Box::pin(self.ask(request, hear))
+        Box::pin(self.ask(request, on_text))
     }
 }
 
-/// The request as the API takes it.
+/// The request body of the API.
 pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for (role, blocks) in request.entries.iter().map(blocks).filter(|(_, blocks)| !blocks.is_empty()) {
         match messages.last_mut() {
-            // The roles take turns, so what one side says twice in a row is one message.
+            // Roles have to alternate, so consecutive entries of one role become one message.
             Some((last, content)) if *last == role => content.extend(blocks),
             _ => messages.push((role, blocks)),
         }
     }
-    // What comes first is the same every time; saying so makes it cheap.
+    // The beginning is the same in every request, so it is marked for the provider's cache.
     let system = json!([{ "type": "text", "text": request.system, "cache_control": { "type": "ephemeral" } }]);
     let mut body = json!({
         "model": model,
-        "max_tokens": MOST_OUTPUT,
+        "max_tokens": MAX_OUTPUT_TOKENS,
         "system": system,
         "messages": messages
             .into_iter()
@@ -93,7 +94,7 @@ fn blocks(entry: &ConversationEntry) -> (&'static str, Vec<Value>) {
     match entry {
         ConversationEntry::Told(words) => ("user", vec![text(words)]),
         ConversationEntry::Answered(answer) => {
-            // An empty text block is refused.
+            // The API refuses an empty text block.
             let words = (!answer.text.trim().is_empty()).then(|| text(&answer.text));
             ("assistant", words.into_iter().chain(answer.calls.iter().map(tool_use)).collect())
         }
@@ -123,7 +124,7 @@ fn image(image: &InlineImage) -> Value {
     json!({ "type": "image", "source": source })
 }
 
-/// An answer that came whole, as the events that would have streamed it.
+/// A response that wasn't streamed, as the events that would have streamed it.
 fn as_stream(message: Value) -> Vec<Value> {
     let blocks = message.get("content").and_then(Value::as_array).into_iter().flatten();
     let mut events = vec![json!({ "type": "message_start", "message": { "usage": message["usage"] } })];
@@ -137,12 +138,12 @@ fn as_stream(message: Value) -> Vec<Value> {
     }
     let stop = json!({ "stop_reason": message["stop_reason"] });
     events.push(json!({ "type": "message_delta", "delta": stop, "usage": message["usage"] }));
-    // Whatever isn't a message has no end either.
+    // A response that isn't a message has no end event.
     events.extend((message["type"] == "message").then(|| json!({ "type": "message_stop" })));
     events
 }
 
-/// An answer in the making: its blocks come by index.
+/// An answer under construction: its blocks arrive by index.
 #[derive(Default)]
 struct MessageBuilder {
     text: String,
@@ -153,7 +154,7 @@ struct MessageBuilder {
 }
 
 impl MessageBuilder {
-    fn take(&mut self, event: &Value, hear: OnText<'_>) {
+    fn apply(&mut self, event: &Value, on_text: OnText<'_>) {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let index = event.get("index").and_then(Value::as_u64).unwrap_or_default();
         match text("/type") {
@@ -165,7 +166,7 @@ impl MessageBuilder {
             "content_block_delta" => match text("/delta/type") {
                 "text_delta" => {
                     self.text.push_str(text("/delta/text"));
-                    hear(text("/delta/text"));
+                    on_text(text("/delta/text"));
                 }
                 "input_json_delta" => {
                     if let Some(call) = self.calls.get_mut(&index) {
@@ -194,7 +195,7 @@ impl MessageBuilder {
     }
 }
 
-/// The counts only grow; what was read from or written to the cache was input too.
+/// The counts only grow; tokens read from or written to the cache count as input too.
 fn tokens(usage: Option<&Value>, known: TokenUsage) -> TokenUsage {
     let count = |field: &str| usage.and_then(|usage| usage.get(field)?.as_u64()).unwrap_or_default();
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(count).iter().sum();

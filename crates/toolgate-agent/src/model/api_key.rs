@@ -1,19 +1,19 @@
-//! A model's key. It is shown nowhere: not in a log, not in an error, not in a debug print.
+//! The API key of a model. It is never shown: not in a log, not in an error, not in a debug print.
 
 use std::fmt;
 
-/// A secret that only an HTTP header gets to see.
+/// A secret that is only revealed to an HTTP header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key, without the spaces and line ends that files bring along; none if nothing is left.
+    /// A key, without surrounding white space; none if nothing is left.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The key itself, for the header that carries it and for the redactor that has to know it.
+    /// The key itself, for the HTTP header and for redaction.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and the many servers that speak them, local ones included.
+//! OpenAI's chat completions API, which many servers implement, local ones included.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl ChatCompletions {
         Self { name: name.into(), wire }
     }
 
-    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("chat/completions", &body(&self.name, request)).await?;
         let mut answer = CompletionBuilder::default();
         while let Some(event) = events.next().await? {
@@ -32,7 +32,7 @@ impl ChatCompletions {
                 break;
             }
             for chunk in understood(&event, as_stream)? {
-                answer.take(&chunk, hear);
+                answer.apply(&chunk, on_text);
             }
         }
         answer.finish()
@@ -47,13 +47,13 @@ impl Model for ChatCompletions {
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
-        Box::pin(self.ask(request, hear))
+        Box::pin(self.ask(request, on_text))
     }
 }
 
-/// The request as the API takes it.
+/// The request body of the API.
 pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut messages = vec![json!({ "role": "system", "content": request.system })];
     request.entries.iter().for_each(|entry| add(entry, &mut messages));
@@ -84,13 +84,13 @@ fn add(entry: &ConversationEntry, messages: &mut Vec<Value>) {
             messages.extend(observations.iter().map(
                 |observation| json!({ "role": "tool", "tool_call_id": observation.id, "content": observation.text }),
             ));
-            messages.extend(seen(observations));
+            messages.extend(images_message(observations));
         }
     }
 }
 
-/// Tool messages hold words alone, so whatever there is to see stands in a message of the user's after them.
-fn seen(observations: &[Observation]) -> Option<Value> {
+/// Tool messages can contain only text, so images follow in a user message.
+fn images_message(observations: &[Observation]) -> Option<Value> {
     let mut content = Vec::new();
     for observation in observations.iter().filter(|observation| !observation.images.is_empty()) {
         let whose = format!("What `{}` ({}) shows:", observation.name, observation.id);
@@ -101,7 +101,7 @@ fn seen(observations: &[Observation]) -> Option<Value> {
     (!content.is_empty()).then(|| json!({ "role": "user", "content": content }))
 }
 
-/// An answer that came whole, as the chunk that would have streamed it.
+/// A response that wasn't streamed, as the chunk that would have streamed it.
 fn as_stream(mut completion: Value) -> Vec<Value> {
     if let Some(choice) = completion.pointer_mut("/choices/0").and_then(Value::as_object_mut)
         && let Some(message) = choice.shift_remove("message")
@@ -125,7 +125,7 @@ fn call(asked: &ToolCall) -> Value {
     }
 }
 
-/// An answer in the making: its chunks come in order, its calls by index.
+/// An answer under construction: its chunks arrive in order, its calls by index.
 #[derive(Default)]
 struct CompletionBuilder {
     text: String,
@@ -136,7 +136,7 @@ struct CompletionBuilder {
 }
 
 impl CompletionBuilder {
-    fn take(&mut self, chunk: &Value, hear: OnText<'_>) {
+    fn apply(&mut self, chunk: &Value, on_text: OnText<'_>) {
         if let Some(usage) = chunk.get("usage").filter(|usage| !usage.is_null()) {
             let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or_default();
             self.tokens = TokenUsage { input: count("prompt_tokens"), output: count("completion_tokens") };
@@ -146,20 +146,20 @@ impl CompletionBuilder {
             self.finish = Some(reason.to_owned());
         }
         let Some(delta) = choice.get("delta") else { return };
-        // A refusal is what the model has to say.
+        // A refusal is part of the answer's text.
         for field in ["content", "refusal"] {
             if let Some(piece) = delta.get(field).and_then(Value::as_str) {
                 self.text.push_str(piece);
-                hear(piece);
+                on_text(piece);
             }
         }
         for piece in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            self.take_call(piece);
+            self.apply_call(piece);
         }
     }
 
-    fn take_call(&mut self, piece: &Value) {
-        // Some servers send each call whole and leave the index out.
+    fn apply_call(&mut self, piece: &Value) {
+        // Some servers send each call at once and leave the index out.
         let next = self.calls.last_key_value().map_or(0, |(last, _)| last + 1);
         let index = piece.get("index").and_then(Value::as_u64).unwrap_or(next);
         let call = self.calls.entry(index).or_default();

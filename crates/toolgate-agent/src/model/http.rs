@@ -1,4 +1,4 @@
-//! The way to a model over HTTP: one request, a stream of events back, and what went wrong in words that help.
+//! HTTP access to a model: one request, a stream of events as the response, and errors in words that help.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -12,62 +12,62 @@ use toolgate_redact::REDACTED;
 use super::sse::{ServerEvent, SseParser};
 use super::{ApiKey, ModelError, ModelErrorKind};
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(20);
+/// The connect timeout.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of an error's text is kept.
 const SHOWN_CHARS: usize = 400;
-/// Bytes of one answer that are taken at most.
-const MOST_ANSWER: u64 = 32 * 1024 * 1024;
+/// The largest response, in bytes.
+const MAX_RESPONSE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Where a model is, and how we show that we may ask.
+/// The address of a model's API, and the key for it.
 #[derive(Debug, Clone)]
 pub struct ModelEndpoint {
     client: Client,
     base: Url,
     headers: HeaderMap,
-    /// Kept to take it out of what a server says about it.
+    /// Kept to remove it from error messages of the server.
     key: Option<ApiKey>,
-    /// How long nothing may come.
-    patience: Duration,
+    /// How long to wait for the next byte.
+    idle_timeout: Duration,
 }
 
 impl ModelEndpoint {
-    /// A way to the API beneath this address. The key goes into the header of this name, after the word before it.
+    /// The API below this URL. The key is sent in the header of this name, after the given prefix.
     pub fn new(base: &str, key: Option<(&'static str, &str, &ApiKey)>) -> Result<Self, ModelError> {
         let refused = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/')))
-            .map_err(|fault| refused(format!("`{base}` is not an address: {fault}.")))?;
+            .map_err(|fault| refused(format!("`{base}` is not a URL: {fault}.")))?;
         if key.is_some() && !is_encrypted_or_local(&base) {
             let host = base.host_str().unwrap_or_default();
-            return Err(refused(format!("The key would travel to {host} unencrypted. Use an address with https.")));
+            return Err(refused(format!("The key would be sent to {host} unencrypted. Use an https URL.")));
         }
         let mut headers = HeaderMap::new();
         if let Some((header, word, key)) = key {
             let mut value = HeaderValue::from_str(&format!("{word}{}", key.reveal()))
-                .map_err(|_| refused("The key holds characters that no key has.".into()))?;
+                .map_err(|_| refused("The key contains characters that an HTTP header can't.".into()))?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(header), value);
         }
-        let client = client().map_err(|fault| refused(format!("No HTTP client can be made: {fault}.")))?;
+        let client = client().map_err(|fault| refused(format!("The HTTP client can't be created: {fault}.")))?;
         let key = key.map(|(_, _, key)| key.clone());
-        Ok(Self { client, base, headers, key, patience: Duration::from_secs(180) })
+        Ok(Self { client, base, headers, key, idle_timeout: Duration::from_secs(180) })
     }
 
-    /// The same way, with a header.
+    /// Adds a header to every request.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         self
     }
 
-    /// The same way, for those who wait so long for the next byte.
+    /// Sets how long to wait for the next byte.
     #[must_use]
-    pub fn with_idle_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_idle_timeout(mut self, idle_timeout: Duration) -> Self {
+        self.idle_timeout = idle_timeout;
         self
     }
 
-    /// Sends a request, and gives the events of the answer.
+    /// Sends a request, and returns the events of the response.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<EventStream, ModelError> {
         let url = self.base.join(path).map_err(|fault| ModelError::new(ModelErrorKind::Refused, fault.to_string()))?;
         let request = self
@@ -85,28 +85,28 @@ impl ModelEndpoint {
     }
 
     async fn with_timeout<T>(&self, sent: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
-        match tokio::time::timeout(self.patience, sent).await {
+        match tokio::time::timeout(self.idle_timeout, sent).await {
             Ok(outcome) => outcome.map_err(|fault| transport_error(&fault)),
-            Err(_) => Err(too_slow(self.patience)),
+            Err(_) => Err(too_slow(self.idle_timeout)),
         }
     }
 
-    /// What an error's status means, and what the provider says about it.
+    /// An error for a response status, with the provider's message.
     async fn failed(&self, status: StatusCode, response: Response) -> ModelError {
         let retry_after = retry_after(response.headers());
         let body = self.with_timeout(response.text()).await.unwrap_or_default();
-        let (code, said) = explanation(&without(self.key.as_ref(), body));
-        // Money that is used up doesn't come back by waiting.
-        let is_spent = code == "insufficient_quota";
+        let (code, said) = explanation(&without_key(self.key.as_ref(), body));
+        // Waiting doesn't restore a quota that is used up.
+        let quota_is_used_up = code == "insufficient_quota";
         let kind = match status.as_u16() {
-            429 | 503 | 529 if !is_spent => ModelErrorKind::Busy,
+            429 | 503 | 529 if !quota_is_used_up => ModelErrorKind::Busy,
             408 | 409 | 425 => ModelErrorKind::Broken,
             500.. => ModelErrorKind::Broken,
             _ => ModelErrorKind::Refused,
         };
         let advice = match status.as_u16() {
             401 | 403 => " Check the key.",
-            404 => " Check the model's name and the address.",
+            404 => " Check the model's name and the URL.",
             _ => "",
         };
         let message = format!("The model's server answered {status}: {said}{advice}");
@@ -116,13 +116,13 @@ impl ModelEndpoint {
 
 fn client() -> reqwest::Result<Client> {
     static PROVIDER: Once = Once::new();
-    // Somebody else may have installed one; then that one is used.
+    // Another crate may have installed a provider; then that one is used.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS;
     let roots: reqwest::Result<Vec<_>> = roots.iter().map(|der| reqwest::Certificate::from_der(der)).collect();
     Client::builder()
-        .connect_timeout(CONNECT)
-        // A key must not follow a redirection to another place.
+        .connect_timeout(CONNECT_TIMEOUT)
+        // A key must not follow a redirect to another host.
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .tls_certs_merge(roots?)
@@ -130,7 +130,7 @@ fn client() -> reqwest::Result<Client> {
         .build()
 }
 
-/// Encrypted, or not leaving this machine.
+/// Whether the URL is encrypted or on this machine.
 fn is_encrypted_or_local(url: &Url) -> bool {
     let is_here = match url.host_str() {
         Some("localhost" | "[::1]") => true,
@@ -154,7 +154,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from(date.duration_since(jiff::Timestamp::now())).ok()
 }
 
-/// The code and the words inside an error's body, as OpenAI, Anthropic and their followers write it.
+/// The code and the message in an error body, as OpenAI, Anthropic and compatible servers write it.
 fn explanation(body: &str) -> (String, String) {
     let json: Value = serde_json::from_str(body).unwrap_or_default();
     let error = json.get("error").unwrap_or(&json);
@@ -165,7 +165,7 @@ fn explanation(body: &str) -> (String, String) {
 }
 
 fn transport_error(fault: &reqwest::Error) -> ModelError {
-    // The address may hold a password, so it isn't repeated.
+    // The URL may contain a password, so it isn't repeated.
     let causes = std::iter::successors(std::error::Error::source(fault), |cause| cause.source());
     let why = causes.last().map_or_else(|| "the connection failed".to_owned(), ToString::to_string);
     let (kind, what) = match (fault.is_timeout(), fault.is_connect()) {
@@ -176,80 +176,91 @@ fn transport_error(fault: &reqwest::Error) -> ModelError {
     ModelError::new(kind, format!("{what}: {why}."))
 }
 
-fn too_slow(patience: Duration) -> ModelError {
-    ModelError::new(ModelErrorKind::Slow, format!("Nothing came from the model for {patience:?}."))
+fn too_slow(idle_timeout: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Slow, format!("The model's server sent nothing for {idle_timeout:?}."))
 }
 
-/// The events of an answer, as they come.
+/// The events of a response, as they arrive.
 pub(super) struct EventStream {
     response: Response,
     parser: SseParser,
     ready: std::collections::VecDeque<ServerEvent>,
-    patience: Duration,
+    idle_timeout: Duration,
     key: Option<ApiKey>,
     taken: u64,
-    /// An answer that isn't streamed, as far as it has come.
-    whole: Option<Vec<u8>>,
+    /// A response that isn't streamed, as far as it has arrived.
+    complete: Option<Vec<u8>>,
 }
 
 impl EventStream {
     fn of(response: Response, wire: &ModelEndpoint) -> Self {
-        let (patience, key) = (wire.patience, wire.key.clone());
+        let (idle_timeout, key) = (wire.idle_timeout, wire.key.clone());
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        // Not every server streams because it was asked to.
-        let whole = kind.starts_with("application/json").then(Vec::new);
-        Self { response, parser: SseParser::default(), ready: Default::default(), patience, key, taken: 0, whole }
+        // Not every server streams when asked to.
+        let complete = kind.starts_with("application/json").then(Vec::new);
+        Self {
+            response,
+            parser: SseParser::default(),
+            ready: Default::default(),
+            idle_timeout,
+            key,
+            taken: 0,
+            complete,
+        }
     }
 
     /// The next event; none when the stream has ended.
     pub(super) async fn next(&mut self) -> Result<Option<ServerEvent>, ModelError> {
         loop {
             if let Some(mut event) = self.ready.pop_front() {
-                event.data = without(self.key.as_ref(), event.data);
+                event.data = without_key(self.key.as_ref(), event.data);
                 return Ok(Some(event));
             }
-            let chunk = tokio::time::timeout(self.patience, self.response.chunk()).await;
-            let chunk = chunk.map_err(|_| too_slow(self.patience))?.map_err(|fault| transport_error(&fault))?;
-            let Some(chunk) = chunk else { return Ok(self.whole()) };
+            let chunk = tokio::time::timeout(self.idle_timeout, self.response.chunk()).await;
+            let chunk = chunk.map_err(|_| too_slow(self.idle_timeout))?.map_err(|fault| transport_error(&fault))?;
+            let Some(chunk) = chunk else { return Ok(self.complete()) };
             self.taken += chunk.len() as u64;
-            let endless = || ModelError::new(ModelErrorKind::Refused, "The model's answer has no end.");
-            if self.taken > MOST_ANSWER {
+            let endless = || ModelError::new(ModelErrorKind::Refused, "The model's answer exceeds the size limit.");
+            if self.taken > MAX_RESPONSE_BYTES {
                 return Err(endless());
             }
-            match &mut self.whole {
-                Some(whole) => whole.extend_from_slice(&chunk),
+            match &mut self.complete {
+                Some(complete) => complete.extend_from_slice(&chunk),
                 None => self.ready.extend(self.parser.push(&chunk).map_err(|_| endless())?),
             }
         }
     }
 
-    /// An answer that wasn't streamed, once all of it is there.
-    fn whole(&mut self) -> Option<ServerEvent> {
-        let bytes = self.whole.take()?;
-        let data = without(self.key.as_ref(), String::from_utf8_lossy(&bytes).into_owned());
-        Some(ServerEvent { name: String::new(), data, is_whole: true })
+    /// A response that wasn't streamed, once it is complete.
+    fn complete(&mut self) -> Option<ServerEvent> {
+        let bytes = self.complete.take()?;
+        let data = without_key(self.key.as_ref(), String::from_utf8_lossy(&bytes).into_owned());
+        Some(ServerEvent { name: String::new(), data, is_complete: true })
     }
 }
 
-/// A server's words without our key, which some of them repeat.
-fn without(key: Option<&ApiKey>, said: String) -> String {
+/// A server's message without our key, which some servers repeat.
+fn without_key(key: Option<&ApiKey>, said: String) -> String {
     match key.map(ApiKey::reveal).filter(|key| said.contains(key)) {
         Some(key) => said.replace(key, REDACTED),
         None => said,
     }
 }
 
-/// The stream ended, and the answer hadn't.
+/// The error for a stream that ended before the answer did.
 pub(super) fn cut_off() -> ModelError {
     ModelError::new(ModelErrorKind::Cut, "The model's answer broke off.")
 }
 
-/// An event's data as the JSON of a stream's events: one, or those that a whole answer comes to. An error inside the
-/// stream is one of ours too.
+/// An event's data as JSON events: one, or those equivalent to a response that wasn't streamed. An error inside the
+/// stream becomes an error.
 pub(super) fn understood(event: &ServerEvent, as_stream: fn(Value) -> Vec<Value>) -> Result<Vec<Value>, ModelError> {
     let json: Value = serde_json::from_str(&event.data).map_err(|fault| {
         let start: String = event.data.chars().take(80).collect();
-        ModelError::new(ModelErrorKind::Garbled, format!("The model sent what isn't JSON ({fault}): {start}"))
+        ModelError::new(
+            ModelErrorKind::Garbled,
+            format!("The model's server sent text that isn't JSON ({fault}): {start}"),
+        )
     })?;
     if let Some(error) = json.get("error").filter(|error| !error.is_null()) {
         let kind = match error.get("type").and_then(Value::as_str) {
@@ -261,7 +272,7 @@ pub(super) fn understood(event: &ServerEvent, as_stream: fn(Value) -> Vec<Value>
         };
         return Err(ModelError::new(kind, format!("The model's server says: {}", explanation(&event.data).1)));
     }
-    Ok(if event.is_whole { as_stream(json) } else { vec![json] })
+    Ok(if event.is_complete { as_stream(json) } else { vec![json] })
 }
 
 #[cfg(test)]

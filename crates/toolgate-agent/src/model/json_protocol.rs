@@ -1,5 +1,5 @@
-//! The provider-neutral protocol (C-39) on top of any model that writes text: tools are explained in words, calls come
-//! as JSON, results go back as messages.
+//! The provider-neutral protocol for any model that writes text: tools are described in the prompt, calls come as JSON,
+//! results go back as messages.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use toolgate_dialects::{NeutralAnswer, neutral_instructions, parse_neutral};
 
 use super::{ConversationEntry, Model, ModelAnswer, ModelError, ModelRequest, Observation, OnText};
 
-/// A model without function calling, made to call tools.
+/// Adds tool calls to a model without function calling.
 pub struct JsonProtocol {
     inner: Arc<dyn Model>,
     name: String,
 }
 
 impl JsonProtocol {
-    /// This model, asked for JSON.
+    /// Wraps this model.
     pub fn over(inner: Arc<dyn Model>) -> Self {
         let name = format!("json+{}", inner.name());
         Self { inner, name }
@@ -27,7 +27,7 @@ impl JsonProtocol {
         let system = format!("{}\n\n{}", request.system, neutral_instructions(request.tools));
         let entries: Vec<ConversationEntry> = request.entries.iter().map(as_text).collect();
         let plain = ModelRequest { system: &system, entries: &entries, tools: &[], ..*request };
-        // The protocol's own form is of no interest to whoever listens.
+        // The protocol's JSON isn't text for a person.
         let answer = self.inner.answer(&plain, &mut |_| {}).await?;
         Ok(understood(answer))
     }
@@ -41,11 +41,11 @@ impl Model for JsonProtocol {
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
         Box::pin(async move {
             let answer = self.ask(request).await?;
-            hear(&answer.text);
+            on_text(&answer.text);
             Ok(answer)
         })
     }
@@ -61,7 +61,7 @@ fn understood(said: ModelAnswer) -> ModelAnswer {
     }
 }
 
-/// The conversation in words alone: what the model wrote goes back as it wrote it.
+/// A conversation entry as plain text: what the model wrote goes back unchanged.
 fn as_text(entry: &ConversationEntry) -> ConversationEntry {
     match entry {
         ConversationEntry::Told(text) => ConversationEntry::Told(text.clone()),
@@ -76,7 +76,7 @@ fn as_text(entry: &ConversationEntry) -> ConversationEntry {
     }
 }
 
-/// What the model wrote, from what was understood of it.
+/// The model's answer, rebuilt from its parsed form.
 fn rewritten(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments_or_empty() }));
     json!({ "tool_calls": calls.collect::<Vec<_>>(), "final_answer": answer.text }).to_string()
@@ -88,7 +88,7 @@ fn results(observations: &[Observation]) -> String {
         // Writing into a string can't fail.
         let _ = write!(text, "\n[{}]\n{}\n", observation.name, observation.text);
         if !observation.images.is_empty() {
-            text.push_str("[You can't be shown images.]\n");
+            text.push_str("[This model can't be shown images.]\n");
         }
     }
     text

@@ -1,8 +1,9 @@
-//! Calls whose arguments come in pieces. What grows beyond all bounds is let go at once; only its length is kept.
+//! Calls whose arguments arrive in pieces. Arguments beyond the size limit are dropped at once; only their length is
+//! kept.
 
 use toolgate_dialects::{MOST_ARGUMENT_BYTES, ToolCall, ToolCallKind, too_long};
 
-/// A call in the making.
+/// A call under construction.
 #[derive(Debug, Default)]
 pub(super) struct PartialCall {
     pub(super) id: String,
@@ -17,7 +18,7 @@ impl PartialCall {
         Self { id, name, ..Self::default() }
     }
 
-    /// Takes the next piece of the arguments.
+    /// Adds the next piece of the arguments.
     pub(super) fn push(&mut self, piece: &str) {
         self.length += piece.len();
         match self.length {

@@ -1,5 +1,5 @@
-//! OpenAI's responses: function, custom and local shell calls. Nothing is kept on the other side; the items of each
-//! answer go back as they came, so that the model finds its own reasoning again.
+//! OpenAI's responses API: function, custom and local shell calls. The server stores nothing; the items of each answer
+//! are sent back unchanged, so that the model keeps its own reasoning.
 
 use serde_json::{Value, json};
 use toolgate_contract::{BoxFuture, Declaration, TokenUsage};
@@ -24,7 +24,7 @@ impl Responses {
         Self { name: name.into(), wire }
     }
 
-    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let mut events = self.wire.post("responses", &body(&self.name, request)).await?;
         let mut answer = ModelAnswer::default();
         while let Some(event) = events.next().await? {
@@ -32,7 +32,7 @@ impl Responses {
                 break;
             }
             for event in understood(&event, as_stream)? {
-                if take(&mut answer, &event, hear)? {
+                if apply(&mut answer, &event, on_text)? {
                     return Ok(answer);
                 }
             }
@@ -49,13 +49,13 @@ impl Model for Responses {
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
-        Box::pin(self.ask(request, hear))
+        Box::pin(self.ask(request, on_text))
     }
 }
 
-/// The request as the API takes it.
+/// The request body of the API.
 pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     let mut input = Vec::new();
     request.entries.iter().for_each(|entry| add(entry, &mut input));
@@ -74,7 +74,7 @@ pub(super) fn body(model: &str, request: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// One family of models was taught a shell of its own; it gets ours under that name.
+/// One family of models was trained with a built-in shell; our `shell` tool is declared as that.
 fn declared(model: &str, tool: &Declaration) -> Value {
     match model.starts_with("codex-mini") && tool.name == "shell" {
         true => json!({ "type": "local_shell" }),
@@ -100,7 +100,7 @@ fn message(role: &str, kind: &str, text: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
 }
 
-/// A call as we tell it again, where the model's own form of it is gone.
+/// A call in the API's form, where the model's own item is gone.
 fn call(asked: &ToolCall) -> Value {
     let arguments = asked.arguments_or_empty();
     match asked.shape {
@@ -130,7 +130,7 @@ fn output(observation: &Observation) -> Value {
     }
 }
 
-/// A result in words, with what there is to see.
+/// A result as text, with its images.
 fn shown(observation: &Observation) -> Value {
     let image = |image: &InlineImage| json!({ "type": "input_image", "image_url": image.url() });
     match observation.images.as_slice() {
@@ -142,11 +142,11 @@ fn shown(observation: &Observation) -> Value {
     }
 }
 
-/// An answer that came whole, as the events that would have streamed it.
+/// A response that wasn't streamed, as the events that would have streamed it.
 fn as_stream(response: Value) -> Vec<Value> {
     let mut events = Vec::new();
     for item in response.get("output").and_then(Value::as_array).into_iter().flatten() {
-        // A model's reasoning has parts of its own, which aren't its answer.
+        // Reasoning items have content parts of their own, which aren't part of the answer.
         let parts = item.get("content").filter(|_| item["type"] == "message");
         for part in parts.and_then(Value::as_array).into_iter().flatten() {
             let words = part.get("text").or_else(|| part.get("refusal"));
@@ -159,17 +159,17 @@ fn as_stream(response: Value) -> Vec<Value> {
     events
 }
 
-/// Takes one event; says whether it was the last.
-fn take(answer: &mut ModelAnswer, event: &Value, hear: OnText<'_>) -> Result<bool, ModelError> {
+/// Applies one event; returns whether it was the last.
+fn apply(answer: &mut ModelAnswer, event: &Value, on_text: OnText<'_>) -> Result<bool, ModelError> {
     match event.get("type").and_then(Value::as_str).unwrap_or_default() {
         "response.output_text.delta" | "response.refusal.delta" => {
             let piece = event.get("delta").and_then(Value::as_str).unwrap_or_default();
             answer.text.push_str(piece);
-            hear(piece);
+            on_text(piece);
         }
         "response.output_item.done" => {
             if let Some(item) = event.get("item") {
-                answer.calls.extend(asked(item));
+                answer.calls.extend(parse_call(item));
                 answer.raw.push(item.clone());
             }
         }
@@ -187,8 +187,8 @@ fn take(answer: &mut ModelAnswer, event: &Value, hear: OnText<'_>) -> Result<boo
     Ok(false)
 }
 
-/// The call in an item, if it is one.
-fn asked(item: &Value) -> Option<ToolCall> {
+/// The call in an item, if there is one.
+fn parse_call(item: &Value) -> Option<ToolCall> {
     let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "function_call" => Some(ToolCall::function(text("call_id"), text("name"), text("arguments"))),

@@ -1,5 +1,5 @@
-//! A model that follows a script: for tests, for the demo, and to try a policy without any key. A script is a TOML file
-//! of turns; each says something, calls tools, and may expect words in the results before it.
+//! A model that follows a script: for tests, for the demo, and to try a policy without an API key. A script is a TOML
+//! file of turns; each has text and tool calls, and may expect words in the results before it.
 //!
 //! ```toml
 //! [[turns]]
@@ -7,7 +7,7 @@
 //! calls = [{ tool = "read", args = { path = "notes.md" } }]
 //!
 //! [[turns]]
-//! expect = ["milk"]          # words that the results so far must hold, or the script fails
+//! expect = ["milk"]          # words that the results so far must contain, or the script fails
 //! text = "There is milk on the list."
 //! ```
 
@@ -22,11 +22,11 @@ use toolgate_dialects::{ToolCall, ToolCallKind};
 
 use super::{ConversationEntry, Model, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, OnText};
 
-/// What a scripted model will say.
+/// The turns of a scripted model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelScript {
-    /// Its turns, in order; those of each kind of agent for itself.
+    /// The turns, in order; each kind of agent takes its own.
     pub turns: Vec<ScriptedTurn>,
 }
 
@@ -36,15 +36,15 @@ pub struct ModelScript {
 pub struct ScriptedTurn {
     /// The kind of agent that it is for.
     pub agent: Option<String>,
-    /// Words that the last results must hold.
+    /// Words that the last results must contain.
     pub expect: Vec<String>,
-    /// What it says.
+    /// The text of the answer.
     pub text: String,
-    /// What it calls.
+    /// The calls of the answer.
     pub calls: Vec<ScriptedCall>,
-    /// How long it thinks first.
+    /// How long to wait before answering.
     pub pause_ms: u64,
-    /// What it claims to have used.
+    /// The token usage to report.
     pub tokens: Option<TokenUsage>,
 }
 
@@ -85,16 +85,17 @@ impl ScriptedModel {
         Self { script, taken: Mutex::default() }
     }
 
-    /// The next turn of this kind of agent. A turn that names no kind is the first agent's.
+    /// The next turn of this kind of agent. A turn without a kind belongs to the main agent.
     fn next(&self, agent: &str) -> Option<&ScriptedTurn> {
         let mut taken = self.taken.lock();
         let count = taken.entry(agent.to_owned()).or_default();
-        let turn = self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(FIRST) == agent).nth(*count);
+        let turn =
+            self.script.turns.iter().filter(|turn| turn.agent.as_deref().unwrap_or(MAIN_AGENT) == agent).nth(*count);
         *count += 1;
         turn
     }
 
-    async fn ask(&self, request: &ModelRequest<'_>, hear: OnText<'_>) -> Result<ModelAnswer, ModelError> {
+    async fn ask(&self, request: &ModelRequest<'_>, on_text: OnText<'_>) -> Result<ModelAnswer, ModelError> {
         let fails = |message: String| ModelError::new(ModelErrorKind::Refused, message);
         let turn = self
             .next(request.agent)
@@ -106,7 +107,7 @@ impl ScriptedModel {
         if turn.pause_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.pause_ms)).await;
         }
-        hear(&turn.text);
+        on_text(&turn.text);
         let calls = turn.calls.iter().enumerate().map(|(index, call)| ToolCall {
             id: format!("scripted_{}", index + 1),
             name: call.tool.clone(),
@@ -118,8 +119,8 @@ impl ScriptedModel {
     }
 }
 
-/// The agent that a person sets to work.
-pub(crate) const FIRST: &str = "main";
+/// The name of the agent that a person starts.
+pub(crate) const MAIN_AGENT: &str = "main";
 
 impl Model for ScriptedModel {
     fn name(&self) -> &str {
@@ -129,16 +130,16 @@ impl Model for ScriptedModel {
     fn answer<'a>(
         &'a self,
         request: &'a ModelRequest<'a>,
-        hear: OnText<'a>,
+        on_text: OnText<'a>,
     ) -> BoxFuture<'a, Result<ModelAnswer, ModelError>> {
-        Box::pin(self.ask(request, hear))
+        Box::pin(self.ask(request, on_text))
     }
 }
 
-/// What the model was told last, calls' results and messages alike.
+/// The last messages to the model: results of calls and other messages.
 fn last_results(entries: &[ConversationEntry]) -> String {
-    let heard = entries.iter().rev().take_while(|entry| !matches!(entry, ConversationEntry::Answered(_)));
-    let texts = heard.flat_map(|entry| match entry {
+    let latest = entries.iter().rev().take_while(|entry| !matches!(entry, ConversationEntry::Answered(_)));
+    let texts = latest.flat_map(|entry| match entry {
         ConversationEntry::Told(text) => vec![text.as_str()],
         ConversationEntry::Observed(observations) => observations.iter().map(|seen| seen.text.as_str()).collect(),
         ConversationEntry::Answered(_) => Vec::new(),

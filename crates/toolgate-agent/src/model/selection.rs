@@ -7,10 +7,10 @@ use super::{
     ScriptedModel,
 };
 
-/// How a model is reached: what the environment and the command line say.
+/// How a model is reached, from the environment and the command line.
 #[derive(Debug, Clone, Default)]
 pub struct ModelAccess {
-    /// Another address than the provider's own.
+    /// A URL that replaces the provider's own.
     pub base_url: Option<String>,
     /// The key.
     pub key: Option<ApiKey>,
@@ -18,7 +18,7 @@ pub struct ModelAccess {
     pub script: Option<String>,
 }
 
-/// A model can't be chosen so.
+/// Why a model can't be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelSelectionError {
     /// No such provider.
@@ -27,20 +27,20 @@ pub enum ModelSelectionError {
          --base-url, ollama:NAME or scripted:FILE. Put json+ before it for a model without function calling."
     )]
     Unknown(String),
-    /// The provider wants a key.
+    /// The provider needs a key.
     #[error("{provider} needs a key. Set {variable}, or name a file with --key-file.")]
     NoKey {
-        /// Who wants it.
+        /// The provider.
         provider: &'static str,
-        /// Where it is looked for.
+        /// The environment variable that can hold the key.
         variable: &'static str,
     },
-    /// It can't be reached so.
+    /// The endpoint can't be used.
     #[error(transparent)]
     Wire(#[from] ModelError),
 }
 
-/// Makes the model that is meant.
+/// Creates the model that is named.
 pub fn choose(model: &str, access: &ModelAccess) -> Result<Arc<dyn Model>, ModelSelectionError> {
     if let Some(plain) = model.strip_prefix("json+") {
         return Ok(Arc::new(JsonProtocol::over(choose(plain, access)?)));

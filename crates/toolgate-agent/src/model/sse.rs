@@ -1,4 +1,5 @@
-//! Server-sent events out of bytes that come in any pieces. Only what models use: the event's name and its data.
+//! Parses server-sent events from bytes that arrive in arbitrary pieces. Only what model APIs use: the event's name and
+//! its data.
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -7,14 +8,14 @@ pub(super) struct ServerEvent {
     pub(super) name: String,
     /// Its data.
     pub(super) data: String,
-    /// Whether it is the whole answer, of a server that doesn't stream.
-    pub(super) is_whole: bool,
+    /// Whether it is a complete response, of a server that doesn't stream.
+    pub(super) is_complete: bool,
 }
 
-/// Bytes of one line that are taken at most.
-const MOST_LINE: usize = 16 * 1024 * 1024;
+/// The longest line that is accepted, in bytes.
+const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// Takes bytes, gives events.
+/// Parses bytes into events.
 #[derive(Debug, Default)]
 pub(super) struct SseParser {
     line: Vec<u8>,
@@ -22,29 +23,29 @@ pub(super) struct SseParser {
     has_data: bool,
 }
 
-/// A line went on and on.
+/// A line exceeded the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineTooLong;
 
 impl SseParser {
-    /// Takes the next bytes and gives the events that they complete.
+    /// Adds bytes and returns the events that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, LineTooLong> {
         let mut events = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() + piece.len() > MOST_LINE {
+            if self.line.len() + piece.len() > MAX_LINE {
                 return Err(LineTooLong);
             }
             self.line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.line);
-                events.extend(self.take(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r'])));
+                events.extend(self.line(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r'])));
             }
         }
         Ok(events)
     }
 
-    /// An empty line ends an event; the others fill it.
-    fn take(&mut self, line: &str) -> Option<ServerEvent> {
+    /// An empty line ends an event; other lines add fields to it.
+    fn line(&mut self, line: &str) -> Option<ServerEvent> {
         if line.is_empty() {
             let event = std::mem::take(&mut self.next);
             return std::mem::take(&mut self.has_data).then_some(event);
@@ -59,7 +60,7 @@ impl SseParser {
                 }
                 self.next.data.push_str(value);
             }
-            // Comments, ids and retry times are of no use here.
+            // Comments, ids and retry times aren't needed.
             _ => {}
         }
         None
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn events_are_the_same_however_the_bytes_are_cut() {
-        let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into(), is_whole: false };
+        let event = |name: &str, data: &str| ServerEvent { name: name.into(), data: data.into(), is_complete: false };
         let expected = [event("ping", "{}"), event("", "one\né two"), event("", "[DONE]")];
         for size in 1..STREAM.len() {
             let mut parser = SseParser::default();
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn a_line_without_end_is_a_fault() {
         let mut parser = SseParser::default();
-        assert_eq!(parser.push(&vec![b'x'; MOST_LINE]), Ok(vec![]));
+        assert_eq!(parser.push(&vec![b'x'; MAX_LINE]), Ok(vec![]));
         assert_eq!(parser.push(b"x"), Err(LineTooLong));
     }
 }

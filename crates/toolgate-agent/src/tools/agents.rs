@@ -1,4 +1,4 @@
-//! `agents`: sends agents that work beside the caller, and deals with them meanwhile (C-41).
+//! `agents`: starts agents that work concurrently with the caller, and manages them.
 
 use std::time::Duration;
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars::{self, JsonSchema};
 use toolgate_contract::{Effect, Hands, Permission, Risk, Spec, SubagentStatus, SubagentTask, Tool, ToolError};
 
-use super::USUAL;
+use super::DEFAULT_AGENT;
 
-/// Sends agents and deals with them.
+/// Starts and manages agents.
 pub struct AgentsTool;
 
-/// What to do with which agent.
+/// The action, and the agent that it is for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// What to do.
     action: AgentsAction,
-    /// For `spawn`: which agent, `general` unless told.
+    /// For `spawn`: the kind of agent; `general` by default.
     #[serde(default)]
     agent: Option<String>,
-    /// For `spawn`: what it should achieve, with all it needs to know.
+    /// For `spawn`: its task, with everything it needs to know.
     #[serde(default)]
     objective: Option<String>,
     /// For `message`, `wait` and `stop`: the agent's id.
     #[serde(default)]
     id: Option<String>,
-    /// For `message`: what to tell it. It reads that before its next turn.
+    /// For `message`: the message. The agent reads it before its next turn.
     #[serde(default)]
     text: Option<String>,
-    /// For `wait`: how many seconds at the most.
+    /// For `wait`: the longest time to wait, in seconds.
     #[serde(default)]
     #[schemars(range(min = 1, max = 3600))]
     seconds: Option<u64>,
 }
 
-/// What can be done.
+/// The actions.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum AgentsAction {
-    /// Sends an agent and goes on at once.
+    /// Starts an agent and returns at once.
     Spawn,
-    /// Tells one something more.
+    /// Sends a message to an agent.
     Message,
-    /// Waits for one's answer.
+    /// Waits for an agent's answer.
     Wait,
-    /// Shows all.
+    /// Lists all agents.
     List,
-    /// Stops one.
+    /// Stops an agent.
     Stop,
 }
 
-/// How they stand.
+/// The state of the agents.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The agents in question.
@@ -59,17 +59,17 @@ pub struct Output {
 }
 
 impl Args {
-    /// The agent that this is about, as it is declared.
-    fn whom(&self) -> String {
+    /// The agent that this is about, as declared in the effects.
+    fn target(&self) -> String {
         match self.action {
-            AgentsAction::Spawn => self.agent.clone().unwrap_or_else(|| USUAL.into()),
+            AgentsAction::Spawn => self.agent.clone().unwrap_or_else(|| DEFAULT_AGENT.into()),
             AgentsAction::List => "all".into(),
             AgentsAction::Message | AgentsAction::Wait | AgentsAction::Stop => self.id.clone().unwrap_or_default(),
         }
     }
 }
 
-fn needed(value: Option<String>, name: &str) -> Result<String, ToolError> {
+fn required(value: Option<String>, name: &str) -> Result<String, ToolError> {
     value
         .filter(|value| !value.is_empty())
         .ok_or_else(|| ToolError::invalid_args(format!("This action needs `{name}`.")))
@@ -82,7 +82,7 @@ impl Tool for AgentsTool {
     const SPEC: Spec = Spec {
         name: "agents",
         version: "1.0.0",
-        description: "Send agents that work beside you: `spawn` gives an id at once; then `message`, `wait`, `list` or \
+        description: "Start agents that work concurrently with you: `spawn` gives an id at once; then `message`, `wait`, `list` or \
                       `stop`. They end when you do. To simply wait for one answer, use `task`.",
         risk: Risk::Medium,
         permissions: &[Permission::Agent],
@@ -90,22 +90,22 @@ impl Tool for AgentsTool {
         parallel: false,
     };
 
-    /// Agents bring time limits of their own, which this leaves room for.
+    /// Agents have time limits of their own, which are shorter than this.
     const LONGEST: Option<Duration> = Some(Duration::from_secs(86_400));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
-        vec![Effect::Delegate { agent: args.whom() }]
+        vec![Effect::Delegate { agent: args.target() }]
     }
 
     async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let whom = args.whom();
-        let (agents, call) = hands.agents(&whom)?;
+        let target = args.target();
+        let (agents, call) = hands.agents(&target)?;
         let now = |id: &str| agents.list().into_iter().filter(|sent| sent.id == id).collect();
         let agents = match args.action {
             AgentsAction::Spawn => {
-                let objective = needed(args.objective, "objective")?;
+                let objective = required(args.objective, "objective")?;
                 let id = agents.send(SubagentTask {
-                    agent: whom,
+                    agent: target,
                     objective,
                     tool_call_id: call.to_owned(),
                     cancel: None,
@@ -113,17 +113,17 @@ impl Tool for AgentsTool {
                 now(&id)
             }
             AgentsAction::Message => {
-                let id = needed(args.id, "id")?;
-                agents.message(&id, &needed(args.text, "text")?)?;
+                let id = required(args.id, "id")?;
+                agents.message(&id, &required(args.text, "text")?)?;
                 now(&id)
             }
             AgentsAction::Wait => {
                 let most = args.seconds.map(Duration::from_secs);
-                vec![agents.wait(&needed(args.id, "id")?, most).await?]
+                vec![agents.wait(&required(args.id, "id")?, most).await?]
             }
             AgentsAction::List => agents.list(),
             AgentsAction::Stop => {
-                let id = needed(args.id, "id")?;
+                let id = required(args.id, "id")?;
                 agents.stop(&id)?;
                 vec![agents.wait(&id, None).await?]
             }

@@ -1,4 +1,4 @@
-//! `task`: gives a piece of work to another agent and waits for its answer (C-41).
+//! `task`: gives a task to another agent and waits for its answer.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 use toolgate_contract::schemars::{self, JsonSchema};
 use toolgate_contract::{Effect, FinishReason, Hands, Permission, Risk, Spec, SubagentTask, Tool, ToolError};
 
-use super::USUAL;
+use super::DEFAULT_AGENT;
 
-/// Gives a piece of work to another agent.
+/// Gives a task to another agent.
 pub struct TaskTool;
 
-/// What to do.
+/// The task.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Which agent: `general` has your tools, `explore` only looks. `general` unless told.
-    #[serde(default = "usual")]
+    /// Which agent: `general` has your tools, `explore` only reads. The default is `general`.
+    #[serde(default = "default_agent")]
     agent: String,
-    /// What it should achieve, with all it needs to know; it sees nothing of your conversation.
+    /// Its task, with everything it needs to know; it sees nothing of your conversation.
     objective: String,
 }
 
-fn usual() -> String {
-    USUAL.into()
+fn default_agent() -> String {
+    DEFAULT_AGENT.into()
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// Whether it came to an answer.
+    /// Whether it found an answer.
     ok: bool,
-    /// Which agent it was.
+    /// The agent's kind.
     agent: String,
     /// Its answer, or why there is none.
     summary: String,
@@ -48,14 +48,14 @@ impl Tool for TaskTool {
         version: "1.0.0",
         description: "Give a piece of work to another agent and get its answer. It has a conversation of its own and \
                       no more rights than you. Good for looking around widely, and for work whose details you don't \
-                      need to see. Several can run side by side.",
+                      need to see. Several can run concurrently.",
         risk: Risk::Medium,
         permissions: &[Permission::Agent],
         side_effects: &[],
         parallel: true,
     };
 
-    /// Agents bring time limits of their own, which this leaves room for.
+    /// Agents have time limits of their own, which are shorter than this.
     const LONGEST: Option<Duration> = Some(Duration::from_secs(86_400));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
@@ -71,7 +71,7 @@ impl Tool for TaskTool {
             cancel: Some(hands.cancelled()),
         })?;
         let sent = agents.wait(&id, None).await?;
-        let finish = sent.finish.ok_or_else(|| ToolError::internal("An agent was lost on its way."))?;
+        let finish = sent.finish.ok_or_else(|| ToolError::internal("The agent ended without an outcome."))?;
         let summary = sent.summary.unwrap_or_default();
         Ok(Output { ok: finish == FinishReason::Answered, agent: sent.agent, summary, finish })
     }

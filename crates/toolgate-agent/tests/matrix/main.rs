@@ -1,5 +1,5 @@
-//! Every tool once, called by a model: what it left in the workspace, what the model was told, what is on record. A
-//! program of its own, because commands are confined by a copy of whatever program starts them.
+//! Every tool once, called by a model: what it changed in the workspace, what the model was told, what is recorded. A
+//! separate program, because the sandbox starts commands with a copy of the running program.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 #[path = "../suite/improvising.rs"]
@@ -17,7 +17,7 @@ use toolgate_testkit::{FirstChoiceAnswerer, ScriptedApprover, TestWorkspace};
 
 use crate::improvising::Improvising;
 
-/// A call of one tool, and the words that its reply must bring.
+/// A call of one tool, and the words that its reply must contain.
 type Row = (&'static str, Value, &'static [&'static str]);
 
 fn rows() -> Vec<Row> {
@@ -72,7 +72,7 @@ fn prepared() -> TestWorkspace {
     world
 }
 
-/// A page on this machine, for one visitor; its address.
+/// A page on this machine, served once; returns its URL.
 fn serve_a_page() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -94,7 +94,7 @@ const ONE_DOT: &[u8] = &[
 
 const NAME: &str = "every_tool_once";
 
-/// Stands in for the usual harness: lists the one test there is, or runs it.
+/// Replaces the usual test harness: lists the one test, or runs it.
 fn main() {
     toolgate_sandbox::process::zygote_main_if_asked();
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -127,7 +127,7 @@ async fn every_tool_once() {
         };
         Improvising::call(tool, move |_| args.clone())
     });
-    // The task's agent takes its turn right after the call that sends it.
+    // The subagent takes its turn right after the call that starts it.
     let at = rows.iter().position(|(tool, ..)| *tool == "task").unwrap() + 1;
     let mut turns: Vec<_> = turns.collect();
     turns.insert(at, Improvising::says("Yes."));
@@ -144,7 +144,7 @@ async fn every_tool_once() {
     check_workspace(&world);
 }
 
-/// Each call has its pair of events, worked, and brought what it should.
+/// Each call has its pair of events, succeeded, and returned the expected words.
 fn check_record(world: &TestWorkspace, rows: &[Row]) {
     let events = world.events();
     for (tool, _, words) in rows {
@@ -169,7 +169,7 @@ fn check_record(world: &TestWorkspace, rows: &[Row]) {
     }
 }
 
-/// The undo at the end took back what the tools had changed; what the command made as well.
+/// The undo at the end undid the changes of the tools, and those of the command as well.
 fn check_workspace(world: &TestWorkspace) {
     let read = |path: &str| std::fs::read_to_string(world.path().join(path)).ok();
     assert_eq!(read("old.txt").as_deref(), Some("old\n"), "the deleted file is back");

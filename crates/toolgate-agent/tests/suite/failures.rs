@@ -1,4 +1,4 @@
-//! A model's server that fails in every way: each ends as the contract says, with its events.
+//! A model server that fails in every way: each failure ends with its own reason and its events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use toolgate_contract::{EventPayload, FinishReason};
 use crate::server::{ModelServer, Play, chat};
 use crate::world::{KEY, chat_model, controls, failed_calls, told, trail, work, world};
 
-/// Why the model failed, and when it was tried again.
+/// Why the model failed, and when it was retried.
 fn model_failures(world: &toolgate_testkit::TestWorkspace) -> Vec<(String, Option<u64>)> {
     let failure = |event: toolgate_contract::Event| match event.payload {
         EventPayload::ModelFailed { reason, retry_in_ms, .. } => Some((reason, retry_in_ms)),
@@ -99,9 +99,9 @@ async fn the_neutral_protocol_takes_calls_and_refuses_what_has_neither() {
     assert!(told(&seen[3].body).contains("[read]") && told(&seen[3].body).contains("milk"));
 }
 
-/// What deserves another try gets one, and its reason is on record.
+/// Temporary failures are retried, and their reason is recorded.
 #[tokio::test]
-async fn what_passes_is_tried_again() {
+async fn temporary_failures_are_retried() {
     let half = &chat(&[json!({ "content": "Mil" })], "stop")[..60];
     let table = [
         (Play::cut(half), "broke"),
@@ -110,7 +110,7 @@ async fn what_passes_is_tried_again() {
         (Play::status("500 Internal Server Error", json!({ "error": { "message": "boom" } })), "500"),
         (Play::status("529 Overloaded", json!({ "error": { "type": "overloaded_error" } })), "529"),
         (Play::events("data: {\"error\":{\"message\":\"worker died\"}}\n\n"), "worker died"),
-        (Play::stalls(half), "Nothing came"),
+        (Play::stalls(half), "sent nothing"),
     ];
     for (play, words) in table {
         let world = world();
@@ -145,7 +145,7 @@ async fn more_time_than_is_left_ends_the_work_at_once() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_not_tried_again_and_no_key_is_told() {
+async fn permanent_failures_are_not_retried_and_no_key_is_shown() {
     for (status, words) in
         [("401 Unauthorized", "Check the key"), ("400 Bad Request", "400"), ("404 Not Found", "Check the model's name")]
     {
@@ -182,7 +182,7 @@ async fn failures_without_end_use_up_the_tries_or_open_the_circuit() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_so() {
+async fn an_unreachable_server_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -194,13 +194,13 @@ async fn nobody_there_is_said_so() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_given_up() {
+async fn an_endless_answer_is_aborted() {
     let world = world();
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"".to_owned() + &"la ".repeat(200_000) + "\"}}]}\n\n";
     let server = ModelServer::start([Play::endless(&piece, Duration::ZERO)]).await;
     let outcome = work(&world, chat_model(&server), controls()).await;
     assert_eq!(outcome.finish, FinishReason::ModelFailed);
-    assert!(outcome.summary.contains("has no end"), "{}", outcome.summary);
+    assert!(outcome.summary.contains("exceeds the size limit"), "{}", outcome.summary);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Every limit ends the work cleanly, with its own end on record.
+//! Every limit ends the work cleanly, with its own finish reason recorded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ async fn the_same_call_again_and_again() {
 }
 
 #[tokio::test]
-async fn two_calls_that_take_turns() {
+async fn two_alternating_calls() {
     let world = world();
     let read = || Play::calls("read", r#"{"path":"notes.md"}"#);
     let list = || Play::calls("list", "{}");
@@ -87,7 +87,7 @@ async fn two_calls_that_take_turns() {
 }
 
 #[tokio::test]
-async fn somebody_stops_it_while_the_model_thinks_or_a_tool_works() {
+async fn it_is_cancelled_while_the_model_thinks_or_a_tool_works() {
     let thinking = world();
     let server = ModelServer::start([Play::stalls("data: {}\n\n")]).await;
     let model = chat_model(&server);
@@ -99,7 +99,7 @@ async fn somebody_stops_it_while_the_model_thinks_or_a_tool_works() {
     assert_eq!(trail(&working)[1..], ["tool_call.started", "tool_call.failed", "agent.ended"]);
 }
 
-/// Stops the work once this is on record.
+/// Cancels the work once this is recorded.
 async fn stopped(world: &TestWorkspace, model: Arc<dyn toolgate_agent::model::Model>, begun: &str) -> FinishReason {
     let cancel = CancellationToken::new();
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls());

@@ -1,13 +1,13 @@
-//! Agents at work behind the real gate, with models that speak real HTTP and misbehave on purpose.
+//! Agents behind the real gate, with models that use real HTTP and misbehave on purpose.
 #![allow(clippy::disallowed_methods, reason = "tests make files and servers of their own")]
 
+mod context_window;
 mod failures;
+mod images;
 mod improvising;
 mod limits;
-mod pictures;
-mod rooms;
+mod parallel_calls;
 mod server;
-mod side_by_side;
-mod staff;
+mod subagents;
 mod wire;
 mod world;

@@ -1,4 +1,4 @@
-//! A model's server on loopback that does as it is told: real HTTP, real server-sent events, real faults.
+//! A scripted model server on loopback: real HTTP, real server-sent events, real faults.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) struct Play {
     status: &'static str,
     headers: Vec<(&'static str, String)>,
     body: Vec<Piece>,
-    /// Whether the answer ends as HTTP wants it.
+    /// Whether the response ends as HTTP requires.
     is_whole: bool,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Play {
 enum Piece {
     Bytes(Vec<u8>),
     Wait(Duration),
-    /// The same bytes again and again, with a pause between.
+    /// The same bytes repeatedly, with a pause between.
     Forever(Vec<u8>, Duration),
 }
 
@@ -32,7 +32,7 @@ impl Play {
         Self { status: "200 OK", headers, body: vec![Piece::Bytes(text.into().into_bytes())], is_whole: true }
     }
 
-    /// Answers at once, whatever was asked for.
+    /// Responds without streaming, whatever was requested.
     pub(crate) fn json(text: &str) -> Self {
         let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
         Self { headers, ..Self::events(text) }
@@ -48,29 +48,29 @@ impl Play {
         self
     }
 
-    /// Says this much and hangs up.
+    /// Sends this much and closes the connection.
     pub(crate) fn cut(text: &str) -> Self {
         Self { is_whole: false, ..Self::events(text) }
     }
 
-    /// Says this much and then nothing more.
+    /// Sends this much and then nothing more.
     pub(crate) fn stalls(text: &str) -> Self {
         let mut play = Self::events(text);
         play.body.push(Piece::Wait(Duration::from_secs(600)));
         play
     }
 
-    /// Goes on for ever.
+    /// Never ends.
     pub(crate) fn endless(text: &str, pause: Duration) -> Self {
         Self { body: vec![Piece::Forever(text.into(), pause)], ..Self::events("") }
     }
 
-    /// A chat completion that says this.
+    /// A chat completion with this text.
     pub(crate) fn says(text: &str) -> Self {
         Self::events(chat(&[json!({ "content": text })], "stop"))
     }
 
-    /// A chat completion that calls this, its arguments in two pieces.
+    /// A chat completion with this call, its arguments in two pieces.
     pub(crate) fn calls(tool: &str, arguments: &str) -> Self {
         let (first, second) = arguments.split_at(arguments.floor_char_boundary(arguments.len() / 2));
         let begins = json!({ "tool_calls": [{
@@ -104,7 +104,7 @@ impl Seen {
     }
 }
 
-/// The server. It does its plays in order; the last one again and again.
+/// The server. It plays its responses in order, and repeats the last one.
 pub(crate) struct ModelServer {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,

@@ -1,4 +1,4 @@
-//! Each API's form on the wire, against examples written by hand from its public documentation.
+//! The wire format of each API, compared with examples written by hand from its public documentation.
 
 use serde_json::{Value, json};
 use toolgate_agent::model::{
@@ -22,7 +22,7 @@ fn tools() -> Vec<Declaration> {
     vec![declared("read"), patch, declared("shell")]
 }
 
-/// A conversation with everything in it: words, calls of each shape, results, a failure, and a call that couldn't be read.
+/// A conversation with everything in it: text, calls of each kind, results, a failure, and an invalid call.
 fn entries() -> Vec<ConversationEntry> {
     let calls = vec![
         ToolCall::function("call_1", "read", r#"{"path":"a.txt"}"#),
@@ -50,15 +50,15 @@ fn entries() -> Vec<ConversationEntry> {
     ]
 }
 
-/// Asks a model once; gives its answer, the words as they came, and the request.
+/// Asks a model once; returns its answer, the text as it arrived, and the request.
 async fn exchange(make: impl Fn(&str) -> Box<dyn Model>, stream: &str) -> (ModelAnswer, Vec<String>, Seen) {
     let server = ModelServer::start([Play::events(stream)]).await;
     let model = make(&server.url);
     let (tools, entries) = (tools(), entries());
     let request = ModelRequest { agent: "main", system: "Be brief.", entries: &entries, tools: &tools };
-    let mut heard = Vec::new();
-    let answer = model.answer(&request, &mut |words: &str| heard.push(words.to_owned())).await.unwrap();
-    (answer, heard, server.seen().remove(0))
+    let mut streamed = Vec::new();
+    let answer = model.answer(&request, &mut |words: &str| streamed.push(words.to_owned())).await.unwrap();
+    (answer, streamed, server.seen().remove(0))
 }
 
 fn key() -> ApiKey {
@@ -93,8 +93,8 @@ async fn chat_completions() {
         let wire = ModelEndpoint::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
         Box::new(ChatCompletions::new("gpt-test", wire))
     };
-    let (answer, heard, seen) = exchange(make, CHAT).await;
-    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    let (answer, streamed, seen) = exchange(make, CHAT).await;
+    assert_eq!((answer.text.as_str(), streamed.concat().as_str()), ("Let me look.", "Let me look."));
     let expected = [
         ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#),
         ToolCall::custom("call_def", "patch", "*** Begin"),
@@ -165,8 +165,8 @@ async fn responses() {
         let wire = ModelEndpoint::new(&format!("{url}/v1"), Some(("authorization", "Bearer ", &key()))).unwrap();
         Box::new(Responses::new("codex-mini-latest", wire))
     };
-    let (answer, heard, seen) = exchange(make, RESPONSES).await;
-    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    let (answer, streamed, seen) = exchange(make, RESPONSES).await;
+    assert_eq!((answer.text.as_str(), streamed.concat().as_str()), ("Let me look.", "Let me look."));
     let shell = json!({ "type": "exec", "command": ["ls", "-l"], "timeout_ms": 1000, "working_directory": "src" });
     let expected = [
         ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#),
@@ -263,8 +263,8 @@ async fn anthropic() {
     let make = |url: &str| -> Box<dyn Model> {
         Box::new(Anthropic::new("claude-test", ModelEndpoint::new(url, Some(("x-api-key", "", &key()))).unwrap()))
     };
-    let (answer, heard, seen) = exchange(make, ANTHROPIC).await;
-    assert_eq!((answer.text.as_str(), heard.concat().as_str()), ("Let me look.", "Let me look."));
+    let (answer, streamed, seen) = exchange(make, ANTHROPIC).await;
+    assert_eq!((answer.text.as_str(), streamed.concat().as_str()), ("Let me look.", "Let me look."));
     assert_eq!(answer.calls, [ToolCall::function("toolu_01", "read", r#"{"path": "b.txt"}"#)]);
     assert_eq!(answer.tokens, TokenUsage { input: 82, output: 17 }, "what came from the cache counts too");
     assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some("sk-1")));
@@ -294,7 +294,7 @@ async fn anthropic() {
     assert!(seen.body["max_tokens"].as_u64().unwrap() > 1000);
 }
 
-/// A stream that ends before its answer does is a fault in every one of them, and so is one that was too long.
+/// A stream that ends before its answer does is a fault in every API, and so is one that was too long.
 #[tokio::test]
 async fn an_answer_that_breaks_off_or_runs_out_is_noticed() {
     let table = [
@@ -323,7 +323,7 @@ const AS_CHAT: Make = |wire| Box::new(ChatCompletions::new("m", wire));
 const AS_RESPONSES: Make = |wire| Box::new(Responses::new("m", wire));
 const AS_ANTHROPIC: Make = |wire| Box::new(Anthropic::new("m", wire));
 
-/// What a model is sent after its two calls brought a text and an image.
+/// The request after the two calls returned a text and an image.
 async fn sent_with_an_image(make: Make, stream: &str) -> Value {
     let server = ModelServer::start([Play::events(stream)]).await;
     let model = make(ModelEndpoint::new(&server.url, None).unwrap());
@@ -390,8 +390,8 @@ async fn images_are_shown_in_each_apis_own_form() {
     );
 }
 
-/// Each API's answer to a request that didn't ask for a stream.
-fn whole_answers() -> [(Make, Value); 3] {
+/// Each API's response to a request without streaming.
+fn unstreamed_answers() -> [(Make, Value); 3] {
     let chat = json!({ "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{ "index": 0, "finish_reason": "tool_calls", "logprobs": null, "message": {
             "role": "assistant", "content": "Let me look.", "refusal": null, "tool_calls": [
@@ -416,21 +416,21 @@ fn whole_answers() -> [(Make, Value); 3] {
 
 #[tokio::test]
 async fn a_server_that_does_not_stream_is_understood_too() {
-    for (make, whole) in whole_answers() {
+    for (make, whole) in unstreamed_answers() {
         let server = ModelServer::start([Play::json(&whole.to_string())]).await;
         let model = make(ModelEndpoint::new(&server.url, None).unwrap());
         let request = ModelRequest { agent: "main", system: "", entries: &[], tools: &[] };
-        let mut heard = String::new();
-        let answer = model.answer(&request, &mut |words: &str| heard.push_str(words)).await.unwrap();
-        assert_eq!((answer.text.as_str(), heard.as_str()), ("Let me look.", "Let me look."), "{whole}");
+        let mut streamed = String::new();
+        let answer = model.answer(&request, &mut |words: &str| streamed.push_str(words)).await.unwrap();
+        assert_eq!((answer.text.as_str(), streamed.as_str()), ("Let me look.", "Let me look."), "{whole}");
         assert_eq!(answer.calls, [ToolCall::function("call_abc", "read", r#"{"path":"b.txt"}"#)], "{whole}");
         assert_eq!((answer.tokens, answer.cut), (TokenUsage { input: 82, output: 17 }, false), "{whole}");
     }
 }
 
 #[tokio::test]
-async fn a_whole_answer_that_is_none_is_noticed() {
-    for (make, _) in whole_answers() {
+async fn an_invalid_unstreamed_answer_is_noticed() {
+    for (make, _) in unstreamed_answers() {
         for (body, expected) in [("{}", "broke off"), ("{\"half\":", "isn't JSON"), (r#"{"error":"no"}"#, "says: no")] {
             let server = ModelServer::start([Play::json(body)]).await;
             let model = make(ModelEndpoint::new(&server.url, None).unwrap());
@@ -441,7 +441,7 @@ async fn a_whole_answer_that_is_none_is_noticed() {
     }
 }
 
-/// What can't be read is still a call, with its reason.
+/// An invalid call is still a call, with its reason.
 #[test]
 fn a_call_that_cannot_be_read_keeps_its_name() {
     let asked = ToolCall::function("call_1", "read", "{broken");

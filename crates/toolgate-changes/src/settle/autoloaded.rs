@@ -1,5 +1,5 @@
-//! What of a command's changes git, an editor or another agent would obey later, outside of every sandbox. What git itself
-//! leaves when it makes a repository or a worktree is ordinary and passes.
+//! Finds the changes of a command that git, an editor or another agent would run or load automatically later, outside
+//! of every sandbox. The ordinary files that git itself writes when it creates a repository or a worktree are allowed.
 
 mod repositories;
 mod stated_effects;
@@ -14,93 +14,95 @@ use toolgate_policy::{
 use self::repositories::{ChangedRepositories, above};
 pub(crate) use self::stated_effects::as_git_paths;
 
-/// A larger configuration isn't an ordinary one.
-const MOST: u64 = 64 * 1024;
+/// The largest size of an ordinary git configuration file.
+const MAX_BYTES: u64 = 64 * 1024;
 
-/// The bits of a mode that have a program run with its owner's or group's rights.
-const LENT_RIGHTS: u32 = 0o6000;
+/// The mode bits that make a program run with the rights of its owner or group (setuid, setgid).
+const SETUID_SETGID: u32 = 0o6000;
 
-/// The new side of a place, if it isn't longer than that.
+/// Reads the new content of a path, unless it is longer than the given number of bytes.
 type NewContent<'a> = dyn Fn(&WorkspacePath, u64) -> Result<Option<FileContent>, ToolError> + 'a;
 
-/// Looks for what is autoloaded among the changes of one command.
+/// Finds autoloaded files among the changes of one command.
 pub(super) struct AutoloadScanner<'a> {
-    made: &'a NewContent<'a>,
+    new_content: &'a NewContent<'a>,
     files: &'a dyn Files,
     repositories: ChangedRepositories,
-    /// Links that the command made.
+    /// Symbolic links that the command created.
     links: BTreeSet<WorkspacePath>,
 }
 
 impl<'a> AutoloadScanner<'a> {
     pub(super) fn new<'c>(
         changes: impl Iterator<Item = &'c Change> + Clone,
-        made: &'a NewContent<'a>,
+        new_content: &'a NewContent<'a>,
         files: &'a dyn Files,
     ) -> Self {
         let is_link = |change: &&Change| change.after.as_ref().is_some_and(FileState::is_link);
         let links = changes.clone().filter(is_link).map(|change| change.place.clone()).collect();
-        Self { made, files, repositories: ChangedRepositories::new(changes, files), links }
+        Self { new_content, files, repositories: ChangedRepositories::new(changes, files), links }
     }
 
-    /// Why a change would be autoloaded; none if nobody would.
+    /// Why the changed file would be run or loaded automatically; none if it wouldn't.
     pub(super) fn autoloaded(&self, change: &Change) -> Option<String> {
         let after = change.after.as_ref()?;
-        if lends_rights(change) {
-            return Some("whoever starts it would do so with the rights of its owner or group".to_owned());
+        if sets_setuid(change) {
+            return Some("it is setuid or setgid, so it would run with the rights of its owner or group".to_owned());
         }
         if let Some(path) = self.repositories.completed_by(&change.place) {
-            return Some(format!("git would take the directory for a repository, and obey the `{path}` that is in it"));
+            return Some(format!("git would treat the directory as a repository and load the existing `{path}` in it"));
         }
         if after.is_directory() {
             return None;
         }
-        self.repositories.names(&change.place).iter().find_map(|path| self.obeyed_as(path, after, change))
+        self.repositories.names(&change.place).iter().find_map(|path| self.autoloaded_as(path, after, change))
     }
 
-    /// The same if it had this path.
-    fn obeyed_as(&self, path: &str, after: &FileState, change: &Change) -> Option<String> {
+    /// Why the changed file would be run or loaded automatically if it had this path.
+    fn autoloaded_as(&self, path: &str, after: &FileState, change: &Change) -> Option<String> {
         let Some(found) = autoloaded(path) else {
             let reason = autoloaded_beneath(path).filter(|_| after.is_link())?;
-            return Some(format!("it is a link to a directory, and of what lies in a directory of this name {reason}"));
+            return Some(format!(
+                "it is a symbolic link to a directory, and for files in a directory of this name: {reason}"
+            ));
         };
         let harm = match found.kind {
             AutoloadedKind::Always => return Some(found.reason.to_owned()),
-            _ if !after.is_file() => Some("it is a link".to_owned()),
+            _ if !after.is_file() => Some("it is a symbolic link".to_owned()),
             AutoloadedKind::GitConfig => {
                 let worktree = worktree_of(&change.place);
-                self.odd(change, |text| suspicious_in_git_config(text, worktree.as_deref()))
+                self.suspicious(change, |text| suspicious_in_git_config(text, worktree.as_deref()))
             }
-            AutoloadedKind::GitTodo => self.odd(change, suspicious_in_git_todo),
-            AutoloadedKind::GitLink => self.leads_out(change),
+            AutoloadedKind::GitTodo => self.suspicious(change, suspicious_in_git_todo),
+            AutoloadedKind::GitLink => self.points_outside(change),
             AutoloadedKind::GitCommon => self.common_dir_fault(change),
         };
         harm.map(|harm| format!("{}, and {harm}", found.reason))
     }
 
-    /// Whether it is one of the places that git obeys, and harmless.
+    /// Whether it is a file that git loads automatically, and harmless.
     pub(super) fn is_harmless_git_file(&self, change: &Change) -> bool {
         let is_directory = change.after.as_ref().is_some_and(FileState::is_directory);
         change.after.is_some() && self.is_of_git(&change.place) && (is_directory || self.autoloaded(change).is_none())
     }
 
-    /// Whether it is one of the places that git obeys.
+    /// Whether git would load a file at this path automatically.
     pub(super) fn is_of_git(&self, place: &WorkspacePath) -> bool {
         self.repositories.names(place).iter().any(|path| is_git_autoloaded(path))
     }
 
-    fn odd(&self, change: &Change, odd: impl Fn(&[u8]) -> Option<String>) -> Option<String> {
-        match (self.made)(&change.place, MOST) {
-            Ok(Some(content)) => odd(&content.bytes).map(|odd| format!("{odd} is out of the ordinary")),
+    fn suspicious(&self, change: &Change, find: impl Fn(&[u8]) -> Option<String>) -> Option<String> {
+        match (self.new_content)(&change.place, MAX_BYTES) {
+            Ok(Some(content)) => find(&content.bytes).map(|found| format!("{found} is unusual")),
             _ => Some("it is too large to be an ordinary one".to_owned()),
         }
     }
 
-    /// Whether one of the lines leads out of the workspace.
-    fn leads_out(&self, change: &Change) -> Option<String> {
+    /// Whether one of the lines points outside the workspace.
+    fn points_outside(&self, change: &Change) -> Option<String> {
         let Some(text) = self.text(change) else { return Some("it can't be read".to_owned()) };
         let (directory, _) = change.place.path.rsplit_once('/').unwrap_or_default();
-        // Where objects are is said from where objects are.
+        // `objects/info/alternates` is relative to `objects`.
         let directory =
             directory.strip_suffix("/info").filter(|directory| directory.ends_with("objects")).unwrap_or(directory);
         let directory = WorkspacePath { root: change.place.root, path: directory.to_owned() };
@@ -108,11 +110,11 @@ impl<'a> AutoloadScanner<'a> {
             let target = line.strip_prefix("gitdir:").unwrap_or(line).trim();
             !target.is_empty() && self.target(&directory, target).is_none()
         };
-        text.lines().find(is_outside).map(|line| format!("`{}` isn't plainly in the workspace", line.trim()))
+        text.lines().find(is_outside).map(|line| format!("`{}` may point outside the workspace", line.trim()))
     }
 
-    /// The place that a path said in a directory means; none if that isn't plainly one in the workspace. Links could lead
-    /// anywhere, now or later, and so could a way up behind one.
+    /// The path in the workspace that a path in a directory resolves to; none if that isn't certain. Symbolic links
+    /// could point anywhere, now or later, and so could `..` after one.
     fn target(&self, directory: &WorkspacePath, path: &str) -> Option<WorkspacePath> {
         let names = path.trim_start_matches("../");
         if names.split('/').any(|name| name == "..") && names != ".." {
@@ -126,11 +128,11 @@ impl<'a> AutoloadScanner<'a> {
             let state = || self.files.node(place, false).ok().flatten().map(|node| node.state);
             self.links.contains(place) || state().is_some_and(|state| state.is_link())
         };
-        let leads_on = above(&place).skip(1).chain([place.clone()]).any(|place| is_link(&place));
-        (!leads_on).then_some(place)
+        let passes_link = above(&place).skip(1).chain([place.clone()]).any(|place| is_link(&place));
+        (!passes_link).then_some(place)
     }
 
-    /// Whether it is anything but what git writes for a worktree: that the repository is the one that this lies in.
+    /// Whether it is anything but what git writes for a worktree: a reference to the repository that contains it.
     fn common_dir_fault(&self, change: &Change) -> Option<String> {
         let directories: Vec<WorkspacePath> = above(&change.place).collect();
         let is_plain = match directories.as_slice() {
@@ -140,16 +142,17 @@ impl<'a> AutoloadScanner<'a> {
             _ => false,
         };
         let says = self.text(change).unwrap_or_default();
-        (!is_plain || says.trim_end() != "../..").then(|| "it isn't that of a worktree".to_owned())
+        (!is_plain || says.trim_end() != "../..").then(|| "it isn't the usual one of a worktree".to_owned())
     }
 
     fn text(&self, change: &Change) -> Option<String> {
-        let content = (self.made)(&change.place, MOST).ok().flatten()?;
+        let content = (self.new_content)(&change.place, MAX_BYTES).ok().flatten()?;
         String::from_utf8(content.bytes.to_vec()).ok()
     }
 }
 
-/// Where the files of a submodule lie, as git says it in the configuration that is kept here: where it is called after.
+/// The worktree of a submodule, as git records it in the submodule's configuration: the path that the module is named
+/// after.
 fn worktree_of(place: &WorkspacePath) -> Option<String> {
     let (_, module) = place.path.rsplit_once(".git/modules/")?;
     let name = module.strip_suffix("/config")?;
@@ -159,11 +162,11 @@ fn worktree_of(place: &WorkspacePath) -> Option<String> {
     is_plain.then(|| format!("../../{}{name}", "../".repeat(name.split('/').count())))
 }
 
-/// Whether it would run with other rights than those of whoever starts it, and didn't before.
-fn lends_rights(change: &Change) -> bool {
-    let lent = |state: &FileState| if state.is_file() { state.mode & LENT_RIGHTS } else { 0 };
+/// Whether the change makes a program run with the rights of its owner or group.
+fn sets_setuid(change: &Change) -> bool {
+    let bits = |state: &FileState| if state.is_file() { state.mode & SETUID_SETGID } else { 0 };
     let is_same = |after: &FileState| {
-        change.before.as_ref().is_some_and(|before| before.is(after) && lent(after) & !lent(before) == 0)
+        change.before.as_ref().is_some_and(|before| before.is(after) && bits(after) & !bits(before) == 0)
     };
-    change.after.as_ref().is_some_and(|after| lent(after) != 0 && !is_same(after))
+    change.after.as_ref().is_some_and(|after| bits(after) != 0 && !is_same(after))
 }

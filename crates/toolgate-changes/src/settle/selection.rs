@@ -1,4 +1,4 @@
-//! Which of a command's changes are put in place, and which are kept aside, with the reason.
+//! Decides which changes of a command are applied and which are quarantined, with the reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,64 +8,66 @@ use toolgate_contract::{Access, Change, Difference, FileState, Files, HiddenPath
 
 use super::autoloaded::AutoloadScanner;
 
-/// What was decided.
+/// The decision about the changes of one command.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSelection {
-    /// To be put in place, in the order of their places.
+    /// Changes to apply, sorted by path.
     pub(crate) chosen: Vec<Change>,
-    /// To be kept aside, and why.
-    pub(crate) aside: Vec<(Change, String)>,
-    /// Directories that would go, if all went that is in them.
+    /// Changes to quarantine, with the reason.
+    pub(crate) quarantined: Vec<(Change, String)>,
+    /// Removed directories that have to stay, because something in them stays.
     pub(crate) needed: Vec<Change>,
-    /// What there is to tell of what is put in place.
+    /// Notes about applied changes.
     pub(crate) notes: Vec<String>,
-    /// What of it git obeys, whatever the repository is called, and is harmless.
+    /// Applied files that git loads automatically, whatever the repository's directory is called, and that are
+    /// harmless.
     pub(crate) of_git: BTreeSet<WorkspacePath>,
 }
 
-/// Decides about what commands change.
+/// Decides about the changes of commands.
 pub(crate) struct ChangeSelector {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) hidden_paths: Arc<dyn HiddenPaths>,
-    /// What becomes of what others would obey.
+    /// What happens to files that other programs would run or load automatically.
     pub(crate) quarantine: QuarantineMode,
 }
 
 impl ChangeSelector {
-    /// Decides about every difference.
+    /// Decides about staged changes.
     pub(crate) fn choose(&self, differences: Vec<Difference>, staged: &dyn StagedChanges) -> ChangeSelection {
-        let made = |place: &WorkspacePath, most: u64| staged.content(place, most);
-        let scanner = AutoloadScanner::new(differences.iter().map(|one| &one.change), &made, self.files.as_ref());
+        let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
+        let scanner =
+            AutoloadScanner::new(differences.iter().map(|one| &one.change), &new_content, self.files.as_ref());
         choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
     }
 
-    /// The same about changes that are in place already: what is to be kept aside has to be put back.
+    /// Decides about changes that were new_content in place: those to quarantine have to be reverted.
     pub(crate) fn select_in_place(&self, changes: Vec<Change>) -> ChangeSelection {
-        let made = |place: &WorkspacePath, most: u64| self.files.content(place, most);
-        let scanner = AutoloadScanner::new(changes.iter(), &made, self.files.as_ref());
+        let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
+        let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
         choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
     }
 
-    /// What a person should know of changes that are in place and stay there.
+    /// Notes about suspicious changes that were new_content in place and stay.
     pub(crate) fn remarks(&self, changes: &[Change]) -> Vec<String> {
-        let made = |place: &WorkspacePath, most: u64| self.files.content(place, most);
-        let scanner = AutoloadScanner::new(changes.iter(), &made, self.files.as_ref());
+        let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
+        let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let remark = |change: &Change| {
             let autoloaded = if self.quarantine == QuarantineMode::Off { None } else { scanner.autoloaded(change) };
             let is_denied = is_denied(change, self.hidden_paths.as_ref()) && !scanner.is_harmless_git_file(change);
             let reason = autoloaded.or_else(|| is_denied.then(|| DENIED.to_owned()))?;
-            Some(format!("`{}` was changed where it is: {reason}.", change.path))
+            Some(format!("`{}` was changed in place: {reason}.", change.path))
         };
         changes.iter().filter_map(remark).collect()
     }
 }
 
-const STALE: &str = "somebody else changed it while the command ran; their version stays";
-const DENIED: &str = "policy lets no tool change this place";
-const NO_DIRECTORY: &str = "the directory that it is in was not put in place";
+const STALE: &str = "another program changed it while the command ran, and that version stays";
+const DENIED: &str = "policy blocks changes to this path";
+const NO_DIRECTORY: &str = "its directory is quarantined";
 
-/// They come in the order of their places, so a directory comes before what is in it.
+/// Differences are sorted by path, so a directory comes before its contents.
 fn choose(
     differences: Vec<Difference>,
     hidden_paths: &dyn HiddenPaths,
@@ -87,10 +89,12 @@ fn choose(
             if is_directory(&change.after) {
                 missing.insert(change.place.clone());
             }
-            choice.aside.push((change, reason));
+            choice.quarantined.push((change, reason));
             continue;
         }
-        choice.notes.extend(autoloaded.map(|reason| format!("`{}` was put in place: {reason}.", change.path)));
+        choice.notes.extend(
+            autoloaded.map(|reason| format!("`{}` was written to the workspace although {reason}.", change.path)),
+        );
         if scanner.is_of_git(&change.place) {
             choice.of_git.insert(change.place.clone());
         }
@@ -100,7 +104,8 @@ fn choose(
     choice
 }
 
-/// Of some directories policy guards the name and not all that is in them; those may come and go with what is in them.
+/// For some directories, policy protects the name but not everything in it; those can be created and removed with their
+/// contents.
 fn is_denied(change: &Change, hidden_paths: &dyn HiddenPaths) -> bool {
     let access = if change.after.is_some() { Access::Write } else { Access::Delete };
     let within = WorkspacePath { root: change.place.root, path: format!("{}/anything", change.place.path) };
@@ -108,10 +113,10 @@ fn is_denied(change: &Change, hidden_paths: &dyn HiddenPaths) -> bool {
     hidden_paths.hides(access, &change.place) && guards_all
 }
 
-/// A directory from which something isn't removed can't be removed either.
+/// A directory in which something stays can't be removed.
 fn keep_directories_that_are_needed(choice: &mut ChangeSelection) {
     let stays: Vec<WorkspacePath> = choice
-        .aside
+        .quarantined
         .iter()
         .filter(|(change, _)| change.before.is_some())
         .map(|(change, _)| change.place.clone())

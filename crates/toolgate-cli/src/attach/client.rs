@@ -1,4 +1,4 @@
-//! The person's side: their terminal becomes the process' terminal until they let go.
+//! The client side: the person's terminal becomes the process' terminal until they detach.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::frames::{Frame, read, write};
 use super::{AttachRequest, AttachTarget, connect};
 use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
-/// Ctrl-]: lets go.
-const LET_GO: u8 = 0x1d;
+/// Ctrl-] detaches.
+const DETACH_KEY: u8 = 0x1d;
 
-/// How it came to an end.
+/// Why the attachment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttachEnd {
-    /// The person let go; the process goes on.
+    /// The person detached; the process keeps running.
     Detached,
     /// The process ended, with this code.
     Ended(i32),
@@ -31,23 +31,23 @@ pub(crate) async fn attach(found: &AttachTarget, by: &str) -> Result<AttachEnd> 
     let request = AttachRequest::Attach { process, size: stdout_size(), by: by.to_owned() };
     write(&mut to, &Frame::Request(serde_json::to_vec(&request)?)).await?;
     let raw = if found.running.tty { RawMode::begin()? } else { None };
-    let has_let_go = Arc::new(AtomicBool::new(false));
-    let typing = tokio::spawn(typing(to, Keyboard::new()?, Arc::clone(&has_let_go)));
-    let left = watching(&mut from, typing, &has_let_go).await;
+    let has_detached = Arc::new(AtomicBool::new(false));
+    let typing = tokio::spawn(typing(to, Keyboard::new()?, Arc::clone(&has_detached)));
+    let left = watching(&mut from, typing, &has_detached).await;
     drop(raw);
     left
 }
 
-/// Shows what the process writes until it ends, or until the person has let go.
+/// Shows what the process writes until it ends or the person detaches.
 async fn watching(
     from: &mut (impl tokio::io::AsyncRead + Unpin),
     mut typing: tokio::task::JoinHandle<()>,
-    let_go: &AtomicBool,
+    detached: &AtomicBool,
 ) -> Result<AttachEnd> {
     let mut is_typing = true;
     loop {
         let frame = tokio::select! {
-            // Whoever has nothing more to type may still want to see.
+            // At the end of the input, the person may still want to watch.
             _ = &mut typing, if is_typing => {
                 is_typing = false;
                 if std::io::stdin().is_terminal() { return Ok(AttachEnd::Detached) } else { continue }
@@ -64,38 +64,38 @@ async fn watching(
             }
             Some(Frame::Refused(why)) => bail!("{}", String::from_utf8_lossy(&why)),
             Some(_) => {}
-            // The other side hangs up at once when the person lets go, perhaps before we have heard of that ourselves.
-            None if let_go.load(Ordering::Acquire) => return Ok(AttachEnd::Detached),
+            // The server closes the connection as soon as the person detaches, perhaps before this task sees the flag.
+            None if detached.load(Ordering::Acquire) => return Ok(AttachEnd::Detached),
             None => bail!("the program that runs it has ended, and the process with it"),
         }
     }
 }
 
-/// Passes on what is typed, and the terminal's size when that changes. Ends when the person lets go.
-async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, mut keyboard: Keyboard, has_let_go: Arc<AtomicBool>) {
+/// Forwards keys, and the terminal's size when it changes. Ends when the person detaches.
+async fn typing(mut to: impl tokio::io::AsyncWrite + Unpin, mut keyboard: Keyboard, has_detached: Arc<AtomicBool>) {
     while let Some(typed) = keyboard.next().await {
-        let (frame, let_go) = match typed {
+        let (frame, detached) = match typed {
             TerminalInput::Keys(keys) => until_detach(keys),
             TerminalInput::Size(size) => match serde_json::to_vec(&size) {
                 Ok(json) => (Frame::Size(json), false),
                 Err(_) => continue,
             },
         };
-        if write(&mut to, &frame).await.is_err() || let_go {
-            has_let_go.store(let_go, Ordering::Release);
+        if write(&mut to, &frame).await.is_err() || detached {
+            has_detached.store(detached, Ordering::Release);
             let _ = to.shutdown().await;
             break;
         }
     }
     if !std::io::stdin().is_terminal() {
-        // What was piped in has been passed on; the other side is told by nobody that it was the last.
+        // All piped input was forwarded; there is no frame for the end of input.
         std::future::pending::<()>().await;
     }
 }
 
-/// What was typed before the person let go, and whether they did.
+/// The input before the detach key, and whether the key was pressed.
 fn until_detach(mut typed: Vec<u8>) -> (Frame, bool) {
-    let end = typed.iter().position(|byte| *byte == LET_GO);
+    let end = typed.iter().position(|byte| *byte == DETACH_KEY);
     typed.truncate(end.unwrap_or(typed.len()));
     (Frame::Input(typed), end.is_some())
 }

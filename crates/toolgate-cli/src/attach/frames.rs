@@ -1,32 +1,32 @@
-//! What goes through a door: one byte for the kind, four for the length, then the content.
+//! The frames on an attach socket: one byte for the kind, four for the length, then the content.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The largest content that is taken.
-const MOST: u32 = 1 << 20;
+/// Maximum length of a frame's content.
+const MAX_LENGTH: u32 = 1 << 20;
 
-/// One message.
+/// One frame.
 #[derive(Debug)]
 pub(super) enum Frame {
-    /// What the person wants, as JSON.
+    /// The client's request, as JSON.
     Request(Vec<u8>),
     /// What the person types.
     Input(Vec<u8>),
     /// The size of the person's terminal, as JSON.
     Size(Vec<u8>),
-    /// The processes there are, as JSON.
+    /// The running processes, as JSON.
     Processes(Vec<u8>),
     /// What the process writes.
     Output(Vec<u8>),
     /// The process has ended, with this code as text.
     Ended(Vec<u8>),
-    /// Why it can't be had.
+    /// Why the request is refused.
     Refused(Vec<u8>),
 }
 
-/// Makes a kind's frame out of its content.
+/// Makes a frame of one kind from its content.
 type FrameConstructor = fn(Vec<u8>) -> Frame;
 
 const KINDS: [(u8, FrameConstructor); 7] = [
@@ -63,7 +63,7 @@ pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> 
     to.write_all(&bytes).await
 }
 
-/// The next message; none when the other side is gone.
+/// The next frame; `None` when the other side has closed the connection.
 pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
     let kind = match from.read_u8().await {
         Ok(kind) => kind,
@@ -72,7 +72,7 @@ pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opti
     };
     let length = from.read_u32().await?;
     let make = KINDS.iter().find(|(known, _)| *known == kind).map(|(_, make)| make);
-    let Some(make) = make.filter(|_| length <= MOST) else { return Err(io::ErrorKind::InvalidData.into()) };
+    let Some(make) = make.filter(|_| length <= MAX_LENGTH) else { return Err(io::ErrorKind::InvalidData.into()) };
     let mut content = vec![0; length as usize];
     from.read_exact(&mut content).await?;
     Ok(Some(make(content)))

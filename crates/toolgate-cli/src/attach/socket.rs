@@ -1,4 +1,4 @@
-//! The door of a program that runs commands.
+//! The server side: the socket of a program that runs commands.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -15,12 +15,12 @@ use toolgate_contract::{ProcessHandle, TerminalSize};
 use toolgate_runtime::{ProcessRegistries, SessionProcess};
 
 use super::frames::{Frame, read, write};
-use super::{AttachRequest, AttachableProcess, short};
+use super::{AttachRequest, AttachableProcess, socket_path};
 
-/// How long somebody who watches a process may take to hear of its end.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long attached clients may take to receive the end of a process.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A door to the processes of this program. Dropped, it closes in the face of whoever stands in it.
+/// A socket to the processes of this program. Dropping it disconnects every client.
 pub(crate) struct AttachSocket {
     socket: PathBuf,
     task: JoinHandle<()>,
@@ -28,19 +28,20 @@ pub(crate) struct AttachSocket {
 }
 
 impl AttachSocket {
-    /// Opens the door in the user's own directory. Nobody else can enter that directory, and nobody else is let in.
+    /// Opens the socket in the user's own directory. Only the user can enter that directory, and only the user may
+    /// connect.
     #[allow(clippy::disallowed_methods, reason = "makes a socket in the user's own directory")]
     pub(crate) fn open(directory: &Path, registries: Arc<ProcessRegistries>) -> io::Result<Self> {
         create_private_directory(directory)?;
         let socket = directory.join(format!("{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&socket);
-        let listener = UnixListener::bind(short(&std::fs::File::open(directory)?, &socket))?;
+        let listener = UnixListener::bind(socket_path(&std::fs::File::open(directory)?, &socket))?;
         std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o600))?;
         let (closing, closed) = oneshot::channel();
         Ok(Self { socket, task: tokio::spawn(listen(listener, registries, closed)), closing: Some(closing) })
     }
 
-    /// Lets nobody in any more, and tells those who watch a process that has ended.
+    /// Stops accepting clients, and tells attached clients that their process has ended.
     pub(crate) async fn close(mut self) {
         drop(self.closing.take());
         let _ = (&mut self.task).await;
@@ -55,33 +56,33 @@ impl Drop for AttachSocket {
     }
 }
 
-/// Makes a directory that only its owner can enter.
+/// Creates a directory that only its owner can enter.
 pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))
 }
 
 async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut closed: oneshot::Receiver<()>) {
-    let mut visits = JoinSet::new();
+    let mut connections = JoinSet::new();
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(_) => continue,
             },
-            Some(_) = visits.join_next() => continue,
+            Some(_) = connections.join_next() => continue,
             _ = &mut closed => break,
         };
         let is_the_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw());
         if is_the_user {
-            visits.spawn(serve(stream, Arc::clone(&registries)));
+            connections.spawn(serve(stream, Arc::clone(&registries)));
         }
     }
     drop(listener);
-    let _ = timeout(FAREWELL, async { while visits.join_next().await.is_some() {} }).await;
+    let _ = timeout(CLOSE_TIMEOUT, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// Serves one person. Whatever goes wrong ends with them.
+/// Serves one client. An error ends only this connection.
 async fn serve(stream: UnixStream, registries: Arc<ProcessRegistries>) -> Option<()> {
     let (mut from, mut to) = stream.into_split();
     let Frame::Request(json) = read(&mut from).await.ok()?? else { return None };
@@ -93,8 +94,8 @@ async fn serve(stream: UnixStream, registries: Arc<ProcessRegistries>) -> Option
         AttachRequest::Attach { process, size, by } => {
             let entry = registries.running().into_iter().find(|entry| entry.facts().id == process);
             match entry {
-                Some(entry) => hold(&entry, size, &by, from, &mut to).await.ok(),
-                None => write(&mut to, &Frame::Refused(b"It has ended.".to_vec())).await.ok(),
+                Some(entry) => forward(&entry, size, &by, from, &mut to).await.ok(),
+                None => write(&mut to, &Frame::Refused(b"The process has ended.".to_vec())).await.ok(),
             }
         }
     }
@@ -111,8 +112,8 @@ fn listed(entry: &SessionProcess) -> AttachableProcess {
     }
 }
 
-/// Passes on what the person types and what the process writes, until one of them leaves.
-async fn hold(
+/// Forwards input and output until the client or the process ends.
+async fn forward(
     entry: &SessionProcess,
     size: Option<TerminalSize>,
     by: &str,
@@ -120,19 +121,19 @@ async fn hold(
     to: &mut (impl tokio::io::AsyncWrite + Unpin),
 ) -> io::Result<()> {
     if let Some(size) = size {
-        // What has no terminal has no size.
+        // A process without a terminal has no size.
         let _ = entry.resize(size);
     }
     let Some((before, mut follow)) = entry.follow(by) else {
-        return write(to, &Frame::Refused(b"It has ended.".to_vec())).await;
+        return write(to, &Frame::Refused(b"The process has ended.".to_vec())).await;
     };
     write(to, &Frame::Output(before)).await?;
-    let mut typed = frames_of(from);
+    let mut input = frames_of(from);
     loop {
         tokio::select! {
-            frame = typed.recv() => match frame {
+            frame = input.recv() => match frame {
                 Some(Frame::Input(bytes)) => {
-                    // A process that has no input, or doesn't read it, is no reason to stop watching it.
+                    // A process that has no input, or doesn't read it, can still be watched.
                     let _ = entry.write(&bytes).await;
                 }
                 Some(Frame::Size(json)) => {
@@ -151,7 +152,7 @@ async fn hold(
     write(to, &Frame::Ended(code.unwrap_or(-1).to_string().into_bytes())).await
 }
 
-/// Reads messages on a task of its own, since a message must not be given up half read.
+/// Reads frames on a separate task, since a read must not be cancelled in the middle of a frame.
 fn frames_of(mut from: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Frame> {
     let (sender, receiver) = mpsc::channel(16);
     tokio::spawn(async move {

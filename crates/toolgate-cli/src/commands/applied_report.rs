@@ -1,5 +1,5 @@
-//! What a call that puts files in place has done, for a person: each file with the lines that came and went, what was left
-//! alone and why, and how to take it back.
+//! Reports to a person what a call that writes files has done: each file with its added and removed lines, what was
+//! skipped and why, and how to undo it.
 
 use anyhow::Result;
 use toolgate_contract::Reply;
@@ -11,22 +11,22 @@ use super::changes::ChangesArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, print_tool_error};
 
-/// Files that are named at the most.
-const MOST: usize = 200;
+/// Maximum number of skipped paths that are listed.
+const MAX_LISTED: usize = 200;
 
-/// How such a call speaks.
+/// The wording of such a report.
 pub(super) struct AppliedReport {
-    /// Stands above what was done.
+    /// Heading above what was done.
     pub(super) done: &'static str,
-    /// Stands above what wasn't.
+    /// Heading above what was skipped.
     pub(super) left: &'static str,
-    /// The field of its payload that names what wasn't, each with a path and a reason.
+    /// The payload field that lists what was skipped, each with a path and a reason.
     pub(super) left_in: &'static str,
 }
 
 impl AppliedReport {
-    /// Tells what a call has done, to a person or to a program.
-    pub(super) fn tell(&self, performed: &PerformedCall, setting: &Invocation) -> Result<Exit> {
+    /// Reports what a call has done, to a person or as JSON.
+    pub(super) fn print(&self, performed: &PerformedCall, setting: &Invocation) -> Result<Exit> {
         let PerformedCall { reply, run, .. } = performed;
         match setting.json {
             true => anstream::println!("{}", serde_json::to_string(reply)?),
@@ -39,13 +39,13 @@ impl AppliedReport {
     pub(super) fn show(&self, reply: &Reply, run: &str, state: &StateDirectory) -> Result<()> {
         if reply.ok {
             anstream::println!("{}", paint(BOLD, self.done));
-            ChangesArgs::print_call_changes(&reply.tool_call_id, run, state, MOST)?;
+            ChangesArgs::print_call_changes(&reply.tool_call_id, run, state, MAX_LISTED)?;
         }
         self.show_left(reply);
         match &reply.error {
             Some(error) => print_tool_error(error),
             None => {
-                let back = format!("`toolgate undo {}` takes this back.", reply.tool_call_id);
+                let back = format!("`toolgate undo {}` undoes this.", reply.tool_call_id);
                 anstream::eprintln!("{}", paint(DIM, back));
             }
         }
@@ -58,12 +58,12 @@ impl AppliedReport {
         if !left.is_empty() {
             anstream::println!("{}", paint(YELLOW.bold(), self.left));
         }
-        for one in left.iter().take(MOST) {
+        for one in left.iter().take(MAX_LISTED) {
             let [path, reason] = ["path", "reason"].map(|field| plain(one[field].as_str().unwrap_or_default()));
             anstream::println!("  {path} {}", paint(DIM, format!("({reason})")));
         }
-        if left.len() > MOST {
-            anstream::println!("  {}", paint(DIM, format!("… and {} more", left.len() - MOST)));
+        if left.len() > MAX_LISTED {
+            anstream::println!("  {}", paint(DIM, format!("… and {} more", left.len() - MAX_LISTED)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `toolgate approvals`: what waits for an answer, and answering it from here: calls to approve, and questions of agents.
+//! `toolgate approvals`: lists the approval queue and answers it: calls to approve, and questions of agents.
 
 use std::io::IsTerminal;
 
@@ -19,11 +19,11 @@ use crate::wiring::person_name;
 
 /// Answer calls that wait for approval, wherever they were made.
 ///
-/// Every call that waits for a person lies on the workspace's desk: from another terminal, from an agent over MCP, over
-/// HTTP. The first answer counts. Questions that an agent asks with the tool `ask` lie there too. Without a verb, this
-/// lists what waits and, at a terminal, asks for the answers.
+/// Every call that waits for a person is in the workspace's approval queue: from another terminal, from an agent over
+/// MCP, or over HTTP. Questions that an agent asks with the tool `ask` are in the queue too. The first answer counts.
+/// Without a subcommand, this lists the queue and, at a terminal, asks for the answers.
 ///
-/// ID is an ask's id, the beginning of one, or `last`.
+/// ID is the id of a queue entry, its beginning, or `last`.
 ///
 /// Examples:
 ///   toolgate approvals
@@ -40,35 +40,35 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ApprovalsVerb {
-    /// List what waits, oldest first.
+    /// List what waits for an answer, oldest first.
     List,
-    /// Show a request whole: effects, diff, and what each answer would grant.
+    /// Show a complete request: effects, diff, and what each answer would grant.
     Show {
-        /// The ask.
+        /// The queue entry.
         #[arg(default_value = "last")]
         id: String,
     },
-    /// Say yes.
+    /// Approve a call.
     Approve {
-        /// The ask.
+        /// The queue entry.
         id: String,
-        /// How far the yes reaches.
+        /// How far the approval reaches.
         #[arg(long, default_value = "call")]
         scope: ScopeName,
     },
-    /// Say no.
+    /// Deny a call.
     Deny {
-        /// The ask.
+        /// The queue entry.
         id: String,
-        /// Why; told to the model.
+        /// The reason; shown to the model.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
     /// Answer an agent's question.
     Answer {
-        /// The ask.
+        /// The queue entry.
         id: String,
-        /// A choice by its number or its label, or your own words.
+        /// A choice by number or label, or your own text.
         words: String,
     },
 }
@@ -77,11 +77,11 @@ enum ApprovalsVerb {
 enum ScopeName {
     /// This one call.
     Call,
-    /// What it touches, for the rest of the run.
+    /// The same effects, for the rest of the run.
     Run,
-    /// What it touches, for the rest of the session.
+    /// The same effects, for the rest of the session.
     Session,
-    /// From now on: writes a rule to your configuration.
+    /// From now on: adds a rule to your configuration.
     Always,
 }
 
@@ -129,12 +129,12 @@ fn find(workspace: &ApprovalQueue, wanted: &str) -> Result<QueueEntry> {
     };
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => bail!("Nothing waits for an answer under `{wanted}`. `toolgate approvals list` shows what waits."),
-        count => bail!("`{wanted}` is the beginning of {count} asks. Give more of the id."),
+        0 => bail!("No entry of the approval queue matches `{wanted}`. `toolgate approvals list` shows the queue."),
+        count => bail!("`{wanted}` matches {count} entries. Give more of the id."),
     }
 }
 
-/// Only what was offered can be granted.
+/// Only an offered scope can be granted.
 fn offered(ask: &QueueEntry, scope: ApprovalScope) -> Result<()> {
     let request = request_of(ask)?;
     if request.scopes.iter().any(|offer| offer.scope == scope) {
@@ -145,7 +145,7 @@ fn offered(ask: &QueueEntry, scope: ApprovalScope) -> Result<()> {
 }
 
 fn queued_request(ask: &QueueEntry) -> Result<QueueItem> {
-    serde_json::from_value(ask.request.clone()).context("the request is of another version of toolgate")
+    serde_json::from_value(ask.request.clone()).context("the request was made by another version of toolgate")
 }
 
 fn request_of(ask: &QueueEntry) -> Result<ApprovalRequest> {
@@ -157,7 +157,7 @@ fn request_of(ask: &QueueEntry) -> Result<ApprovalRequest> {
     }
 }
 
-/// Words as an answer to a question.
+/// Turns text into an answer to a question.
 fn in_words(ask: &QueueEntry, words: &str) -> Result<QueuedAnswer> {
     let QueueItem::Question(question) = queued_request(ask)? else {
         bail!("That is a call to approve. Say `toolgate approvals approve {0}` or `deny {0}`.", ask.id);
@@ -166,7 +166,7 @@ fn in_words(ask: &QueueEntry, words: &str) -> Result<QueuedAnswer> {
         Some(QuestionAnswer { answer, choice, by }) => Ok(QueuedAnswer::Said { words: answer, choice, by }),
         None => {
             let labels: Vec<String> = question.question.choices.iter().map(|choice| plain(&choice.label)).collect();
-            bail!("That isn't among the answers to choose from: {}.", labels.join(", "))
+            bail!("That is not one of the choices: {}.", labels.join(", "))
         }
     }
 }
@@ -204,7 +204,7 @@ fn tool_of(ask: &QueueEntry) -> String {
     }
 }
 
-/// What it will do or wants to know, in one line.
+/// What the call will do, or the question, in one line.
 fn summary(ask: &QueueEntry) -> String {
     let words = match queued_request(ask) {
         Ok(QueueItem::Approval(request)) => {
@@ -248,7 +248,7 @@ fn give(workspace: &ApprovalQueue, ask: &QueueEntry, answer: QueuedAnswer, as_js
     Ok(Exit::Ok)
 }
 
-/// Goes through what waits, one question each.
+/// Goes through the queue and asks the person about each entry.
 fn answer_all(workspace: &ApprovalQueue) -> Result<Exit> {
     let asks = workspace.asks(Timestamp::now())?;
     if asks.is_empty() {
@@ -259,14 +259,14 @@ fn answer_all(workspace: &ApprovalQueue) -> Result<Exit> {
         let Some(answer) = answer_here(&ask)? else { break };
         match give(workspace, &ask, answer, false) {
             Ok(_) => {}
-            // Somebody else was quicker: that is an answer too, and the next one waits.
+            // Another person answered first; continue with the next entry.
             Err(late) => anstream::println!("{late}"),
         }
     }
     Ok(Exit::Ok)
 }
 
-/// What the person at this terminal answers; none when they leave.
+/// The answer of the person at this terminal; `None` when they quit.
 fn answer_here(ask: &QueueEntry) -> Result<Option<QueuedAnswer>> {
     let by = person_name();
     Ok(match queued_request(ask)? {

@@ -1,4 +1,4 @@
-//! `toolgate attach`: a person takes hold of a running process.
+//! `toolgate attach`: attaches a person's terminal to a running process.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::exit::Exit;
 use crate::terminal::{DIM, TextTable, paint, plain, stdout_size};
 use crate::wiring::person_name;
 
-/// Attach this terminal to a command that an agent has running: see its screen, type into it, and let go with Ctrl-].
+/// Attach this terminal to a command that an agent has running: see its screen, type into it, and detach with Ctrl-].
 ///
-/// Any Toolgate of yours that runs commands can be attached to. Without PROCESS it takes the only one there is, or lists
-/// them. That you took hold of it is on record; what you type isn't.
+/// You can attach to the commands of any Toolgate that you run. Without PROCESS it attaches to the only one there is,
+/// or lists them. The journal records that you attached, but not what you type.
 ///
 /// Examples:
 ///   toolgate attach
@@ -25,14 +25,14 @@ use crate::wiring::person_name;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AttachArgs {
-    /// The process, or the beginning of its name.
+    /// The process, or the beginning of its id.
     process: Option<String>,
-    /// Only show which processes run.
+    /// Only list the running processes.
     #[arg(long)]
     list: bool,
 }
 
-/// How long the person has to read how to let go.
+/// How long the person has to read how to detach.
 const TIME_TO_READ: Duration = Duration::from_millis(1500);
 
 impl AttachArgs {
@@ -50,11 +50,11 @@ impl AttachArgs {
                     bail!("several processes run; name the one to attach to")
                 }
             };
-            hold(chosen).await
+            attach_to(chosen).await
         })?
     }
 
-    /// The process that is meant; none when there are several to choose from.
+    /// The chosen process; `None` when there are several to choose from.
     fn choose<'a>(&self, found: &'a [AttachTarget]) -> Result<Option<&'a AttachTarget>> {
         let is_meant =
             |one: &&AttachTarget| self.process.as_ref().is_none_or(|name| one.running.process.starts_with(name));
@@ -68,16 +68,16 @@ impl AttachArgs {
     }
 }
 
-async fn hold(chosen: &AttachTarget) -> Result<Exit> {
+async fn attach_to(chosen: &AttachTarget) -> Result<Exit> {
     let words = format!("attached to {}: {}", chosen.running.process, plain(&chosen.running.command));
-    anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] lets go; the process goes on")));
+    anstream::eprintln!("{}", paint(DIM, format!("{words}\nCtrl-] detaches; the process keeps running")));
     if chosen.running.tty {
         // The process' screen is painted over this.
         tokio::time::sleep(TIME_TO_READ).await;
     }
     match attach::attach(chosen, &person_name()).await? {
         AttachEnd::Detached => {
-            anstream::eprintln!("\n{}", paint(DIM, "let go; the process goes on"));
+            anstream::eprintln!("\n{}", paint(DIM, "detached; the process keeps running"));
             Ok(Exit::Ok)
         }
         AttachEnd::Ended(code) => {
@@ -107,7 +107,7 @@ fn show(found: &[AttachTarget], json: bool) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// When something began, as far as one wants to know of what still runs.
+/// The start time as a time of day, which is enough for a running process.
 fn time_of_day(time: &str) -> String {
     time.parse::<Timestamp>().map_or_else(|_| plain(time), |time| time.strftime("%H:%M:%SZ").to_string())
 }

@@ -1,4 +1,4 @@
-//! `toolgate audit`: has the record been changed?
+//! `toolgate audit`: checks whether the journal was changed.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -9,7 +9,7 @@ use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{GREEN, RED, paint};
 
-/// Check the record.
+/// Check the journal.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
@@ -18,7 +18,7 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditVerb {
-    /// Find the first line of a run that was changed, dropped or added. Checks every run unless one is named.
+    /// Find the first line of a run's journal that was changed, dropped or added. Checks every run unless one is named.
     Verify {
         /// The run.
         run: Option<String>,
@@ -48,18 +48,18 @@ impl AuditArgs {
 
 fn print(run: &str, found: &Verification, as_json: bool) {
     match found {
-        Verification::Ok { events, sealed, unfinished } if as_json => {
-            let about = json!({ "run": run, "ok": true, "events": events, "sealed": sealed, "unfinished": unfinished });
+        Verification::Ok { events, signed, unfinished } if as_json => {
+            let about = json!({ "run": run, "ok": true, "events": events, "sealed": signed, "unfinished": unfinished });
             anstream::println!("{about}");
         }
         Verification::Bad { line, fault } if as_json => {
             let words = fault.to_string();
             anstream::println!("{}", json!({ "run": run, "ok": false, "line": line, "fault": words }));
         }
-        Verification::Ok { events, sealed, unfinished } => {
-            let seal = if *sealed { "sealed" } else { "not sealed" };
-            let rest = if *unfinished { "; killed while it wrote the next, which isn't on record" } else { "" };
-            anstream::println!("{} {run}: {events} events, chain whole, {seal}{rest}", paint(GREEN, "✓"));
+        Verification::Ok { events, signed, unfinished } => {
+            let signed = if *signed { "signed" } else { "not signed" };
+            let rest = if *unfinished { "; killed while writing the next event, which is not recorded" } else { "" };
+            anstream::println!("{} {run}: {events} events, hash chain intact, {signed}{rest}", paint(GREEN, "✓"));
         }
         Verification::Bad { fault, .. } => anstream::println!("{} {run}: {fault}", paint(RED, "✗")),
     }

@@ -1,4 +1,4 @@
-//! `toolgate call`: one call through the gate, from the shell.
+//! `toolgate call`: makes one call through the gate, from the shell.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::signals::cancel_on_signal;
 use crate::terminal::{ApproveOnce, ReplyContext, TerminalAnswerer, TerminalApprover, TerminalSink, show_reply};
 use crate::wiring::{CLI, RunChoice, Workspace, person_name, warn};
 
-/// Call a tool, through the same path as any agent's call.
+/// Call a tool, on the same path as any agent's call.
 ///
 /// Examples:
 ///   toolgate call list
@@ -34,22 +34,23 @@ pub(crate) struct CallArgs {
     /// Read the arguments from a file.
     #[arg(long, value_name = "FILE")]
     args_file: Option<PathBuf>,
-    /// Approve this one call, whatever would be asked. Never lifts a deny.
+    /// Approve this one call, whatever it would ask. Never overrides a deny.
     #[arg(long)]
     approve: bool,
-    /// Go on with an earlier run instead of beginning a new one: its id, the beginning of one, or `last`.
+    /// Continue an earlier run instead of beginning a new one: its id, its beginning, or `last`.
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// The session whose approvals count.
+    /// The session whose approvals apply.
     #[arg(long, env = "TOOLGATE_SESSION", default_value = "cli", hide_env_values = true)]
     session: String,
     /// The versions of the tool that the arguments are written for, such as ^1.
     #[arg(long, value_name = "REQ")]
     version_req: Option<VersionReq>,
-    /// Ask for exactly this beyond what the tool states: net.connect=HOST:PORT, fs.write=/PATH or unsandboxed.
+    /// Request exactly this in addition to what the tool declares: net.connect=HOST:PORT, fs.write=/PATH or
+    /// unsandboxed.
     #[arg(long, value_name = "RIGHT")]
     permit: Vec<Right>,
-    /// Why; shown to whoever is asked.
+    /// The reason; shown to the person who approves.
     #[arg(long, value_name = "TEXT")]
     justification: Option<String>,
 }
@@ -57,7 +58,7 @@ pub(crate) struct CallArgs {
 /// A call that was made.
 pub(super) struct PerformedCall {
     pub(super) reply: Reply,
-    /// The run that it is recorded in.
+    /// The run that records it.
     pub(super) run: String,
     sink: Arc<TerminalSink>,
 }
@@ -74,7 +75,7 @@ impl PerformedCall {
 }
 
 impl CallArgs {
-    /// A call that the person has approved by asking for it.
+    /// A call that the person has approved by typing the command.
     pub(super) fn approved(tool: &str, args: String) -> Self {
         Self {
             tool: tool.into(),
@@ -89,7 +90,7 @@ impl CallArgs {
         }
     }
 
-    /// The same in an earlier run.
+    /// Records the call in an earlier run.
     pub(super) fn in_run(self, run: Option<String>) -> Self {
         Self { run, ..self }
     }
@@ -98,14 +99,14 @@ impl CallArgs {
         self.run_with(setting, Vec::new())
     }
 
-    /// The same, with tools that only this call needs.
+    /// Makes the call with additional tools that only this call needs.
     pub(super) fn run_with(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
         let performed = self.perform(setting, tools)?;
         performed.print(setting)?;
         Ok(Exit::of_reply(&performed.reply))
     }
 
-    /// Makes the call, and leaves it to somebody else to show what came of it.
+    /// Makes the call; the caller shows the reply.
     pub(super) fn perform(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
         let args = strict_json::parse(&self.arguments()?)?;
         let workspace = Workspace::open_with(&setting.place, tools, Vec::new())?;
@@ -118,7 +119,7 @@ impl CallArgs {
             .approved_by(self.approver(setting))
             .answered_by(answerer(setting))
             .watched_by(Arc::clone(&sink) as _)
-            // This program ends with its call.
+            // This program exits after the call.
             .waiting();
         let mut call = toolgate_contract::Call::new(&self.tool, args, workspace.clock.as_ref());
         call.version = self.version_req;
@@ -134,7 +135,7 @@ impl CallArgs {
             };
             workspace.with_door(work).await
         })?;
-        // The reply is what was asked for, and says itself whether it is on record.
+        // The reply is the result, and says itself whether it was recorded.
         if let Err(error) = recorded.run.end() {
             warn(&format!("The end of the run couldn't be recorded: {error}"));
         }
@@ -166,7 +167,7 @@ impl CallArgs {
     }
 }
 
-/// Whoever answers the agent's own questions: the person at the terminal, if there is one.
+/// Answers the agent's questions: the person at the terminal, if there is one.
 pub(super) fn answerer(setting: &Invocation) -> Arc<dyn QuestionAnswerer> {
     match !setting.json && TerminalApprover::is_possible() {
         true => Arc::new(TerminalAnswerer { by: person_name() }),

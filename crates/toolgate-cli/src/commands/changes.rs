@@ -1,4 +1,4 @@
-//! `toolgate changes`: what calls changed, as diffs.
+//! `toolgate changes`: shows what calls changed, as diffs.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,12 +13,12 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, diff_line, paint, plain};
 
 /// Show what calls changed, newest run first.
 ///
-/// Each call is named, so that `toolgate undo CALL` can take it back.
+/// Each call is named, so that `toolgate undo CALL` can undo it.
 #[derive(Debug, Args)]
 pub(crate) struct ChangesArgs {
-    /// Only this run: its id, the beginning of it, or `last`.
+    /// Only this run: its id, its beginning, or `last`.
     run: Option<String>,
-    /// Only names and numbers, no diffs.
+    /// Only paths and line counts, no diffs.
     #[arg(long)]
     stat: bool,
 }
@@ -55,7 +55,7 @@ impl ChangesArgs {
         Ok(())
     }
 
-    /// Names what one call changed, with numbers, up to so many files.
+    /// Lists what one call changed, with line counts, up to `most` files.
     pub(super) fn print_call_changes(call: &str, run: &str, state: &StateDirectory, most: usize) -> Result<()> {
         let (contents, show) = (state.contents(Durability::Os)?, Self { run: None, stat: true });
         let mut changes = Vec::new();
@@ -78,8 +78,8 @@ impl ChangesArgs {
         let sides = (FileVersion::of(&change.before, contents)?, FileVersion::of(&change.after, contents)?);
         let note = match sides {
             (Some(before), Some(after)) => return self.show_diff(&change.path, &before, &after),
-            (None, _) => "(its content was evicted; it can't be undone)",
-            (Some(_), None) => "(its new content isn't kept; it can be undone)",
+            (None, _) => "(its old content was evicted; it can't be undone)",
+            (Some(_), None) => "(its new content isn't stored; it can be undone)",
         };
         anstream::println!("  {} {}", plain(&change.path), paint(DIM, note));
         Ok(())
@@ -96,11 +96,12 @@ impl ChangesArgs {
     }
 }
 
-/// A file at one end of a change: its bytes and mode, or nothing there. Directories and pipes have no bytes.
+/// A file before or after a change: its bytes and mode, or `None` if there is no file. Directories and pipes have no
+/// bytes.
 struct FileVersion(Option<(Blob, u32)>);
 
 impl FileVersion {
-    /// None when the content was evicted.
+    /// `None` when the content was evicted.
     fn of(state: &Option<FileState>, contents: &BlobStore) -> Result<Option<Self>> {
         let Some(state) = state else { return Ok(Some(Self(None))) };
         if !state.is_file() && !state.is_link() {

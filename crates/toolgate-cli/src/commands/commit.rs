@@ -1,4 +1,4 @@
-//! `toolgate commit`: puts the changes of a rehearsal in place.
+//! `toolgate commit`: applies the changes of a rehearsal.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,14 +13,14 @@ use super::sandbox::preview::RehearsalPreview;
 use crate::exit::Exit;
 use crate::wiring::directories;
 
-const WORDING: AppliedReport = AppliedReport { done: "Put in place:", left: "Kept aside:", left_in: "kept_aside" };
+const REPORT: AppliedReport = AppliedReport { done: "Applied:", left: "Quarantined:", left_in: "kept_aside" };
 
-/// Put the changes of a rehearsed command in place: exactly those that it showed, all or none, but for what it said would be
-/// kept aside.
+/// Apply the changes of a rehearsed command: exactly those that it showed, all or none, except those that it listed as
+/// quarantined.
 ///
-/// It is a call like any other: judged, recorded, and undoable. Where a file has changed since the rehearsal, nothing is
-/// put in place. A rehearsal can be committed once, within a day. It prints each file with the lines that came and went;
-/// `--json` prints the reply.
+/// A commit is a call like any other: judged, recorded, and undoable. If a file has changed since the rehearsal,
+/// nothing is applied. A rehearsal can be committed once, within a day. It prints each file with its added and removed
+/// lines; `--json` prints the reply.
 ///
 /// Examples:
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md
@@ -29,9 +29,9 @@ const WORDING: AppliedReport = AppliedReport { done: "Put in place:", left: "Kep
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CommitArgs {
-    /// The rehearsal, by the handle that it gave.
+    /// The rehearsal's handle.
     rehearsal: String,
-    /// Only show what it would change, all of it.
+    /// Only show what it would change, in full.
     #[arg(long)]
     show: bool,
 }
@@ -45,7 +45,7 @@ impl CommitArgs {
         let place = &setting.place;
         let settings = place.load()?.settings;
         let roots = directories(place, &settings.roots);
-        // An agent's rehearsal belongs to its run, which is gone on with.
+        // An agent's rehearsal belongs to its run, so the commit continues that run.
         let layers = OverlayChanges::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
         if self.show {
             let files = crate::wiring::roots(place, &settings)?;
@@ -60,6 +60,6 @@ impl CommitArgs {
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();
         let call = CallArgs::approved("commit", args).in_run(owner);
-        WORDING.tell(&call.perform(setting, Vec::new())?, setting)
+        REPORT.print(&call.perform(setting, Vec::new())?, setting)
     }
 }

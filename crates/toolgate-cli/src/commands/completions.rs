@@ -1,4 +1,4 @@
-//! `toolgate completions` and `toolgate man`: what shells and `man` need to know.
+//! `toolgate completions` and `toolgate man`: prints shell completions and the manual page.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};

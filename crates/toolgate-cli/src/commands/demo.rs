@@ -1,4 +1,4 @@
-//! `toolgate demo`: an agent at work in a small project, with a model that follows a script. Everything else is real.
+//! `toolgate demo`: an agent works in a small project, with a scripted model. Everything else is real.
 #![allow(clippy::disallowed_methods, reason = "makes a temporary project for the demo")]
 
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ use crate::terminal::{
 };
 use crate::wiring::{RunChoice, Workspace, WorkspaceLocation, person_name};
 
-/// Watch an agent at work, without any key.
+/// Watch an agent at work, without an API key.
 ///
-/// In a temporary directory, an agent finds a failing test in a small project, mends the code, runs the test in the
-/// sandbox, is refused two dangerous things, and asks you before it deletes a file. Then the record is shown as a tree,
-/// and everything is undone. Only the model is scripted; the gate, the sandbox and the record are the real ones.
+/// In a temporary directory, an agent finds a failing test in a small project, fixes the code, runs the test in the
+/// sandbox, is refused two dangerous actions, and asks you before it deletes a file. Then the journal is shown as a
+/// tree, and everything is undone. Only the model is scripted; the gate, the sandbox and the journal are the real ones.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Keep the directory, to look around in it.
+    /// Keep the directory, to inspect it.
     #[arg(long)]
     keep: bool,
 }
 
-/// The project: a script with a fault, its test, a secret, and a leftover.
+/// The project: a script with a bug, its test, a secret, and a leftover file.
 const PROJECT: &[(&str, &str)] = &[
     ("slug.sh", "# Turns a title into a slug.\nslug() {\n    printf '%s' \"$1\" | tr ' ' '-'\n}\n"),
     (
@@ -49,7 +49,7 @@ const PROJECT: &[(&str, &str)] = &[
     ("slug.sh.orig", "# an old copy\n"),
 ];
 
-const TASK: &str = "The slugs are wrong. Find out why, mend it, and tidy up.";
+const TASK: &str = "The slugs are wrong. Find out why, fix it, and tidy up.";
 
 impl DemoArgs {
     pub(crate) fn run(self) -> Result<Exit> {
@@ -75,12 +75,12 @@ impl DemoArgs {
     fn leave(&self, directory: tempfile::TempDir) {
         match self.keep {
             true => say(&format!("Kept: {}", directory.keep().join("project").display())),
-            false => say("The directory is gone again. Next: toolgate run --help"),
+            false => say("The directory was removed. Next: toolgate run --help"),
         }
     }
 }
 
-/// Makes the project, with a configuration of its own, so that the demo is the same everywhere.
+/// Creates the project, with its own configuration, so that the demo is the same everywhere.
 fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
     let workspace = directory.join("project");
     std::fs::create_dir(&workspace)?;
@@ -94,7 +94,7 @@ fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
     Ok((place, workspace))
 }
 
-/// Lets the agent work.
+/// Runs the agent.
 fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReason> {
     let script = ModelScript::parse(include_str!("demo/script.toml"))?;
     let style =
@@ -116,13 +116,13 @@ fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReas
     Ok(outcome.finish)
 }
 
-/// Undoes the run and tries the test again, as another start of the program would.
+/// Undoes the run and runs the test again, as a new start of the program would.
 fn undo_and_retest(place: &WorkspaceLocation, run: &str) -> Result<()> {
     let workspace = Workspace::open(place)?;
     let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
     say("$ toolgate undo --run last");
     let undone = call(&workspace, &recorded.session, "undo", json!({ "run": run }))?;
-    undo::WORDING.show(&undone, &recorded.run.id, &workspace.state)?;
+    undo::REPORT.show(&undone, &recorded.run.id, &workspace.state)?;
     say("$ sh test.sh, as it was before");
     let tried = call(&workspace, &recorded.session, "shell", json!({ "command": "sh test.sh" }))?;
     show_reply(&tried, &ReplyContext { run: &recorded.run.id, toolgate: place.typed() }, false);
@@ -131,19 +131,20 @@ fn undo_and_retest(place: &WorkspaceLocation, run: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a call of its own. Whoever watches the demo has agreed to that.
+/// Makes a call for the demo. By starting the demo, the person has approved it.
 fn call(workspace: &Workspace, session: &Session, tool: &str, args: Value) -> Result<Reply> {
     let session = session.clone().approved_by(Arc::new(ApproveOnce { by: "the demo itself".into() }));
     let call = Call::new(tool, args, workspace.clock.as_ref());
     block_on(workspace.gate.perform(call, &session, CancellationToken::new()))
 }
 
-/// Stands in for the person where there is none.
+/// Approves in the person's place where there is no terminal.
 struct DemoApprover;
 
 impl Approver for DemoApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
-        let words = format!("May `{}` run? {} Nobody is here, so the demo says yes.", request.tool, request.reason);
+        let words =
+            format!("May `{}` run? {} There is no terminal, so the demo approves.", request.tool, request.reason);
         anstream::eprintln!("{}", paint(YELLOW, words));
         Box::pin(std::future::ready(ApprovalAnswer::Granted {
             scope: ApprovalScope::Call,

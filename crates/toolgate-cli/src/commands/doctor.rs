@@ -1,4 +1,4 @@
-//! `toolgate doctor`: does what Toolgate promises hold here, and if not, what to do about it.
+//! `toolgate doctor`: checks whether Toolgate's guarantees hold here, and says what to do if not.
 
 use std::sync::Arc;
 
@@ -21,32 +21,32 @@ use crate::stores::shared;
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
 use crate::wiring::{own_secrets, profile, roots};
 
-/// Check what holds on this machine and in this workspace, and how to mend what doesn't.
+/// Check which guarantees hold on this machine and in this workspace, and how to fix those that don't.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs;
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Serialize)]
 struct DoctorCheck {
-    /// Its name; what belongs to the one above is set in.
+    /// Its name; checks that belong to the one above are indented.
     name: String,
     state: GuaranteeLevel,
     found: String,
-    /// What helps.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
 impl DoctorArgs {
     pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let mut checks = vec![files(setting), record(setting), seal(setting)];
+        let mut checks = vec![files(setting), record(setting), signature(setting)];
         match setting.place.load() {
             Ok(compiled) => {
                 checks.push(store(setting, &compiled));
                 checks.extend(policy(setting, &compiled)?);
                 checks.extend(commands(setting, compiled)?);
             }
-            Err(error) => checks.push(broken("policy", format!("{error:#}"), "Mend the file that the message names.")),
+            Err(error) => checks.push(broken("policy", format!("{error:#}"), "Fix the file that the message names.")),
         }
         print(&checks, setting.json)?;
         let is_broken = checks.iter().any(|check| check.state == GuaranteeLevel::NotHeld);
@@ -80,7 +80,7 @@ fn record(setting: &Invocation) -> DoctorCheck {
     match setting.place.state() {
         Ok(state) => held("record", format!("{}", state.path().display())),
         Err(error) => {
-            broken("record", format!("{error:#}"), "Without a record nothing runs: make the workspace writable.")
+            broken("record", format!("{error:#}"), "Nothing runs without a journal: make the workspace writable.")
         }
     }
 }
@@ -89,24 +89,24 @@ fn store(setting: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
     let found = shared(&compiled.settings.store).and_then(|shared| {
         let found = match &shared {
             Some(shared) => format!("PostgreSQL, database {}, for many hosts", shared.place()),
-            None => "SQLite, beside the record".to_owned(),
+            None => "SQLite, next to the journal".to_owned(),
         };
         setting.place.stores()?.store()?.runs(&RunFilter { limit: 1, ..RunFilter::default() })?;
         Ok(found)
     });
     let remedy = match compiled.settings.store.url {
-        Some(_) => "Mend `store.url` or TOOLGATE_STORE, or start the server. Calls go on meanwhile.",
-        None => "Run `toolgate runs reindex`; calls go on meanwhile.",
+        Some(_) => "Fix `store.url` or TOOLGATE_STORE, or start the server. Calls keep working meanwhile.",
+        None => "Run `toolgate runs reindex`; calls keep working meanwhile.",
     };
     found.map_or_else(|error| partly("store", format!("{error:#}"), remedy), |found| held("store", found))
 }
 
-fn seal(setting: &Invocation) -> DoctorCheck {
+fn signature(setting: &Invocation) -> DoctorCheck {
     match setting.place.seal_key() {
-        Some(_) => held("seal", "journals are sealed with this user's key"),
+        Some(_) => held("signature", "journals are signed with this user's key (HMAC)"),
         None => partly(
-            "seal",
-            "there is no key, so a rewritten journal can't be told from a true one",
+            "signature",
+            "there is no signing key, so a rewritten journal can't be detected",
             format!("Make {} writable.", setting.place.sources.state.display()),
         ),
     }
@@ -121,11 +121,11 @@ fn policy(setting: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorC
         failed => broken("examples", format!("{failed} fail"), "Run `toolgate policy test`."),
     });
     let secrets = own_secrets(&compiled.settings).len();
-    checks.push(held("redaction", format!("the rule set, and {secrets} secrets of this environment")));
+    checks.push(held("redaction", format!("the built-in rules, and {secrets} secrets from the environment")));
     Ok(checks)
 }
 
-/// How well commands are confined: found out by confining one.
+/// Checks how well commands are confined, by confining one.
 fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
     let profile = profile(&setting.place, &compiled.settings.roots);
     let restricted = restricted_paths(&roots(&setting.place, &compiled.settings)?, &compiled.policy)?;
@@ -134,7 +134,7 @@ fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<Doctor
     let egress = CallEgress::new(Arc::new(compiled.policy), Vec::new());
     let enforcement = block_on(async {
         let sandbox = Sandbox::new(SandboxOptions { warm: 0, ..SandboxOptions::default() }).await?;
-        // As every command has it, where it can be had.
+        // With the host list that commands have, where it is available.
         if sandbox.tier() == Tier::Namespaces {
             spec.network = NetworkAccess::Listed(Arc::new(egress));
         }
@@ -142,22 +142,22 @@ fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<Doctor
     })?;
     let enforcement = match enforcement {
         Ok(enforcement) => enforcement,
-        Err(error) => return Ok(vec![broken("commands", error.to_string(), UNCONFINED)]),
+        Err(error) => return Ok(vec![broken("commands", error.to_string(), CONFINEMENT_REMEDY)]),
     };
     let mut checks = vec![confinement_check(&enforcement, weakest, &spec.hidden)];
     for report in enforcement.guarantees {
         let name = format!("  {}", guarantee(report.guarantee));
         checks.push(match report.holding {
             GuaranteeLevel::Held => held(name, report.reason),
-            GuaranteeLevel::Partly => partly(name, report.reason, UNCONFINED),
-            GuaranteeLevel::NotHeld => broken(name, report.reason, UNCONFINED),
+            GuaranteeLevel::Partly => partly(name, report.reason, CONFINEMENT_REMEDY),
+            GuaranteeLevel::NotHeld => broken(name, report.reason, CONFINEMENT_REMEDY),
         });
     }
     checks.push(host_list_check(enforcement.tier, &profile)?);
     Ok(checks)
 }
 
-/// Whether commands run at all, by what confines them and what has to.
+/// Whether commands run at all: the confinement that is available, and the minimum that is configured.
 fn confinement_check(enforcement: &Enforcement, weakest: Tier, hidden: &[WorkspacePath]) -> DoctorCheck {
     const NAME: &str = "commands";
     let by = format!("confined by {}", enforcement.tier.name());
@@ -166,29 +166,31 @@ fn confinement_check(enforcement: &Enforcement, weakest: Tier, hidden: &[Workspa
             [enforcement.tier, Tier::Landlock].into_iter().find(|tier| requirements::check(enforcement, *tier).is_ok());
         let less = |tier: Tier| {
             let name = tier.name();
-            format!(" Or accept less: `weakest_sandbox = \"{name}\"` under `[commands]` in your own configuration.")
+            format!(
+                " Or accept weaker confinement: `weakest_sandbox = \"{name}\"` under `[commands]` in your own configuration."
+            )
         };
         let less = would_do.map(less).unwrap_or_default();
-        return broken(NAME, format!("none runs. {}", weak.message), format!("{UNCONFINED}{less}"));
+        return broken(NAME, format!("no command runs. {}", weak.message), format!("{CONFINEMENT_REMEDY}{less}"));
     }
     match requirements::can_hide(enforcement.tier, hidden) {
         Err(found) => {
-            let remedy = "Move that out of the workspace, or let commands see it with `sensitive.except`.";
+            let remedy = "Move that directory out of the workspace, or let commands see it with `sensitive.except`.";
             broken(NAME, found.message, remedy)
         }
         _ if requirements::gaps(enforcement).is_some() => {
-            partly(NAME, format!("{by}, which `commands.weakest_sandbox` accepts"), UNCONFINED)
+            partly(NAME, format!("{by}, which `commands.weakest_sandbox` accepts"), CONFINEMENT_REMEDY)
         }
         _ => held(NAME, by),
     }
 }
 
-/// Whether commands can be let through to single hosts: found out by letting one through to one.
+/// Checks whether egress can be limited to single hosts, by reaching one that is allowed and one that isn't.
 fn host_list_check(tier: Tier, profile: &Profile) -> Result<DoctorCheck> {
     const NAME: &str = "  list of hosts";
     if tier != Tier::Namespaces {
-        let found = format!("{} can't hold one; commands reach no host at all", tier.name());
-        return Ok(partly(NAME, found, UNCONFINED));
+        let found = format!("{} can't filter by host; commands reach no host at all", tier.name());
+        return Ok(partly(NAME, found, CONFINEMENT_REMEDY));
     }
     Ok(match block_on(test_host_list(profile))? {
         Ok(()) => held(NAME, "a host on it was reached, and one that isn't was refused by name"),
@@ -196,8 +198,8 @@ fn host_list_check(tier: Tier, profile: &Profile) -> Result<DoctorCheck> {
     })
 }
 
-/// What helps where a kernel or a container withholds the means.
-const UNCONFINED: &str = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or install bubblewrap.";
+/// The remedy where a kernel or a container withholds user namespaces.
+const CONFINEMENT_REMEDY: &str = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or install bubblewrap.";
 
 fn workspace_file(setting: &Invocation, compiled: &CompiledConfig) -> Result<DoctorCheck> {
     let place = &setting.place;
@@ -232,19 +234,19 @@ fn print(checks: &[DoctorCheck], as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What helps, each once, with all that it helps.
+/// Prints each remedy once, with the checks that it fixes.
 fn show_remedies(checks: &[DoctorCheck]) {
     let mut remedies: Vec<(&str, Vec<&str>)> = Vec::new();
     for check in checks {
         let Some(remedy) = check.remedy.as_deref() else { continue };
-        // One may say more than the others do.
+        // One remedy may extend another.
         match remedies.iter_mut().find(|(known, _)| known.starts_with(remedy)) {
             Some((_, names)) => names.push(check.name.trim()),
             None => remedies.push((remedy, vec![check.name.trim()])),
         }
     }
     if !remedies.is_empty() {
-        anstream::println!("\n{}", paint(BOLD, "What helps"));
+        anstream::println!("\n{}", paint(BOLD, "How to fix this"));
     }
     for (remedy, names) in remedies {
         anstream::println!("  {}", wrapped(&format!("{}: {remedy}", names.join(", ")), 4));

@@ -1,9 +1,9 @@
-//! Help texts that fit the terminal. They are written as comments of our own width, with examples whose lines are meant as
-//! they stand; so a paragraph is made one line, which is then broken where the terminal ends.
+//! Reflows help texts to the terminal's width. They are written as comments of a fixed width, with example lines that
+//! must stay as written; so each paragraph is joined to one line, which clap then wraps.
 
 use clap::Command;
 
-/// Lets the texts of a command and all beneath it flow.
+/// Reflows the texts of a command and all its subcommands.
 pub(super) fn flowing(command: Command) -> Command {
     let about = command.get_long_about().map(|text| flow(&text.to_string()));
     let command = match about {
@@ -13,7 +13,7 @@ pub(super) fn flowing(command: Command) -> Command {
     command.mut_subcommands(flowing)
 }
 
-/// Joins the lines of each paragraph. One that has a line of examples in it stays as it is.
+/// Joins the lines of each paragraph. A paragraph with example lines stays as it is.
 fn flow(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| match paragraph.lines().any(|line| line.starts_with(' ')) {
         true => paragraph.to_owned(),

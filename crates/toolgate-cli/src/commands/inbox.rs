@@ -1,4 +1,4 @@
-//! `toolgate inbox`: tasks that wait for a worker.
+//! `toolgate inbox`: the queue of tasks for workers.
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -10,9 +10,9 @@ use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, YELLOW, paint, plain};
 use crate::work::check_reply_to;
 
-/// Tasks that wait for a worker.
+/// The queue of tasks for workers.
 ///
-/// `toolgate work` takes them one at a time and brings the answers back.
+/// `toolgate work` takes tasks one at a time and delivers the answers.
 ///
 /// Examples:
 ///   toolgate inbox add "make the tests pass"
@@ -31,18 +31,18 @@ pub(crate) struct InboxArgs {
 enum InboxVerb {
     /// Add a task.
     Add {
-        /// What is to be done.
+        /// The task.
         task: String,
-        /// Where the answer goes: terminal (the worker's), an http address that it is posted to, or telegram:CHAT.
+        /// Where the answer goes: terminal (the worker's), an http URL to POST it to, or telegram:CHAT.
         #[arg(long, default_value = "terminal", value_name = "WHERE")]
         reply_to: String,
     },
     /// List tasks, oldest first.
     List {
-        /// Those that are done or cancelled too.
+        /// Include tasks that are done or cancelled.
         #[arg(long)]
         all: bool,
-        /// At most so many.
+        /// Maximum number of tasks.
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
@@ -51,7 +51,7 @@ enum InboxVerb {
         /// The task's id.
         id: String,
     },
-    /// Cancel a task. One that is being worked on is stopped.
+    /// Cancel a task. A running task is stopped.
     Cancel {
         /// The task's id.
         id: String,

@@ -1,4 +1,4 @@
-//! `toolgate policy`: how a call would be judged, and why.
+//! `toolgate policy`: shows how a call would be judged, and why.
 
 mod check;
 mod examples;
@@ -16,7 +16,7 @@ use crate::wiring::Workspace;
 
 pub(super) use self::examples::holds;
 
-/// Judge without running.
+/// Judge calls without running them.
 ///
 /// Examples:
 ///   toolgate policy check 'git status && cargo test 2>&1 | tail -20'
@@ -37,11 +37,11 @@ pub(crate) struct PolicyArgs {
 enum PolicyVerb {
     /// Print the decision as the first word: allow, allow-confined, ask or deny. Exit code 0, 0, 4, 3.
     Check(check::PolicyCheckArgs),
-    /// Draw every part: what it touches, the rule that decided, the rules that lost.
+    /// Show every part as a tree: what it touches, the rule that decided, the rules that lost.
     Explain(JudgedInput),
     /// Check the examples of every rule in every layer.
     Test(examples::PolicyTestArgs),
-    /// Judge past runs by the policy as it is now, and list what would be decided otherwise.
+    /// Judge past runs by the current policy, and list the decisions that would change.
     Replay(replay::PolicyReplayArgs),
 }
 
@@ -81,7 +81,7 @@ impl JudgedInput {
     }
 }
 
-/// A command is judged as the shell would be asked to run it.
+/// Judges a command as a call of the tool `shell` would be.
 fn judge_command(workspace: &Workspace, command: &str, workdir: &str) -> Result<Judgement> {
     let effect = Effect::Run { command: command.to_owned(), workdir: workdir.to_owned() };
     let verdict =

@@ -1,4 +1,4 @@
-//! `toolgate quarantine`: what commands made and the workspace didn't get.
+//! `toolgate quarantine`: shows and releases changes that were not written to the workspace.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolgate_changes::Release;
 use toolgate_contract::LINK_MODE;
-use toolgate_journal::{Quarantine as Store, QuarantinedChange};
+use toolgate_journal::{Quarantine, QuarantinedChange};
 
 use super::Invocation;
 use super::applied_report::AppliedReport;
@@ -15,12 +15,12 @@ use super::call::CallArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint, plain};
 
-const WORDING: AppliedReport = AppliedReport { done: "Put in place:", left: "Left alone:", left_in: "refused" };
+const REPORT: AppliedReport = AppliedReport { done: "Applied:", left: "Not applied:", left_in: "refused" };
 
-/// Look at what commands made and the workspace didn't get, and let it in.
+/// Show and release quarantined changes: what commands changed, but was not written to the workspace.
 ///
-/// Something is kept aside when policy denies its place, when somebody else changed it while the command ran, or when git, an
-/// editor or another agent would obey it.
+/// A change is quarantined when policy denies its path, when the file was changed by something else while the command
+/// ran, or when git, an editor or another agent would load or run the file automatically.
 ///
 /// Examples:
 ///   toolgate quarantine list
@@ -35,22 +35,23 @@ pub(crate) struct QuarantineArgs {
 
 #[derive(Debug, Subcommand)]
 enum QuarantineVerb {
-    /// List what is kept aside, by call, with the reasons.
+    /// List quarantined changes by call, with the reasons.
     List,
-    /// Print one thing that is kept aside.
+    /// Print one quarantined file.
     Show {
         /// The call.
         call: String,
         /// Its path.
         path: String,
     },
-    /// Put something in place after all: you have looked at it. It is recorded, and `toolgate undo` takes it back.
+    /// Write a quarantined change to the workspace, after you have checked it. It is recorded, and `toolgate undo`
+    /// undoes it.
     Release {
         /// The call.
         call: String,
         /// Its path.
         path: String,
-        /// Replace what is there.
+        /// Replace an existing file.
         #[arg(long)]
         force: bool,
     },
@@ -64,53 +65,54 @@ impl QuarantineArgs {
             QuarantineVerb::Show { call, path } => show(&store, &call, &path),
             QuarantineVerb::Release { call, path, force } => {
                 let args = json!({ "call": call, "path": path, "replace": force }).to_string();
-                // Only whoever types this is offered that tool, and has decided already.
+                // Only the command line offers this tool, and the person who types the command has approved it.
                 let call = CallArgs::approved("release", args);
-                WORDING.tell(&call.perform(setting, vec![Release::tool(store)])?, setting)
+                REPORT.print(&call.perform(setting, vec![Release::tool(store)])?, setting)
             }
         }
     }
 }
 
-fn list(store: &Store, as_json: bool) -> Result<Exit> {
+fn list(store: &Quarantine, as_json: bool) -> Result<Exit> {
     let calls = store.calls()?;
     if calls.is_empty() && !as_json {
-        anstream::eprintln!("Nothing is kept aside.");
+        anstream::eprintln!("Nothing is quarantined.");
     }
     for call in calls {
-        let held = store.held(&call)?;
+        let quarantined = store.changes(&call)?;
         if as_json {
-            anstream::println!("{}", json!({ "call": call, "held": held }));
+            anstream::println!("{}", json!({ "call": call, "held": quarantined }));
             continue;
         }
         anstream::println!("{}", paint(BOLD, plain(&call)));
-        for QuarantinedChange { path, reason, .. } in &held {
+        for QuarantinedChange { path, reason, .. } in &quarantined {
             anstream::println!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
         }
     }
     Ok(Exit::Ok)
 }
 
-/// One thing of a call's, and its bytes.
-fn find(store: &Store, call: &str, path: &str) -> Result<(QuarantinedChange, Vec<u8>)> {
-    let held = store.held(call)?.into_iter().find(|held| held.path == path);
-    let held =
-        held.with_context(|| format!("nothing of {call} is kept aside at {path}; `toolgate quarantine list`"))?;
-    let bytes = match (&held.name, held.mode) {
-        (Some(name), Some(LINK_MODE)) => store.room(call)?.link(name)?,
+/// One quarantined change of a call, and its bytes.
+fn find(store: &Quarantine, call: &str, path: &str) -> Result<(QuarantinedChange, Vec<u8>)> {
+    let quarantined = store.changes(call)?.into_iter().find(|change| change.path == path);
+    let quarantined = quarantined.with_context(|| {
+        format!("{call} has no quarantined change at {path}; `toolgate quarantine list` shows what there is")
+    })?;
+    let bytes = match (&quarantined.name, quarantined.mode) {
+        (Some(name), Some(LINK_MODE)) => store.for_call(call)?.link(name)?,
         _ => {
-            let Some(mut file) = store.room(call)?.open(&held)? else {
-                bail!("The command removed {path} or made a directory of it, so there is no content to show.")
+            let Some(mut file) = store.for_call(call)?.open(&quarantined)? else {
+                bail!("The command removed {path} or replaced it by a directory, so there is no content to show.")
             };
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).with_context(|| format!("{path} can't be read"))?;
             bytes
         }
     };
-    Ok((held, bytes))
+    Ok((quarantined, bytes))
 }
 
-fn show(store: &Store, call: &str, path: &str) -> Result<Exit> {
+fn show(store: &Quarantine, call: &str, path: &str) -> Result<Exit> {
     let (_, bytes) = find(store, call, path)?;
     std::io::stdout().write_all(&bytes).context("standard output can't be written")?;
     Ok(Exit::Ok)

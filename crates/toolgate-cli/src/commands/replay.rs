@@ -1,4 +1,4 @@
-//! `toolgate replay`: repeats the calls of a recorded run and compares (C-34).
+//! `toolgate replay`: repeats the calls of a recorded run and compares the replies.
 
 mod compare;
 mod past_run;
@@ -20,30 +20,30 @@ use crate::terminal::{BOLD, DIM, GREEN, RED, YELLOW, paint, plain};
 
 /// Repeat the calls of a recorded run in a copy of the workspace, and compare.
 ///
-/// The copy is brought back to what the workspace was when the run began, as far as changes were recorded. The calls
-/// run there, in the sandbox and by today's policy, and every answer is held against the recorded one. Times, ids and
-/// durations don't count. What a person answered then is answered again. Nothing in the workspace is touched.
+/// The copy is restored to what the workspace was when the run began, as far as changes were recorded. The calls run
+/// there, in the sandbox and by the current policy, and every reply is compared with the recorded one. Times, ids and
+/// durations are ignored. Approvals are answered as they were then. The workspace itself is not touched.
 ///
 /// Examples:
 ///   toolgate replay                      the last run
-///   toolgate replay run_01a1 --all       go on after the first difference
-///   toolgate replay run_01a1 --keep      leave the copy there to look at
-///   toolgate replay run_01a1 --serve     answer calls from the record: one JSON call a line in, one reply a line out
+///   toolgate replay run_01a1 --all       continue after the first difference
+///   toolgate replay run_01a1 --keep      keep the copy, to inspect it
+///   toolgate replay run_01a1 --serve     answer calls from the record: one JSON call per line in, one reply per line out
 ///
 /// Exit code 0 means that nothing differs, 1 that something does.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ReplayArgs {
-    /// The run: its id, the beginning of one, or `last`.
+    /// The run: its id, its beginning, or `last`.
     #[arg(default_value = "last")]
     run: String,
-    /// Go on after the first difference.
+    /// Continue after the first difference.
     #[arg(long)]
     all: bool,
-    /// Leave the copy of the workspace there, and say where.
+    /// Keep the copy of the workspace, and print its path.
     #[arg(long)]
     keep: bool,
-    /// Touch nothing: answer calls that come on standard input from the record.
+    /// Run nothing: answer calls from standard input with the recorded replies.
     #[arg(long, conflicts_with_all = ["all", "keep"])]
     serve: bool,
 }
@@ -67,7 +67,7 @@ impl ReplayArgs {
         Ok(if differ == 0 { Exit::Ok } else { Exit::Failed })
     }
 
-    /// Repeats the calls, up to the first difference unless all are wanted.
+    /// Repeats the calls, up to the first difference unless `--all` is set.
     async fn repeat<'a>(
         &self,
         past: &'a PastRun,
@@ -79,12 +79,14 @@ impl ReplayArgs {
             let outcome = match call.skip_reason() {
                 Some(why) => ReplayOutcome::Skipped(why),
                 None => {
-                    let mut again = Call::new(&call.tool, rebuilt.here(&call.args), rebuilt.workspace.clock.as_ref());
+                    let mut again =
+                        Call::new(&call.tool, rebuilt.to_copy(&call.args), rebuilt.workspace.clock.as_ref());
                     again.tool_call_id.clone_from(&call.id);
                     let reply =
                         rebuilt.workspace.gate.perform(again, &recorded.session, CancellationToken::new()).await;
                     let changed = rebuilt.changed(&recorded, &call.id)?;
-                    let now = rebuilt.there(&comparable_answer(reply.payload.as_ref(), reply.error.as_ref(), &changed));
+                    let now =
+                        rebuilt.to_original(&comparable_answer(reply.payload.as_ref(), reply.error.as_ref(), &changed));
                     match compare(&call.answer, &now) {
                         None => ReplayOutcome::Same,
                         Some(difference) => ReplayOutcome::Differs(difference),
@@ -118,12 +120,12 @@ impl ReplayArgs {
         for (number, (call, outcome)) in (1..).zip(outcomes) {
             outcome.show(number, call);
         }
-        let left = if left > 0 { format!(", {left} left; `--all` goes on") } else { String::new() };
+        let left = if left > 0 { format!(", {left} left; `--all` continues") } else { String::new() };
         anstream::println!("{same} same, {differ} different, {skipped} not repeated{left}");
     }
 }
 
-/// What became of a call when it was repeated.
+/// The result of repeating a call.
 enum ReplayOutcome {
     Same,
     Differs(ReplayDifference),
@@ -160,10 +162,10 @@ impl ReplayOutcome {
     }
 }
 
-/// A value on one line, as far as it is worth showing.
+/// A value on one line, shortened.
 fn shown(value: &Option<Value>) -> String {
-    const MOST: usize = 400;
+    const MAX_CHARS: usize = 400;
     let text = value.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    let short: String = text.chars().take(MOST).collect();
+    let short: String = text.chars().take(MAX_CHARS).collect();
     plain(&if short.len() < text.len() { format!("{short}…") } else { text })
 }

@@ -26,8 +26,9 @@ use crate::wiring::{RunChoice, Workspace, person_name};
 
 /// Give a task to a model, which works on it through the gate.
 ///
-/// Every call of the model is judged, confined, recorded and undoable like any other. At a terminal you are asked where
-/// policy wants a person; elsewhere such calls are refused. Ctrl-C stops the work cleanly, a second one at once.
+/// Every call of the model is judged, confined, recorded and undoable like any other. Where policy requires a person,
+/// you are asked at the terminal; without a terminal such calls are refused. Ctrl-C stops the work cleanly, a second
+/// Ctrl-C at once.
 ///
 /// Examples:
 ///   toolgate run "make the tests pass" --model anthropic:claude-sonnet-4-5
@@ -35,18 +36,18 @@ use crate::wiring::{RunChoice, Workspace, person_name};
 ///   toolgate run - --model ollama:qwen3 --live < task.txt
 ///   toolgate --json run "tidy up" --model chat:gpt-oss --base-url http://127.0.0.1:8080/v1
 ///
-/// Kinds of agents that the model can send stand in ~/.config/toolgate/agents/NAME.toml: description, instructions and
-/// the tools that it can't go beyond.
+/// You can define kinds of subagents in ~/.config/toolgate/agents/NAME.toml: a description, instructions and the tools
+/// that they are limited to.
 ///
-/// Models: openai:NAME, anthropic:NAME, chat:NAME (any server that speaks chat completions), ollama:NAME,
+/// Models: openai:NAME, anthropic:NAME, chat:NAME (any server with the chat completions API), ollama:NAME,
 /// scripted:FILE. Put json+ before a model that can't call functions.
 ///
-/// Exit codes, beside the usual ones:
-///   10 turn_limit       all turns are used          15 invalid_answers  it couldn't be understood
-///   11 time_limit       the time is up              16 model_failed     it can't be reached, or refuses
-///   12 token_limit      all tokens are used         17 circuit_open     it failed too often
-///   13 context_limit    the task no longer fits    130 cancelled        somebody stopped it
-///   14 no_progress      it went in circles
+/// Exit codes, in addition to the usual ones:
+///   10 turn_limit       all turns are used          15 invalid_answers  the model's replies were invalid
+///   11 time_limit       the time is up              16 model_failed     no connection, or refused
+///   12 token_limit      all tokens are used         17 circuit_open     the model failed too often
+///   13 context_limit    the task no longer fits    130 cancelled        cancelled by a signal
+///   14 no_progress      the same calls repeat
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
@@ -54,22 +55,22 @@ pub(crate) struct RunArgs {
     task: String,
     #[command(flatten)]
     model: ModelArgs,
-    /// Turns at the most.
+    /// Maximum number of turns.
     #[arg(long, value_name = "N", default_value_t = AgentLimits::default().turns)]
     max_turns: u64,
-    /// Minutes at the most.
+    /// Maximum time in minutes.
     #[arg(long, value_name = "N", default_value_t = 60.0)]
     max_minutes: f64,
-    /// Tokens at the most, in and out, other agents included.
+    /// Maximum number of tokens, input and output, subagents included.
     #[arg(long, value_name = "N", default_value_t = AgentLimits::default().tokens)]
     max_tokens: u64,
-    /// Tokens that the model is shown at once; older results make room.
+    /// Maximum tokens of context; older results are dropped to make room.
     #[arg(long, value_name = "N", default_value_t = AgentLimits::default().context)]
     context_tokens: u64,
-    /// Keep a live view at the bottom of the terminal.
+    /// Show a live view at the bottom of the terminal.
     #[arg(long)]
     live: bool,
-    /// The session whose approvals count.
+    /// The session whose approvals apply.
     #[arg(long, env = "TOOLGATE_SESSION", default_value = "agent", hide_env_values = true)]
     session: String,
 }
@@ -93,7 +94,7 @@ impl RunArgs {
             let words = workspace_instructions(&workspace, &session, setting).await;
             let processes = Arc::clone(&session.processes);
             let agent = Agent::new(model, Arc::clone(&workspace.gate), session, controls);
-            let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).told(words);
+            let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).with_workspace_instructions(words);
             let work = async {
                 let outcome = agent.work(&task, cancel).await;
                 processes.end().await;
@@ -129,7 +130,7 @@ impl RunArgs {
         Ok(AgentLimits { turns, time, tokens, context, ..AgentLimits::default() })
     }
 
-    /// Who watches: a program, a terminal, or a file.
+    /// Where progress is reported: as JSON, to a terminal, or as plain lines.
     fn watching(&self, setting: &Invocation, controls: &AgentLimits) -> RunObservers {
         if setting.json {
             let sink = Arc::new(JsonReporter);
@@ -165,7 +166,7 @@ impl RunArgs {
     }
 }
 
-/// Whoever watches a run.
+/// The observers of a run.
 struct RunObservers {
     sink: Arc<dyn EventSink>,
     listener: Arc<dyn TextSink>,
@@ -174,7 +175,7 @@ struct RunObservers {
     reporter: Option<Arc<Reporter>>,
 }
 
-/// What a trusted workspace wants agents to know. It is read through the gate like any file.
+/// The agent instructions of a trusted workspace. They are read through the gate like any file.
 async fn workspace_instructions(workspace: &Workspace, session: &Session, setting: &Invocation) -> Option<String> {
     let (place, file) = (&setting.place, "AGENTS.md");
     let policy = read_optional(&place.workspace.join(WORKSPACE_FILE)).ok()??;
@@ -187,7 +188,7 @@ async fn workspace_instructions(workspace: &Workspace, session: &Session, settin
     Some(reply.payload?.get("content")?.as_str()?.to_owned())
 }
 
-/// The answer goes to standard output, unless the terminal there has shown it already.
+/// The answer goes to standard output, unless the terminal has already shown it.
 fn print_answer(outcome: &AgentOutcome, setting: &Invocation) {
     let was_shown = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     if let (Some(answer), false, false) = (outcome.answer(), was_shown, setting.json) {

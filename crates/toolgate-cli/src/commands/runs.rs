@@ -1,4 +1,4 @@
-//! `toolgate runs`: what happened.
+//! `toolgate runs`: shows past and current runs.
 
 mod script;
 mod tail;
@@ -18,16 +18,16 @@ use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, TextTable, show_tree};
 
-/// Look at past runs, and at those that go on.
+/// Show past and current runs.
 ///
-/// RUN is a run's id, the beginning of one, or `last`.
+/// RUN is a run's id, its beginning, or `last`.
 ///
 /// Examples:
 ///   toolgate runs list                    which runs there are
 ///   toolgate runs tree run_01a1           what a run did, as a tree
-///   toolgate runs tail -f                 what the last run does, as it does it
-///   toolgate runs export > run.json       all of the last run in one file
-///   toolgate runs export --script > s.toml     what its model did, to have it done again
+///   toolgate runs tail -f                 follow the last run's events
+///   toolgate runs export > run.json       the complete last run in one file
+///   toolgate runs export --script > s.toml     its model's turns, as a script for `--model`
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunsArgs {
@@ -39,10 +39,10 @@ pub(crate) struct RunsArgs {
 enum RunsVerb {
     /// List runs, newest first.
     List {
-        /// At most so many.
+        /// Maximum number of runs.
         #[arg(long, default_value_t = 20)]
         limit: usize,
-        /// Those of other workspaces too, where the store is shared.
+        /// Include runs of other workspaces, where the store is shared.
         #[arg(long)]
         everywhere: bool,
     },
@@ -52,37 +52,37 @@ enum RunsVerb {
         #[arg(default_value = "last")]
         run: String,
     },
-    /// Draw a run as a tree: turns, calls, decisions, messages.
+    /// Show a run as a tree: turns, calls, decisions, messages.
     Tree {
         /// The run.
         #[arg(default_value = "last")]
         run: String,
     },
-    /// Show a run's events, line by line; with -f, as they come, from whatever process.
+    /// Show a run's events, line by line; with -f, follow them, whichever process writes them.
     Tail {
         /// The run.
         #[arg(default_value = "last")]
         run: String,
-        /// Go on until the run ends.
+        /// Continue until the run ends.
         #[arg(long, short)]
         follow: bool,
-        /// Begin with the last so many events.
+        /// Begin with the last N events.
         #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
         lines: usize,
     },
-    /// Print all of a run as one JSON: events, chain, artifacts, changes and the contents of the files they were made to.
+    /// Print a complete run as one JSON document: events, hash chain, artifacts, changes and file contents.
     Export {
         /// The run.
         #[arg(default_value = "last")]
         run: String,
-        /// Leave out what was in files; they are named by their hashes.
+        /// Leave out file contents; files are identified by their hashes.
         #[arg(long)]
         without_contents: bool,
-        /// Print what its model said and called as a script, for `--model scripted:FILE`.
+        /// Print the model's messages and calls as a script, for `--model scripted:FILE`.
         #[arg(long, conflicts_with = "without_contents")]
         script: bool,
     },
-    /// Rebuild the store from the runs' files.
+    /// Rebuild the store from the runs' journals.
     Reindex,
 }
 
@@ -114,7 +114,7 @@ impl RunsArgs {
     }
 }
 
-/// A run by its id, the beginning of one, or `last`. Ids sort by time.
+/// A run by its id, its beginning, or `last`. Ids sort by time.
 pub(super) fn find(state: &StateDirectory, wanted: &str) -> Result<String> {
     let mut runs = list_runs(state.path())?;
     runs.sort();
@@ -125,11 +125,11 @@ pub(super) fn find(state: &StateDirectory, wanted: &str) -> Result<String> {
     match found[..] {
         [run] => Ok(run.clone()),
         [] => Err(anyhow::anyhow!("There is no run `{wanted}` here. `toolgate runs list` shows them.")),
-        _ => Err(anyhow::anyhow!("`{wanted}` is the beginning of {} runs. Give more of the id.", found.len())),
+        _ => Err(anyhow::anyhow!("`{wanted}` matches {} runs. Give more of the id.", found.len())),
     }
 }
 
-/// What a killed process left unindexed is read from the files first.
+/// Events that a killed process left unindexed are read from the journals first.
 fn store_of(state: &StateDirectory, setting: &Invocation) -> Result<Arc<dyn EventStore>> {
     let store = setting.place.stores()?.store()?;
     for run in list_runs(state.path())? {

@@ -25,8 +25,8 @@ use crate::wiring::{confined, roots};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
-/// It reads what you pipe in; where you sit at a terminal, it has one too. Nothing that it leaves is kept aside, such as an
-/// `.envrc` that your shell would obey; `--rehearse` and `--commit` do that. With `--json`, the last line on standard error is
+/// It reads what you pipe in; where you sit at a terminal, it has one too. Nothing that it leaves is quarantined, such as an
+/// `.envrc` that your shell would load automatically; `--rehearse` and `--commit` do that. With `--json`, the last line on standard error is
 /// an object that says how it ended and what held.
 ///
 /// Examples:
@@ -37,7 +37,7 @@ use crate::wiring::{confined, roots};
 ///   toolgate sandbox --connect registry.npmjs.org -- npm ci
 ///   toolgate sandbox --connect db.example.com:5432 --connect '*.example.org' -- ./migrate
 ///   toolgate sandbox --rehearse -- sed -i s/a/b/ notes.md    (shows what would change, and changes nothing)
-///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then puts it in place as one undoable change)
+///   toolgate sandbox --commit -- sed -i s/a/b/ notes.md      (shows it, then applies it as one undoable change)
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct SandboxArgs {

@@ -1,4 +1,4 @@
-//! `toolgate tools`: what a model can ask for.
+//! `toolgate tools`: lists the tools that a model can call.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -23,7 +23,7 @@ pub(crate) struct ToolsArgs {
     /// Also show tools that policy doesn't offer.
     #[arg(long)]
     all: bool,
-    /// Print definitions as a model or client takes them.
+    /// Print definitions in the format of a model or client.
     #[arg(long, value_name = "FORMAT")]
     format: Option<DefinitionFormat>,
 }

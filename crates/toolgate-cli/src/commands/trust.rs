@@ -1,4 +1,4 @@
-//! `toolgate trust`: accept the workspace's own policy file as it is now.
+//! `toolgate trust`: accepts the workspace's own policy file as it is now.
 
 use anyhow::Result;
 use clap::Args;
@@ -10,11 +10,11 @@ use crate::terminal::{BOLD, YELLOW, paint, plain};
 
 /// Trust this workspace: its toolgate.toml as it is now, and its skills.
 ///
-/// Until then its toolgate.toml can only tighten, and its skills aren't found. Trust is bound to the file's content: when the file changes, it has to be given
-/// again. The command shows what would be loosened.
+/// Until then its toolgate.toml can only tighten the policy, and its skills are ignored. Trust applies to the file's
+/// current content: when the file changes, it has to be trusted again. The command shows what would be loosened.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// Take trust back.
+    /// Revoke the trust.
     #[arg(long)]
     revoke: bool,
 }

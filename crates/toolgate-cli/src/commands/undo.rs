@@ -1,4 +1,4 @@
-//! `toolgate undo`: takes changes back.
+//! `toolgate undo`: undoes file changes.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,14 +11,13 @@ use super::call::CallArgs;
 use super::{Invocation, runs};
 use crate::exit::Exit;
 
-/// How an undo is shown.
-pub(super) const WORDING: AppliedReport =
-    AppliedReport { done: "Taken back:", left: "Left alone:", left_in: "refused" };
+/// The wording of an undo.
+pub(super) const REPORT: AppliedReport = AppliedReport { done: "Undone:", left: "Not undone:", left_in: "refused" };
 
-/// Take back the file changes of a call, a turn or a run.
+/// Undo the file changes of a call, a turn or a run.
 ///
-/// Files that were changed again since are left alone and named. The undo is a call like any other: it is recorded,
-/// and can be undone. It prints each file with the lines that came and went; `--json` prints the reply.
+/// Files that were changed again since are left alone and listed. The undo is a call like any other: it is recorded,
+/// and can be undone. It prints each file with its added and removed lines; `--json` prints the reply.
 ///
 /// Examples:
 ///   toolgate undo last
@@ -32,13 +31,13 @@ pub(crate) struct UndoArgs {
     /// The call, or `last` for the last one that changed a file; `toolgate changes` lists them.
     #[arg(required_unless_present = "run", conflicts_with = "run")]
     call: Option<String>,
-    /// The run, the beginning of its id, or `last`.
+    /// The run: its id, its beginning, or `last`.
     #[arg(long)]
     run: Option<String>,
     /// Only this turn of the run.
     #[arg(long, requires = "run")]
     turn: Option<u64>,
-    /// Only this agent of the run; every agent counts its turns for itself.
+    /// Only this agent of the run; turns are counted per agent.
     #[arg(long, requires = "run")]
     agent: Option<String>,
 }
@@ -55,17 +54,17 @@ impl UndoArgs {
             [("call", json!(call)), ("run", json!(run)), ("turn", json!(self.turn)), ("agent", json!(self.agent))];
         let args: serde_json::Map<String, Value> =
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
-        // Whoever types this has decided already.
+        // The person who types this has approved it.
         let call = CallArgs::approved("undo", Value::Object(args).to_string());
-        WORDING.tell(&call.perform(setting, Vec::new())?, setting)
+        REPORT.print(&call.perform(setting, Vec::new())?, setting)
     }
 }
 
-/// The last call that changed a file, in whichever run.
+/// The last call that changed a file, in any run.
 fn last_that_changed(state: &StateDirectory) -> Result<String> {
     let mut last = None;
     for run in list_runs(state.path())? {
-        // A line that can't be read is no change.
+        // An unreadable line can't be undone, so it is skipped.
         for event in read_events(&state.run_dir(&run)?)?.filter_map(Result::ok).map(|recorded| recorded.event) {
             if let (EventPayload::FilesChanging { .. }, Some(call)) = (event.payload, event.tool_call_id)
                 && last.as_ref().is_none_or(|(time, _)| *time <= event.time)

@@ -1,4 +1,4 @@
-//! `toolgate work`: takes tasks from the inbox and does them, one at a time.
+//! `toolgate work`: takes tasks from the inbox and works on them, one at a time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ use crate::terminal::{TerminalSink, YELLOW, paint, plain};
 use crate::wiring::{RunChoice, Workspace};
 use crate::work::{RunRecords, Supervisor, TaskAttempt, TaskResult, TaskWorker, TelegramBot, reply_channel};
 
-/// How often a worker that has nothing to do looks for a task.
+/// Polling interval of an idle worker.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Take tasks from the inbox and do them, one at a time.
+/// Take tasks from the inbox and work on them, one at a time.
 ///
-/// A worker holds a task by a lease. When it is killed, the lease runs out and the next worker goes on with the task; it
-/// is told what was done already. Answers go back to where each task says, and are kept until they are delivered.
+/// A worker holds a task by a lease. When the worker is killed, the lease expires and the next worker continues the
+/// task; it is told what was already done. Each answer goes where its task says, and is stored until it is delivered.
 ///
-/// With --telegram-chat, messages from these chats become tasks, and approvals are asked there, with buttons.
+/// With --telegram-chat, messages from these chats become tasks, and approvals are requested there, with buttons.
 ///
 /// Examples:
 ///   toolgate work --model anthropic:claude-sonnet-4-5
-///   toolgate work --once --model ollama:qwen3             do what is there, then end
+///   toolgate work --once --model ollama:qwen3             work on the queued tasks, then exit
 ///   TOOLGATE_TELEGRAM_TOKEN=… toolgate work --model openai:gpt-5 --telegram-chat 123456
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct WorkArgs {
-    /// End when no task is left.
+    /// Exit when no task is left.
     #[arg(long)]
     once: bool,
     #[command(flatten)]
     model: ModelArgs,
-    /// Turns at the most, for each task.
+    /// Maximum number of turns per task.
     #[arg(long, value_name = "N", default_value_t = AgentLimits::default().turns)]
     max_turns: u64,
-    /// Seconds without a sign of life after which another worker takes the task.
+    /// Seconds after which another worker takes a task that isn't renewed.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     lease_seconds: u64,
     /// A Telegram chat whose messages are tasks; can be given more than once.
@@ -53,7 +53,7 @@ pub(crate) struct WorkArgs {
     /// A file with the bot's token. Otherwise: TOOLGATE_TELEGRAM_TOKEN.
     #[arg(long, value_name = "FILE", help_heading = "Telegram")]
     telegram_token_file: Option<PathBuf>,
-    /// Another server that speaks the Bot API.
+    /// Another server with the Bot API.
     #[arg(long, value_name = "URL", default_value = "https://api.telegram.org", help_heading = "Telegram")]
     telegram_url: String,
 }
@@ -99,7 +99,7 @@ impl WorkArgs {
                     tokio::select! { () = cancel.cancelled() => {}, () = tokio::time::sleep(PAUSE) => {} }
                 }
                 Err(error) => {
-                    // One task's trouble isn't the next one's; its lease runs out and it is tried again.
+                    // An error affects one task only: its lease expires and it is tried again.
                     anstream::eprintln!("{} {}", paint(YELLOW.bold(), "warning:"), plain(&format!("{error:#}")));
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -128,7 +128,7 @@ impl WorkArgs {
     }
 }
 
-/// A model at work behind the gate, a run for each task.
+/// Runs an agent behind the gate, with a new run for each task.
 struct AgentWorker {
     workspace: Workspace,
     model: Arc<dyn Model>,

@@ -1,4 +1,4 @@
-//! The agent's own questions in the terminal: a number for a choice, or words.
+//! Asks the agent's questions in the terminal: the person types a number for a choice, or text.
 
 use toolgate_contract::{BoxFuture, CancellationToken, Question, QuestionAnswer};
 use toolgate_runtime::QuestionAnswerer;
@@ -6,7 +6,7 @@ use toolgate_runtime::QuestionAnswerer;
 use super::prompt::{TerminalPrompt, read_line};
 use super::{BLUE, BOLD, DIM, paint, plain};
 
-/// Asks whoever sits at the terminal.
+/// Asks the person at the terminal.
 pub(crate) struct TerminalAnswerer {
     /// Their name, for the record.
     pub(crate) by: String,
@@ -18,8 +18,8 @@ impl QuestionAnswerer for TerminalAnswerer {
             let (question, by) = (question.clone(), self.by.clone());
             let prompt = TerminalPrompt::open();
             let withdrawn = prompt.withdrawn.clone();
-            // Waiting for a line blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
-            let asked = tokio::task::spawn_blocking(move || converse(&question, &by, &withdrawn));
+            // Reading a line blocks, so it runs on a separate thread; a cancelled call doesn't wait for it.
+            let asked = tokio::task::spawn_blocking(move || ask_person(&question, &by, &withdrawn));
             let answer = asked.await.unwrap_or(None);
             prompt.close();
             answer
@@ -27,12 +27,12 @@ impl QuestionAnswerer for TerminalAnswerer {
     }
 }
 
-/// Asks here and now.
+/// Asks now, and blocks until there is an answer.
 pub(crate) fn prompt_for_answer(question: &Question, by: &str) -> Option<QuestionAnswer> {
-    converse(question, by, &CancellationToken::new())
+    ask_person(question, by, &CancellationToken::new())
 }
 
-fn converse(question: &Question, by: &str, withdrawn: &CancellationToken) -> Option<QuestionAnswer> {
+fn ask_person(question: &Question, by: &str, withdrawn: &CancellationToken) -> Option<QuestionAnswer> {
     show_question(question);
     loop {
         anstream::eprint!("{} ", paint(BOLD, "Your answer:"));

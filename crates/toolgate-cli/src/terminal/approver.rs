@@ -1,4 +1,5 @@
-//! Asking in the terminal: what the call would do, what each answer would grant, and one letter to answer.
+//! Asks for approval in the terminal: shows what the call would do and what each answer would grant; the person types
+//! one letter.
 
 use std::io::IsTerminal;
 
@@ -8,14 +9,14 @@ use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 use super::prompt::{TerminalPrompt, read_line};
 use super::{BOLD, DIM, GREEN, RED, YELLOW, diff_line, paint, plain, risk};
 
-/// Asks whoever sits at the terminal.
+/// Asks the person at the terminal.
 pub(crate) struct TerminalApprover {
     /// Their name, for the record.
     pub(crate) by: String,
 }
 
 impl TerminalApprover {
-    /// Whether somebody can be asked: questions go to standard error, answers come from standard input.
+    /// Whether there is a terminal: questions go to standard error, answers come from standard input.
     pub(crate) fn is_possible() -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
@@ -27,8 +28,8 @@ impl Approver for TerminalApprover {
             let (request, by) = (request.clone(), self.by.clone());
             let question = TerminalPrompt::open();
             let withdrawn = question.withdrawn.clone();
-            // Waiting for a key blocks, so it happens beside the runtime; a cancelled call doesn't wait for it.
-            let asked = tokio::task::spawn_blocking(move || converse(&request, by, &withdrawn));
+            // Reading a line blocks, so it runs on a separate thread; a cancelled call doesn't wait for it.
+            let asked = tokio::task::spawn_blocking(move || ask_person(&request, by, &withdrawn));
             let answer = asked.await.unwrap_or(ApprovalAnswer::Nobody);
             question.close();
             answer
@@ -36,7 +37,7 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// `--approve`: the person has seen the request before and says yes to this one call.
+/// `--approve`: the person has already approved this one call.
 pub(crate) struct ApproveOnce {
     /// Their name, for the record.
     pub(crate) by: String,
@@ -48,12 +49,12 @@ impl Approver for ApproveOnce {
     }
 }
 
-/// Asks here and now.
+/// Asks now, and blocks until there is an answer.
 pub(crate) fn prompt_for_approval(request: &ApprovalRequest, by: String) -> ApprovalAnswer {
-    converse(request, by, &CancellationToken::new())
+    ask_person(request, by, &CancellationToken::new())
 }
 
-fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> ApprovalAnswer {
+fn ask_person(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken) -> ApprovalAnswer {
     show_request(request);
     loop {
         anstream::eprint!("{} {} ", paint(BOLD, "Your answer:"), paint(DIM, "(a letter, then Enter)"));
@@ -61,7 +62,7 @@ fn converse(request: &ApprovalRequest, by: String, withdrawn: &CancellationToken
         match read_answer(line.trim(), request) {
             Some(TypedAnswer::Yes(scope)) => return ApprovalAnswer::Granted { scope, by },
             Some(TypedAnswer::No) => {
-                anstream::eprint!("{} ", paint(DIM, "Why not? (told to the model; may be empty)"));
+                anstream::eprint!("{} ", paint(DIM, "Why not? (shown to the model; may be empty)"));
                 let reason = read_line(withdrawn).map(|text| text.trim().to_owned());
                 return ApprovalAnswer::Denied { by, reason: reason.filter(|text| !text.is_empty()) };
             }
@@ -76,7 +77,7 @@ enum TypedAnswer {
     No,
 }
 
-/// A letter as an answer; only what was offered counts.
+/// Parses a letter; only offered answers count.
 fn read_answer(line: &str, request: &ApprovalRequest) -> Option<TypedAnswer> {
     let word = line.to_lowercase();
     if matches!(word.as_str(), "n" | "no") {
@@ -106,7 +107,7 @@ fn name(scope: ApprovalScope) -> &'static str {
     }
 }
 
-/// Everything a person needs to decide.
+/// Shows everything that a person needs to decide.
 pub(crate) fn show_request(request: &ApprovalRequest) {
     let field = |name: &str, value: String| anstream::eprintln!("  {:<10} {value}", paint(DIM, format!("{name:<10}")));
     anstream::eprintln!("\n{} {}", paint(YELLOW.bold(), "May this run?"), paint(BOLD, plain(&request.tool)));

@@ -1,4 +1,4 @@
-//! One event as one line, for whoever follows a run.
+//! Formats one event as one line, for following a run.
 
 use jiff::Timestamp;
 use toolgate_contract::{Effect, Event, EventPayload};
@@ -59,7 +59,7 @@ fn what(event: &Event) -> String {
     }
 }
 
-/// What a call got that it didn't have before.
+/// What a call was given in addition.
 fn what_is_new(effect: &Effect) -> String {
     match effect {
         Effect::Connect { host, port } => format!("{host}:{port}"),
@@ -72,7 +72,7 @@ fn ended(event: &Event, duration_ms: u64) -> String {
     paint(DIM, format!("{} {duration_ms} ms", plain(event.tool_call_id.as_deref().unwrap_or_default())))
 }
 
-/// What happened in the record's own word.
+/// The event's kind, by its name in the journal.
 fn kind(payload: &EventPayload) -> String {
     let json = serde_json::to_value(payload).unwrap_or_default();
     json.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()

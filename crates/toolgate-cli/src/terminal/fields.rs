@@ -1,4 +1,4 @@
-//! A result that has no form of its own, as lines: the name of each field and what it holds.
+//! Prints a result without a format of its own: one line for each field.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(super) fn show_fields(value: &Value) {
     lines(value, "").iter().for_each(|line| anstream::println!("{line}"));
 }
 
-/// A value as lines, each set in like this.
+/// A value as lines with this indent.
 fn lines(value: &Value, indent: &str) -> Vec<String> {
     match value {
         Value::Object(fields) => fields.iter().flat_map(|(name, value)| field(name, value, indent)).collect(),
@@ -19,7 +19,7 @@ fn lines(value: &Value, indent: &str) -> Vec<String> {
     }
 }
 
-/// A field on one line, or set in below its name where it takes more.
+/// A field on one line, or indented below its name where it takes more.
 fn field(name: &str, value: &Value, indent: &str) -> Vec<String> {
     let name = paint(DIM, format!("{}:", plain(name).replace('_', " ")));
     let short = match value {

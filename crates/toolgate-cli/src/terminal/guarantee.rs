@@ -1,4 +1,4 @@
-//! What confinement promises, in the words that every verb has for it.
+//! The names of the sandbox's guarantees, as every subcommand shows them.
 
 use anstyle::Style;
 use toolgate_contract::{Guarantee, GuaranteeLevel};
@@ -19,7 +19,7 @@ pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
     }
 }
 
-/// How well one holds, as a mark in its colour.
+/// How well a guarantee holds, as a coloured mark.
 pub(crate) fn holding_mark(holding: GuaranteeLevel) -> (&'static str, Style) {
     match holding {
         GuaranteeLevel::Held => ("✓", GREEN),

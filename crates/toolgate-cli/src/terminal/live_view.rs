@@ -1,4 +1,4 @@
-//! The live view (C-65): a few lines at the bottom of the terminal that say how things stand, drawn anew as they change.
+//! The live view: a few status lines at the bottom of the terminal, redrawn as they change.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use toolgate_contract::{Event, EventPayload, TokenUsage};
 
 use super::{BOLD, DIM, grouped, level, paint, plain};
 
-/// How many messages stay in sight.
+/// How many messages are shown.
 const MESSAGES: usize = 5;
 /// How many running calls are shown.
 const RUNNING: usize = 6;
 
-/// How things stand.
+/// The state of the live view.
 pub(crate) struct LiveView {
     turns: u64,
     tokens: u64,
@@ -23,14 +23,14 @@ pub(crate) struct LiveView {
     used: TokenUsage,
     agents: u64,
     messages: VecDeque<String>,
-    /// What calls that run have begun, by their ids.
+    /// Commands of running calls, by call id.
     commands: HashMap<String, String>,
-    /// Processes that go on without their calls, by their handles.
+    /// Processes that outlive their calls, by handle.
     processes: BTreeMap<String, String>,
 }
 
 impl LiveView {
-    /// A board for a task within these limits.
+    /// A live view for a task with these limits.
     pub(crate) fn new(controls: &AgentLimits) -> Self {
         Self {
             turns: controls.turns,
@@ -46,7 +46,7 @@ impl LiveView {
         }
     }
 
-    /// Takes note of an event; says whether it goes on the board alone.
+    /// Updates the view with an event; returns whether the event is shown only here.
     pub(super) fn take(&mut self, event: &Event) -> bool {
         match &event.payload {
             EventPayload::TurnStarted if self.agents <= 1 => self.turn = event.turn.unwrap_or_default(),
@@ -69,7 +69,7 @@ impl LiveView {
         false
     }
 
-    /// A command that goes on when its call has ended is a process from then on.
+    /// A command that keeps running when its call has ended is shown as a process from then on.
     fn follow_processes(&mut self, event: &Event) {
         let Some(call) = &event.tool_call_id else { return };
         match &event.payload {
@@ -125,7 +125,7 @@ fn clock(time: Duration) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A line cut to the width of the terminal; what gives colour takes no room.
+/// A line cut to the width of the terminal; escape sequences take no width.
 pub(super) fn cut(line: &str, width: usize) -> String {
     let (mut shown, mut room, mut in_code) = (String::new(), width, false);
     for character in line.chars() {
@@ -171,14 +171,14 @@ mod tests {
         );
         let ended =
             event("process.ended", serde_json::json!({ "process": "proc_1", "exit_code": 0, "duration_ms": 5 }));
-        let mut board = LiveView::new(&AgentLimits::default());
-        let shown = |board: &LiveView| anstream::adapter::strip_str(&board.lines([].iter()).join("\n")).to_string();
-        board.take(&started);
-        assert!(!shown(&board).contains("npm"), "its call still runs, and is shown as that");
-        board.take(&completed);
-        assert!(shown(&board).contains("process npm run dev  proc_1"), "{}", shown(&board));
-        board.take(&ended);
-        assert!(!shown(&board).contains("npm"), "{}", shown(&board));
+        let mut view = LiveView::new(&AgentLimits::default());
+        let shown = |view: &LiveView| anstream::adapter::strip_str(&view.lines([].iter()).join("\n")).to_string();
+        view.take(&started);
+        assert!(!shown(&view).contains("npm"), "its call still runs, and is shown as that");
+        view.take(&completed);
+        assert!(shown(&view).contains("process npm run dev  proc_1"), "{}", shown(&view));
+        view.take(&ended);
+        assert!(!shown(&view).contains("npm"), "{}", shown(&view));
     }
 
     #[test]

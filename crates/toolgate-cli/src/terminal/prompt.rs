@@ -1,12 +1,12 @@
-//! A question on the screen, which goes away when nobody waits for its answer any more.
+//! A question on the screen, which disappears when its answer is no longer needed.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use toolgate_contract::CancellationToken;
 
 use super::{DIM, paint};
 
-/// A question on the screen. Dropped while it is open, it says that nobody waits for its answer any more: at once, since
-/// what the call does next may be the last thing that the program shows.
+/// A question on the screen. If dropped before it is answered, it says so at once that no answer is needed, since
+/// whatever the call does next may be the last output of the program.
 pub(super) struct TerminalPrompt {
     pub(super) withdrawn: CancellationToken,
     is_open: bool,
@@ -17,7 +17,7 @@ impl TerminalPrompt {
         Self { withdrawn: CancellationToken::new(), is_open: true }
     }
 
-    /// It was answered.
+    /// Closes the answered question.
     pub(super) fn close(mut self) {
         self.is_open = false;
     }
@@ -32,8 +32,8 @@ impl Drop for TerminalPrompt {
     }
 }
 
-/// A line from the terminal; none when it is closed, or when nobody waits for the answer any more. A question that was
-/// withdrawn must not take the line that answers the next one, so it looks before it reads.
+/// A line from the terminal; `None` when the terminal is closed, or when the answer is no longer needed. A withdrawn
+/// question must not consume the line that answers the next one, so it polls before it reads.
 pub(super) fn read_line(withdrawn: &CancellationToken) -> Option<String> {
     let stdin = std::io::stdin();
     let every = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

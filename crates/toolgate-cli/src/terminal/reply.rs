@@ -1,4 +1,4 @@
-//! A reply as a person reads it: the result on standard output, everything about it on standard error.
+//! Prints a reply for a person: the result on standard output, everything about it on standard error.
 
 use serde_json::Value;
 use toolgate_contract::{Reply, SettledChanges};
@@ -7,16 +7,16 @@ use super::fields::show_fields;
 use super::settled_changes::show_settled_changes;
 use super::{BLUE, DIM, diff_line, paint, plain, print_tool_error};
 
-/// Where a reply comes from, for what is said of how to go on.
+/// Where a reply comes from, for hints on how to continue.
 pub(crate) struct ReplyContext<'a> {
-    /// The run that has its artifacts.
+    /// The run that stores its artifacts.
     pub(crate) run: &'a str,
-    /// How the program is typed here.
+    /// How the program is invoked here.
     pub(crate) toolgate: String,
 }
 
-/// Shows a reply; `output_was_shown` says that a command's output is on the screen already.
-pub(crate) fn show_reply(reply: &Reply, whence: &ReplyContext<'_>, output_was_shown: bool) {
+/// Shows a reply; `output_was_shown` says that a command's output is already on the screen.
+pub(crate) fn show_reply(reply: &Reply, context: &ReplyContext<'_>, output_was_shown: bool) {
     match &reply.payload {
         Some(payload) if output_was_shown && payload.get("exit_code").is_some() => show_end(payload),
         Some(payload) => show_payload(payload),
@@ -24,17 +24,17 @@ pub(crate) fn show_reply(reply: &Reply, whence: &ReplyContext<'_>, output_was_sh
     }
     let changes = reply.payload.as_ref().and_then(|payload| payload.get("changes"));
     if let Some(settled) = changes.and_then(|changes| serde_json::from_value::<SettledChanges>(changes.clone()).ok()) {
-        show_settled_changes(&settled, &whence.toolgate);
+        show_settled_changes(&settled, &context.toolgate);
     }
     if let Some(error) = &reply.error {
         print_tool_error(error);
     }
-    for note in notes(reply, whence) {
+    for note in notes(reply, context) {
         anstream::eprintln!("{}", paint(DIM, note));
     }
 }
 
-/// What a payload is about: the text or the list that it is, and elsewhere every field.
+/// Prints the main text or list of a payload, or else every field.
 fn show_payload(payload: &Value) {
     if let Some(stdout) = payload.get("stdout").and_then(Value::as_str) {
         return show_command(stdout, payload);
@@ -58,7 +58,7 @@ fn show_payload(payload: &Value) {
     }
 }
 
-/// What a command wrote, each stream to our own; its code, if it isn't 0, among the notes.
+/// Prints a command's output, each stream to our own; a nonzero exit code goes to standard error.
 fn show_command(stdout: &str, payload: &Value) {
     let line_end = |text: &str| if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let stdout = plain(stdout);
@@ -68,15 +68,18 @@ fn show_command(stdout: &str, payload: &Value) {
     show_end(payload);
 }
 
-/// How a command ended, where that isn't plain success.
+/// How a command ended, unless it succeeded.
 fn show_end(payload: &Value) {
     match payload.get("exit_code").and_then(Value::as_i64) {
         _ if payload.get("running").and_then(Value::as_bool) == Some(true) => {
-            anstream::eprintln!("{}", paint(DIM, "stopped: its process ends with this program; `toolgate serve` stays"))
+            anstream::eprintln!(
+                "{}",
+                paint(DIM, "stopped: its process ends with this program; use `toolgate serve` to keep it")
+            )
         }
         Some(0) | None => {}
         Some(124) if payload.get("timed_out").is_some() => {
-            anstream::eprintln!("{}", paint(DIM, "stopped: its time was up"))
+            anstream::eprintln!("{}", paint(DIM, "stopped: it timed out"))
         }
         Some(code) => anstream::eprintln!("{}", paint(DIM, format!("exit code {code}"))),
     }
@@ -88,7 +91,7 @@ fn show_end(payload: &Value) {
     }
 }
 
-/// What a server answered beside its text: status, type, size, and where to find what isn't text.
+/// A response besides its text: status, type, size, and the artifact if it isn't text.
 fn fetched(payload: &Value) -> Option<String> {
     let number = |field: &str| payload.get(field).and_then(Value::as_u64);
     let words = |field: &str| payload.get(field).and_then(Value::as_str).map(plain);
@@ -116,7 +119,7 @@ fn show_match(found: &Value) {
     }
 }
 
-/// A path on one line, whatever is in it.
+/// A path on one line, whatever it contains.
 fn one_line(path: &str) -> String {
     plain(path).replace('\n', "\\n")
 }
@@ -132,18 +135,18 @@ fn show_entry(entry: &Value) {
     }
 }
 
-fn notes(reply: &Reply, whence: &ReplyContext<'_>) -> Vec<String> {
+fn notes(reply: &Reply, context: &ReplyContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cut) = &reply.truncated {
         if cut.lines > 0 || cut.bytes > 0 {
             notes.push(format!("{} lines, {} bytes are not shown", cut.lines, cut.bytes));
         }
         if let Some(artifact) = &cut.artifact {
-            let ReplyContext { run, toolgate } = whence;
-            notes.push(format!("all of it: {toolgate} call --run {run} artifact '{{\"id\":\"{artifact}\"}}'"));
+            let ReplyContext { run, toolgate } = context;
+            notes.push(format!("complete output: {toolgate} call --run {run} artifact '{{\"id\":\"{artifact}\"}}'"));
         }
         if let Some(cursor) = &cut.next_cursor {
-            notes.push(format!("there is more; go on with \"cursor\": {}", Value::from(cursor.as_str())));
+            notes.push(format!("there is more; continue with \"cursor\": {}", Value::from(cursor.as_str())));
         }
     }
     if reply.redacted {

@@ -1,5 +1,5 @@
-//! Tells a person what an agent does, as it happens: line by line into a file, word by word on a terminal, or with a live
-//! view beneath.
+//! Reports to a person what an agent does, as it happens: line by line into a file, word by word on a terminal, or with
+//! a live view below.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::io::Write;
@@ -14,27 +14,27 @@ use super::live_view::{LiveView, cut};
 use super::transcript::Transcript;
 use super::{DIM, GREEN, RED, grouped, paint, plain};
 
-/// How it is told.
+/// How the report is printed.
 pub(crate) enum ReportStyle {
-    /// Whole lines.
+    /// Complete lines.
     Lines,
-    /// The model's words as they come.
+    /// The model's text as it arrives.
     Streaming,
-    /// The same, with a view of how things stand beneath.
+    /// The model's text as it arrives, with a live view below.
     Live(Box<LiveView>),
 }
 
-/// Tells what happens, on standard error.
+/// Reports on standard error.
 pub(crate) struct Reporter(Mutex<ReporterState>);
 
 struct ReporterState {
     style: ReportStyle,
     transcript: Transcript,
-    /// Whether the last word left the line open.
+    /// Whether the last text left the line unfinished.
     is_mid_line: bool,
-    /// Lines of the view that stand there now.
+    /// Lines of the live view on the screen.
     drawn: usize,
-    /// Somebody else has the terminal.
+    /// A prompt has the terminal.
     is_paused: bool,
 }
 
@@ -44,7 +44,7 @@ impl Reporter {
         Self(Mutex::new(ReporterState { style, transcript, is_mid_line: false, drawn: 0, is_paused: false }))
     }
 
-    /// Keeps the clock of the live view going.
+    /// Keeps the clock of the live view running.
     pub(crate) fn tick(self: Arc<Self>) -> tokio::task::JoinHandle<()> {
         tokio::spawn(async move {
             loop {
@@ -54,7 +54,7 @@ impl Reporter {
         })
     }
 
-    /// Says how it ended.
+    /// Reports how the task ended.
     pub(crate) fn end(&self, outcome: &AgentOutcome, run: &str) {
         let mut state = self.state();
         let (tokens, seconds) = (grouped(outcome.tokens.total()), outcome.duration.as_secs_f64());
@@ -102,7 +102,7 @@ impl ReporterState {
         self.is_mid_line = !words.ends_with('\n');
     }
 
-    /// Takes the view away, so that something else can be written.
+    /// Erases the live view, so that other text can be printed.
     fn erase(&mut self) {
         match std::mem::take(&mut self.drawn) {
             0 => {}
@@ -115,9 +115,9 @@ impl ReporterState {
         if self.is_paused || self.is_mid_line {
             return;
         }
-        let ReportStyle::Live(board) = &self.style else { return };
+        let ReportStyle::Live(view) = &self.style else { return };
         let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-        let lines = board.lines(self.transcript.running());
+        let lines = view.lines(self.transcript.running());
         self.erase();
         lines.iter().for_each(|line| anstream::eprintln!("{}", cut(line, width.saturating_sub(1))));
         self.drawn = lines.len();
@@ -130,7 +130,7 @@ impl EventSink for Reporter {
         let were_heard = !matches!(state.style, ReportStyle::Lines);
         let lines = state.transcript.lines(event, were_heard);
         let is_for_the_board = match &mut state.style {
-            ReportStyle::Live(board) => board.take(event),
+            ReportStyle::Live(view) => view.take(event),
             ReportStyle::Lines | ReportStyle::Streaming => false,
         };
         if is_for_the_board || lines.is_empty() {
@@ -142,7 +142,7 @@ impl EventSink for Reporter {
 }
 
 impl TextSink for Reporter {
-    fn hear(&self, speaker: &AgentIdentity<'_>, words: &str) {
+    fn on_text(&self, speaker: &AgentIdentity<'_>, words: &str) {
         let mut state = self.state();
         if speaker.is_first && !matches!(state.style, ReportStyle::Lines) {
             state.say(words);
@@ -150,7 +150,7 @@ impl TextSink for Reporter {
     }
 }
 
-/// Asks one thing at a time, with the terminal to itself.
+/// Asks one question at a time, with exclusive use of the terminal.
 pub(crate) struct ExclusivePrompt<A> {
     inner: A,
     reporter: Arc<Reporter>,
@@ -183,7 +183,7 @@ impl<R: QuestionAnswerer> QuestionAnswerer for ExclusivePrompt<R> {
     }
 }
 
-/// The reporter is silent as long as this lives, whether the question is answered or the call is stopped.
+/// Pauses the reporter as long as this lives, whether the question is answered or the call is cancelled.
 struct PausedReporter<'a>(&'a Reporter);
 
 impl<'a> PausedReporter<'a> {
@@ -211,5 +211,5 @@ impl EventSink for JsonReporter {
 }
 
 impl TextSink for JsonReporter {
-    fn hear(&self, _speaker: &AgentIdentity<'_>, _words: &str) {}
+    fn on_text(&self, _speaker: &AgentIdentity<'_>, _words: &str) {}
 }

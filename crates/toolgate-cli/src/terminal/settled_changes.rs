@@ -1,33 +1,33 @@
-//! What became of a command's changes, in words: what a rehearsal would change and how to put it in place, what is kept aside,
-//! and what else there is to know. All of it is on standard error, since standard output is the command's.
+//! Shows what happened to a command's changes: what a rehearsal would change and how to commit it, what is quarantined,
+//! and further notes. All of it goes to standard error, since standard output is the command's.
 
 use toolgate_contract::{QuarantinedPath, SettledChanges};
 
 use super::{BOLD, DIM, YELLOW, diff_line, paint, plain};
 
-/// Lines of a diff that are shown unless all of it is wanted.
+/// Maximum lines of a diff that are shown by default.
 pub(crate) const MOST_LINES: usize = 400;
 
-/// Things kept aside that are named at the most.
-const MOST_ASIDE: usize = 200;
+/// Maximum number of quarantined paths that are listed.
+const MAX_LISTED: usize = 200;
 
-/// Shows what became of the changes of a call; `toolgate` is how the program is typed here.
+/// Shows what happened to a call's changes; `toolgate` is how the program is invoked here.
 pub(super) fn show_settled_changes(settled: &SettledChanges, toolgate: &str) {
-    let aside = &settled.kept_aside;
+    let quarantined = &settled.kept_aside;
     match &settled.rehearsal {
         Some(handle) => {
             let count = settled.created + settled.changed + settled.deleted;
             anstream::eprintln!("{}", paint(BOLD, would_change(count)));
             show_diff(settled.diff.as_deref().unwrap_or_default(), handle, toolgate);
-            show_quarantined("Of that, a commit would keep aside:", aside, settled.more_kept_aside);
+            show_quarantined("Of these, a commit would quarantine:", quarantined, settled.more_kept_aside);
             if count > 0 {
-                anstream::eprintln!("{}", paint(DIM, how_to_commit(handle, aside.is_empty(), toolgate)));
+                anstream::eprintln!("{}", paint(DIM, how_to_commit(handle, quarantined.is_empty(), toolgate)));
             }
         }
         None => {
-            show_quarantined("Kept aside, so the workspace doesn't have it:", aside, settled.more_kept_aside);
-            if !aside.is_empty() {
-                let how = "quarantine list` names all that is kept aside; `show` and `release` are for each.";
+            show_quarantined("Quarantined, not written to the workspace:", quarantined, settled.more_kept_aside);
+            if !quarantined.is_empty() {
+                let how = "quarantine list` shows all quarantined changes; `show` prints one, `release` applies it.";
                 anstream::eprintln!("{}", paint(DIM, format!("`{toolgate} {how}")));
             }
         }
@@ -37,7 +37,7 @@ pub(super) fn show_settled_changes(settled: &SettledChanges, toolgate: &str) {
     }
 }
 
-/// How much a rehearsed command would change.
+/// How many paths a rehearsed command would change.
 pub(crate) fn would_change(count: usize) -> String {
     match count {
         0 => "It would change nothing.".into(),
@@ -45,27 +45,27 @@ pub(crate) fn would_change(count: usize) -> String {
     }
 }
 
-/// So many paths.
+/// The number of paths, in words.
 pub(crate) fn paths(count: usize) -> String {
     if count == 1 { "1 path".into() } else { format!("{count} paths") }
 }
 
-/// How what was rehearsed is put in place.
+/// How to commit a rehearsal.
 pub(crate) fn how_to_commit(handle: &str, all_of_it: bool, toolgate: &str) -> String {
     let what = if all_of_it { "exactly this" } else { "the rest" };
-    format!("To put {what} in place within a day: {toolgate} commit {handle}")
+    format!("To apply {what} within a day: {toolgate} commit {handle}")
 }
 
-/// Names what is kept aside, with the reasons.
-pub(crate) fn show_quarantined(heading: &str, aside: &[QuarantinedPath], more: usize) {
-    if aside.is_empty() {
+/// Lists quarantined paths, with the reasons.
+pub(crate) fn show_quarantined(heading: &str, quarantined: &[QuarantinedPath], more: usize) {
+    if quarantined.is_empty() {
         return;
     }
     anstream::eprintln!("{}", paint(YELLOW.bold(), heading));
-    for QuarantinedPath { path, reason } in aside.iter().take(MOST_ASIDE) {
+    for QuarantinedPath { path, reason } in quarantined.iter().take(MAX_LISTED) {
         anstream::eprintln!("  {} {}", plain(path), paint(DIM, format!("({})", plain(reason))));
     }
-    let more = more + aside.len().saturating_sub(MOST_ASIDE);
+    let more = more + quarantined.len().saturating_sub(MAX_LISTED);
     if more > 0 {
         anstream::eprintln!("  {}", paint(DIM, format!("… and {more} more")));
     }
@@ -76,6 +76,6 @@ fn show_diff(diff: &str, handle: &str, toolgate: &str) {
     diff.lines().take(MOST_LINES).for_each(|line| anstream::eprintln!("  {}", diff_line(line)));
     if lines > MOST_LINES {
         anstream::eprintln!("  {}", paint(DIM, format!("… and {} more lines", lines - MOST_LINES)));
-        anstream::eprintln!("{}", paint(DIM, format!("All of it: {toolgate} commit --show {handle}")));
+        anstream::eprintln!("{}", paint(DIM, format!("Complete diff: {toolgate} commit --show {handle}")));
     }
 }

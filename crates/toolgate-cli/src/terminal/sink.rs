@@ -1,4 +1,4 @@
-//! Shows what tools say to the person and what commands write, as it comes.
+//! Shows messages from tools and output of commands, as they arrive.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,21 +8,21 @@ use toolgate_runtime::EventSink;
 
 use super::{BOLD, DIM, level, paint, plain};
 
-/// Prints messages to standard error, so that standard output stays the tool's result. What commands write is printed as
-/// it comes, where a person sees it.
+/// Prints messages to standard error, so that standard output has only the tool's result. Command output is printed as
+/// it arrives, if a person sees it.
 pub(crate) struct TerminalSink {
     live: bool,
     has_shown_output: AtomicBool,
 }
 
 impl TerminalSink {
-    /// A sink for a program that prints JSON, or one that speaks to a person.
+    /// A sink that prints JSON for a program, or text for a person.
     pub(crate) fn new(json: bool) -> Self {
         let live = !json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         Self { live, has_shown_output: AtomicBool::new(false) }
     }
 
-    /// Whether the output of commands was shown while it came.
+    /// Whether command output was shown as it arrived.
     pub(crate) fn has_shown_output(&self) -> bool {
         self.has_shown_output.load(Ordering::Relaxed)
     }
@@ -45,9 +45,9 @@ impl EventSink for TerminalSink {
 
 fn show_output(output: &ProcessOutput) {
     if output.skipped > 0 {
-        anstream::eprintln!("{}", paint(DIM, format!("… {} bytes passed too fast to be shown", output.skipped)));
+        anstream::eprintln!("{}", paint(DIM, format!("… {} bytes came too fast and were skipped", output.skipped)));
     }
-    // Carriage returns and colours are tricks too; whoever wants those attaches to a terminal.
+    // Carriage returns and colours are escaped too; to see them, the person can attach to the process.
     let text = plain(&output.text.replace("\r\n", "\n"));
     match output.stream {
         Stream::Stdout => anstream::print!("{text}"),

@@ -1,10 +1,10 @@
-//! Columns that line up, whatever colour their cells have.
+//! Aligned columns, whatever colour their cells have.
 
 use anstyle::Style;
 
 use super::{BOLD, paint};
 
-/// Rows of cells; each cell has its text and how it looks.
+/// Rows of cells; each cell has a text and a style.
 pub(crate) struct TextTable {
     head: Vec<&'static str>,
     rows: Vec<Vec<(String, Style)>>,
@@ -26,7 +26,7 @@ impl TextTable {
         self.print_within(None);
     }
 
-    /// Prints it so that it is no wider than this, as far as its last column can make up for it.
+    /// Prints the table at most this wide, as far as shortening its last column allows.
     pub(crate) fn print_within(&self, most: Option<usize>) {
         let widths: Vec<usize> = (0..self.head.len()).map(|column| self.width(column)).collect();
         let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
@@ -51,7 +51,7 @@ impl TextTable {
     }
 }
 
-/// A text with at most so many characters.
+/// A text with at most `most` characters.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! What happens in a run, as lines for a person: turns, what the model says, calls with how they ended.
+//! Formats a run's events as lines for a person: turns, the model's text, calls and their results.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use toolgate_contract::{Event, EventPayload, FinishReason, ToolError};
 
 use super::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, diff_line, level, paint, plain};
 
-/// How many characters of a call's arguments fit on its line.
+/// Maximum characters of a call's arguments on its line.
 const BRIEF: usize = 90;
-/// How many lines of what a call brought are shown.
+/// Maximum lines shown of a call's result.
 const GLIMPSE: usize = 4;
 
-/// Turns events into lines. It remembers what a later event needs to be understood.
+/// Turns events into lines. It remembers what later events refer to.
 #[derive(Default)]
 pub(crate) struct Transcript {
-    /// How deep each agent stands, by its trace.
+    /// Nesting depth of each agent, by its trace.
     depths: HashMap<String, usize>,
-    /// How deep whoever made a call stands.
+    /// Nesting depth of the agent that made a call.
     callers: HashMap<String, usize>,
-    /// Calls that run: the tool and what it is about.
+    /// Running calls: the tool and its main argument.
     calls: HashMap<String, String>,
 }
 
 impl Transcript {
-    /// The lines for an event. Words of the first agent are left out where they were heard as they came.
-    pub(crate) fn lines(&mut self, event: &Event, words_were_heard: bool) -> Vec<String> {
+    /// The lines for an event. Text of the first agent is left out if it was already shown as it arrived.
+    pub(crate) fn lines(&mut self, event: &Event, text_was_shown: bool) -> Vec<String> {
         let depth = event.trace_id.as_ref().and_then(|trace| self.depths.get(trace)).copied().unwrap_or_default();
         let indent = "  ".repeat(depth);
         let lines = match &event.payload {
@@ -40,13 +40,18 @@ impl Transcript {
             EventPayload::TurnStarted => {
                 vec![paint(DIM, format!("── turn {} ──", event.turn.unwrap_or_default()))]
             }
-            EventPayload::ModelSaid { text } if depth > 0 || !words_were_heard => {
+            EventPayload::ModelSaid { text } if depth > 0 || !text_was_shown => {
                 plain(text).lines().map(str::to_owned).collect()
             }
             EventPayload::ModelFailed { reason, retry_in_ms, .. } => vec![failure(reason, *retry_in_ms)],
             EventPayload::ModelMisunderstood { reason } => vec![paint(YELLOW, format!("! {}", plain(reason)))],
             EventPayload::ContextMasked { results, bytes } => {
-                vec![paint(DIM, format!("{results} old results ({bytes} bytes) made room; they are kept as artifacts"))]
+                vec![paint(
+                    DIM,
+                    format!(
+                        "{results} old results ({bytes} bytes) were dropped to make room; they are stored as artifacts"
+                    ),
+                )]
             }
             EventPayload::Display(message) => {
                 let (mark, style) = level(message.level);
@@ -90,7 +95,7 @@ impl Transcript {
     }
 }
 
-/// A few lines of what a call brought: the end of a command's output, or the changed lines.
+/// A few lines of a call's result: the end of a command's output, or the changed lines.
 fn glimpse(payload: &Value) -> Vec<String> {
     let text = |field: &str| payload.get(field).and_then(Value::as_str).unwrap_or_default();
     let changed = text("diff").lines().filter(|line| line.starts_with(['+', '-']) && !is_heading(line));
@@ -116,7 +121,7 @@ fn failure(reason: &str, retry_in_ms: Option<u64>) -> String {
     format!("{} {}{}", paint(YELLOW, "model:"), short(reason), paint(DIM, next))
 }
 
-/// How an agent ended, in a line. Its answer was the last that it said.
+/// How an agent ended, in one line. Its answer was its last message.
 fn ending(finish: FinishReason, summary: &str) -> String {
     match finish {
         FinishReason::Answered => paint(GREEN, "◂ answered"),
@@ -124,7 +129,7 @@ fn ending(finish: FinishReason, summary: &str) -> String {
     }
 }
 
-/// What a call is about, in a few words.
+/// A call's main argument, shortened.
 pub(super) fn brief(args: &Value) -> String {
     let telling =
         ["command", "path", "pattern", "query", "from", "objective", "action", "url", "title", "content", "id"];

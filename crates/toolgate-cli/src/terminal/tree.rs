@@ -1,4 +1,4 @@
-//! Draws the tree of a run: agents, turns, calls, what was decided, what was said.
+//! Draws a run as a tree: agents, turns, calls, decisions, messages.
 
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ use super::{BOLD, DIM, GREEN, RED, YELLOW, decision_word, level, paint, plain};
 
 /// Draws a run.
 pub(crate) fn show_tree(tree: &RunTree) {
-    // All at once: a tree can have a hundred thousand lines.
+    // Printed at once: a tree can have a hundred thousand lines.
     anstream::print!("{}", drawn(tree));
 }
 
-/// A line with what is worth knowing about it, and what stands beneath.
+/// A line with its details, and the lines beneath it.
 struct TreeLine {
     line: String,
     details: Vec<String>,
@@ -31,7 +31,7 @@ fn drawn(tree: &RunTree) -> String {
     let from = facts.map(|facts| format!("{}, preset {}", facts.front_end, facts.preset)).unwrap_or_default();
     let state = if tree.ended.is_some() { "" } else { ", not ended" };
     let mut text = format!("{} {}\n", paint(BOLD, &tree.run), paint(DIM, format!("({from}{state})")));
-    // What belongs to no turn stands at the root.
+    // Events without a turn are at the root.
     let turns = tree.turns.iter().flat_map(|turn| match turn.number {
         Some(_) => vec![turn_node(turn)],
         None => turn_nodes(turn),
@@ -58,7 +58,7 @@ fn agent_node(agent: &AgentNode) -> TreeLine {
     let finish = match agent.finish {
         Some(FinishReason::Answered) => paint(GREEN, "✓"),
         Some(other) => paint(RED, format!("✗ {other}")),
-        None => paint(YELLOW, "… at work"),
+        None => paint(YELLOW, "… running"),
     };
     let used = usage(agent.tokens, agent.duration_ms);
     let id = if agent.id.is_empty() { String::new() } else { format!(" · {}", plain(&agent.id)) };
@@ -103,7 +103,7 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// One line for the call and one for each thing worth knowing about it.
+/// One line for the call and one for each detail.
 fn call_line(call: &CallNode) -> (String, Vec<String>) {
     let status = match &call.status {
         CallStatus::Ok => paint(GREEN, "✓"),
@@ -127,7 +127,7 @@ fn call_line(call: &CallNode) -> (String, Vec<String>) {
 
 fn approval_line(approval: &Approval) -> String {
     match approval {
-        Approval::Asked { .. } => paint(YELLOW, "asked, nobody answered"),
+        Approval::Asked { .. } => paint(YELLOW, "asked, no answer"),
         Approval::Granted { scope, by } => {
             let by = by.as_ref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
             format!("{}{by} {}", paint(GREEN, "approved"), paint(DIM, format!("for {}", scope_word(*scope))))

@@ -1,4 +1,4 @@
-//! The person's own terminal: how wide it is, and every key of theirs, for a process that has a terminal too.
+//! The person's own terminal: its size, and every key, for a process that has a terminal too.
 
 use std::io::IsTerminal;
 
@@ -14,15 +14,15 @@ pub(crate) fn stdout_size() -> Option<TerminalSize> {
     (size.ws_row > 0 && size.ws_col > 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
-/// Something that a person did at their terminal.
+/// Input from a person's terminal.
 pub(crate) enum TerminalInput {
-    /// They pressed keys.
+    /// Keys were pressed.
     Keys(Vec<u8>),
-    /// They made it larger or smaller.
+    /// The terminal was resized.
     Size(TerminalSize),
 }
 
-/// What comes from the person's side.
+/// Reads input from the person's terminal.
 pub(crate) struct Keyboard {
     stdin: tokio::io::Stdin,
     resized: Signal,
@@ -35,7 +35,7 @@ impl Keyboard {
         Ok(Self { stdin: tokio::io::stdin(), resized, keys: vec![0; 4096] })
     }
 
-    /// The next thing; none when there is nothing more to come.
+    /// The next input; `None` at the end of input.
     pub(crate) async fn next(&mut self) -> Option<TerminalInput> {
         loop {
             tokio::select! {
@@ -53,11 +53,11 @@ impl Keyboard {
     }
 }
 
-/// A terminal that passes on every key as it is. When this is dropped, it is as it was.
+/// Raw mode: the terminal passes on every key. Dropping this restores the settings.
 pub(crate) struct RawMode(Termios);
 
 impl RawMode {
-    /// None where there is no terminal.
+    /// `None` where there is no terminal.
     pub(crate) fn begin() -> Result<Option<Self>> {
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {

@@ -1,9 +1,9 @@
-//! Text that is broken where the terminal ends, with its further lines set in.
+//! Wraps text at the terminal's width, with further lines indented.
 
 use super::stdout_size;
 
-/// Text in lines as wide as the terminal that it is printed on, all but the first set in so far. Where there is no terminal it
-/// stays on one line, for whoever searches it.
+/// Wraps text at the width of the terminal, with all lines but the first indented. Without a terminal the text stays on
+/// one line, so that it can be searched.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     match stdout_size() {
         Some(size) => lines(text, indent, usize::from(size.columns)).join(&format!("\n{}", " ".repeat(indent))),
@@ -11,7 +11,7 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     }
 }
 
-/// The lines that a text takes beside an indent in this width. A word that is longer than that isn't broken.
+/// The lines of a text at this width and indent. A longer word isn't broken.
 fn lines(text: &str, indent: usize, width: usize) -> Vec<String> {
     let room = width.saturating_sub(indent).max(20);
     let mut lines: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
-//! What earlier attempts at a task have done already, by their own record. Every call is on record before it acts, so
-//! whatever an attempt that was cut off may have changed is known to the next one.
+//! What earlier attempts at a task have already done, from their journals. Every call is recorded before it acts, so
+//! the next attempt knows everything that an interrupted one may have changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use toolgate_contract::{Effect, Event, EventPayload, FinishReason};
 use toolgate_journal::{EventStore, JournalError, StateDirectory, read_events};
 
-/// Calls that are named; a task that made more is told how many.
-const MOST_CALLS: usize = 60;
+/// Maximum number of calls listed; a task with more gets the count.
+const MAX_CALLS: usize = 60;
 
-/// Events that are asked of a store at a time.
+/// Events read from a store at a time.
 const PAGE: usize = 1000;
 
-/// Where runs are on record: those of this host in its own files, those of others as far as the store has them.
+/// Where runs are recorded: runs of this host in their journals, runs of other hosts in the store.
 #[derive(Clone)]
 pub(crate) struct RunRecords<'a> {
     pub(crate) state: &'a StateDirectory,
@@ -21,7 +21,7 @@ pub(crate) struct RunRecords<'a> {
 }
 
 impl RunRecords<'_> {
-    /// The events of a run, and whether these are all that there are. A run that never really began has none.
+    /// The events of a run, and whether they are complete. A run that never began has none.
     fn events(&self, run: &str) -> Result<(Vec<Event>, bool), JournalError> {
         match read_events(&self.state.run_dir(run)?) {
             Ok(events) => Ok((events.filter_map(Result::ok).map(|recorded| recorded.event).collect(), true)),
@@ -33,7 +33,7 @@ impl RunRecords<'_> {
         }
     }
 
-    /// A store is filled in the background, so the last of them may be missing.
+    /// Reads from the store. It is filled in the background, so the last events may be missing.
     fn events_of_another_host(&self, run: &str) -> Result<(Vec<Event>, bool), JournalError> {
         let (mut events, mut last) = (Vec::new(), 0);
         loop {
@@ -45,19 +45,19 @@ impl RunRecords<'_> {
     }
 }
 
-/// What is known of the earlier attempts.
+/// The result of the earlier attempts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct EarlierAttempts {
-    /// An answer that was found, but not kept before the worker was gone.
+    /// An answer that was found, but not stored before the worker died.
     pub(crate) answer: Option<String>,
-    /// Each call that was taken up, and how far it came.
+    /// Each call that was started, and its outcome.
     calls: Vec<(String, &'static str)>,
-    /// An attempt was made on another host, which may have done more than is known here.
+    /// An attempt ran on another host, which may have done more than is known here.
     was_elsewhere: bool,
 }
 
 impl EarlierAttempts {
-    /// Reads the record of these runs.
+    /// Reads the events of these runs.
     pub(crate) fn read(records: &RunRecords<'_>, runs: &[String]) -> Result<Self, JournalError> {
         let mut earlier = Self::default();
         for run in runs {
@@ -77,12 +77,12 @@ impl EarlierAttempts {
                     if let Some(id) = &event.tool_call_id {
                         places.insert(id.clone(), self.calls.len());
                     }
-                    self.calls.push((in_words(tool, effects), "it isn't known how far it came"));
+                    self.calls.push((in_words(tool, effects), "its outcome is unknown"));
                 }
                 EventPayload::CallCompleted(_) => self.end(&places, &event, "done"),
                 EventPayload::CallFailed { .. } => self.end(&places, &event, "failed"),
                 EventPayload::AgentStarted { parent: None, .. } => first_agent = event.trace_id,
-                // Those that it sent have answers of their own, which aren't the task's.
+                // Subagents have answers of their own, which aren't the task's.
                 EventPayload::AgentEnded { finish: FinishReason::Answered, summary, .. }
                     if event.trace_id == first_agent =>
                 {
@@ -100,21 +100,21 @@ impl EarlierAttempts {
         }
     }
 
-    /// The task, and what to know before going on with it.
+    /// The task, with what the next attempt has to know.
     pub(crate) fn with(&self, task: &str) -> String {
         if self.calls.is_empty() && !self.was_elsewhere {
             return task.to_owned();
         }
-        let shown = self.calls.iter().take(MOST_CALLS).map(|(call, word)| format!("- {call}: {word}\n"));
-        let more = self.calls.len().saturating_sub(MOST_CALLS);
+        let shown = self.calls.iter().take(MAX_CALLS).map(|(call, word)| format!("- {call}: {word}\n"));
+        let more = self.calls.len().saturating_sub(MAX_CALLS);
         let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
         let elsewhere = match self.was_elsewhere {
-            true => "- perhaps others: it was on another host, whose record isn't all here\n",
+            true => "- perhaps others: an attempt ran on another host, and its events may be incomplete here\n",
             false => "",
         };
         format!(
             "{task}\n\nAn earlier attempt at this task was cut off. It had made these calls:\n{}{more}{elsewhere}\
-             Look at what is there before you repeat one of them.",
+             Check the current state before you repeat one of them.",
             shown.collect::<String>()
         )
     }

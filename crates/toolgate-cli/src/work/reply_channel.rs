@@ -1,5 +1,5 @@
-//! Commanders: whoever wants a task done, and where the answer goes back to. A task names its commander in one word:
-//! `terminal`, an address that the answer is posted to, or a chat.
+//! Reply channels: where a task's answer goes, and who answers its questions. A task names its channel in one word:
+//! `terminal`, a URL that the answer is posted to, or a chat.
 
 use std::sync::Arc;
 
@@ -15,47 +15,50 @@ use super::telegram_channel::TelegramChannel;
 use crate::terminal::{BOLD, DIM, TerminalAnswerer, TerminalApprover, paint, plain};
 use crate::wiring::person_name;
 
-/// What is delivered.
+/// An answer to deliver.
 pub(crate) struct TaskAnswer<'a> {
     pub(crate) task: &'a Task,
     pub(crate) outcome: &'a str,
     pub(crate) answer: &'a str,
 }
 
-/// Whoever wants a task done.
+/// Where a task came from and its answer goes.
 pub(crate) trait ReplyChannel: Send + Sync {
-    /// Brings the answer back. It may come twice, when this process dies right after it; never not at all.
+    /// Delivers the answer. Delivery is at least once: it repeats if this process dies right after it.
     fn deliver<'a>(&'a self, answer: &'a TaskAnswer<'a>) -> BoxFuture<'a, Result<()>>;
 
-    /// Whoever answers where policy asks.
+    /// Answers approval requests.
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::new(NobodyToAsk)
     }
 
-    /// Whoever answers the agent's own questions.
+    /// Answers the agent's questions.
     fn answerer(&self) -> Arc<dyn QuestionAnswerer> {
         Arc::new(NobodyAnswers)
     }
 }
 
-/// Refuses a word that names no commander, before a task waits for nobody.
+/// Refuses a word that names no channel, before a task is queued that can't be answered.
 pub(crate) fn check_reply_to(reply_to: &str) -> Result<()> {
     let is_chat = reply_to.strip_prefix("telegram:").is_some_and(|chat| chat.parse::<i64>().is_ok());
     let is_address = reply_to.starts_with("http://") || reply_to.starts_with("https://");
     match reply_to == "terminal" || is_chat || is_address {
         true => Ok(()),
         false => {
-            bail!("`{reply_to}` is no place for an answer. Use terminal, http://…, https://… or telegram:CHAT.")
+            bail!("`{reply_to}` is not a reply address. Use terminal, http://…, https://… or telegram:CHAT.")
         }
     }
 }
 
-/// The commander of a task, by its word.
+/// The reply channel that a task's word names.
 pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>) -> Result<Arc<dyn ReplyChannel>> {
     check_reply_to(reply_to)?;
     if let Some(chat) = reply_to.strip_prefix("telegram:") {
         let telegram = telegram.context("The answer goes to Telegram, and this worker has no `--telegram-chat`.")?;
-        return Ok(Arc::new(TelegramChannel::new(Arc::clone(telegram), chat.parse().context("a chat has a number")?)));
+        return Ok(Arc::new(TelegramChannel::new(
+            Arc::clone(telegram),
+            chat.parse().context("a Telegram chat id is a number")?,
+        )));
     }
     Ok(match reply_to {
         "terminal" => Arc::new(TerminalChannel),
@@ -63,7 +66,7 @@ pub(crate) fn reply_channel(reply_to: &str, telegram: Option<&Arc<TelegramBot>>)
     })
 }
 
-/// Whoever sits at the worker's terminal.
+/// The person at the worker's terminal.
 struct TerminalChannel;
 
 impl ReplyChannel for TerminalChannel {
@@ -89,7 +92,7 @@ impl ReplyChannel for TerminalChannel {
     }
 }
 
-/// A program that waits at an address. It knows a task by its id, should an answer come twice.
+/// A program at a URL. It recognises a repeated answer by the task's id.
 struct Webhook {
     url: String,
     web: JsonClient,

@@ -1,5 +1,5 @@
-//! Takes tasks from the inbox one at a time, holds on to each by its lease while a worker does it, keeps the answer, and
-//! sees it delivered. Whatever happens to this process, the next one finds the task as far as it came.
+//! Takes tasks from the inbox one at a time, renews each task's lease while a worker does it, stores the answer, and
+//! delivers it. If this process dies at any point, the next one continues the task from there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use toolgate_journal::{Inbox, Lease, Task};
 use super::earlier_attempts::{EarlierAttempts, RunRecords};
 use super::reply_channel::{ReplyChannel, TaskAnswer};
 
-/// Attempts at one task; whatever ends that many workers would end the next one too.
-const MOST_ATTEMPTS: u64 = 5;
+/// Maximum attempts at one task: a task that killed this many workers would kill the next one too.
+const MAX_ATTEMPTS: u64 = 5;
 
 /// A task for a worker.
 pub(crate) struct TaskAttempt<'a> {
-    /// What is to be done, and what is known of earlier attempts.
+    /// The task, and what is known of earlier attempts.
     pub(crate) objective: String,
-    /// The run in which it is done; it begins under this id.
+    /// The id of the run to begin for this attempt.
     pub(crate) run: String,
-    /// Whoever wants it.
+    /// Where the answer goes.
     pub(crate) reply_channel: &'a dyn ReplyChannel,
 }
 
-/// How a task ended.
+/// The result of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskResult {
-    /// In one word.
+    /// The outcome, in one word.
     pub(crate) outcome: String,
     /// The answer, or why there is none.
     pub(crate) answer: String,
 }
 
-/// Whoever does the work.
+/// Does the work.
 pub(crate) trait TaskWorker {
-    /// Works on a task until there is an answer, or somebody stops it.
+    /// Works on a task until there is an answer or it is cancelled.
     fn work<'a>(&'a self, job: TaskAttempt<'a>, cancel: CancellationToken) -> BoxFuture<'a, Result<TaskResult>>;
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct Supervisor<'a> {
     pub(crate) records: RunRecords<'a>,
     pub(crate) worker: &'a dyn TaskWorker,
     pub(crate) clock: Arc<dyn Clock>,
-    /// How long a task is held without a sign of life.
+    /// How long a lease lasts without renewal.
     pub(crate) lease: Duration,
 }
 
 impl Supervisor<'_> {
-    /// Takes the next task and brings it to its end. False when none is there.
+    /// Takes the next task and finishes it. False when there is none.
     pub(crate) async fn next(
         &self,
         commander_of: &(dyn Fn(&Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
@@ -81,7 +81,7 @@ impl Supervisor<'_> {
         Ok(true)
     }
 
-    /// Finds the answer and keeps it. None when the lease was lost, or the work is to be gone on with later.
+    /// Works out the answer and stores it. `None` when the lease was lost, or the work is to be continued later.
     async fn answer(
         &self,
         task: &Task,
@@ -94,8 +94,8 @@ impl Supervisor<'_> {
         let finished = match (&earlier.answer, reply_channel) {
             _ if task.is_unwanted => failed("cancelled", "The task was cancelled.".into()),
             (Some(answer), _) => failed("answered", answer.clone()),
-            _ if task.attempts > MOST_ATTEMPTS => {
-                failed("failed", format!("The worker was gone {MOST_ATTEMPTS} times before there was an answer."))
+            _ if task.attempts > MAX_ATTEMPTS => {
+                failed("failed", format!("The worker died {MAX_ATTEMPTS} times before there was an answer."))
             }
             (_, Err(error)) => failed("failed", error),
             (None, Ok(reply_channel)) => match self.work(task, lease, &earlier, reply_channel, cancel).await? {
@@ -103,12 +103,13 @@ impl Supervisor<'_> {
                 None => return Ok(None),
             },
         };
-        let (id, held, kept, now) = (task.id.clone(), lease.clone(), finished.clone(), self.clock.now());
-        let is_kept = self.ask(move |inbox| inbox.answer(&id, &held, &kept.outcome, &kept.answer, now)).await?;
-        Ok(is_kept.then_some(finished))
+        let (id, held_lease, result, now) = (task.id.clone(), lease.clone(), finished.clone(), self.clock.now());
+        let is_stored =
+            self.ask(move |inbox| inbox.answer(&id, &held_lease, &result.outcome, &result.answer, now)).await?;
+        Ok(is_stored.then_some(finished))
     }
 
-    /// Lets the worker work while the lease is renewed beside it.
+    /// Runs the worker, and renews the lease concurrently.
     async fn work(
         &self,
         task: &Task,
@@ -119,8 +120,8 @@ impl Supervisor<'_> {
     ) -> Result<Option<TaskResult>> {
         let run = format!("run_{}", self.clock.id().simple());
         let runs: Vec<String> = task.runs.iter().cloned().chain([run.clone()]).collect();
-        let (id, held) = (task.id.clone(), lease.clone());
-        if !self.ask(move |inbox| inbox.begin(&id, &held, &runs)).await? {
+        let (id, held_lease) = (task.id.clone(), lease.clone());
+        if !self.ask(move |inbox| inbox.begin(&id, &held_lease, &runs)).await? {
             return Ok(None);
         }
         let stop = cancel.child_token();
@@ -131,9 +132,9 @@ impl Supervisor<'_> {
         loop {
             tokio::select! {
                 finished = &mut working => {
-                    // Somebody who stops this worker doesn't want the task stopped: the next one goes on with it.
+                    // Stopping this worker doesn't cancel the task: the next worker continues it.
                     if cancel.is_cancelled() {
-                        self.let_go(task, lease).await?;
+                        self.release_lease(task, lease).await?;
                     }
                     let is_given_up = !is_held || cancel.is_cancelled();
                     return Ok(Some(finished?).filter(|_| !is_given_up));
@@ -142,7 +143,7 @@ impl Supervisor<'_> {
                     match self.renewed(task, lease).await {
                         Ok(Some(task)) if !task.is_unwanted => {}
                         Ok(Some(_)) => stop.cancel(),
-                        // Without the lease nobody may go on; without the store nobody knows.
+                        // Without the lease, or without the store, the work must stop.
                         Ok(None) | Err(_) => {
                             is_held = false;
                             stop.cancel();
@@ -158,13 +159,13 @@ impl Supervisor<'_> {
         self.ask(move |inbox| inbox.renew(&id, &lease)).await
     }
 
-    /// Leaves the task to others at once.
-    async fn let_go(&self, task: &Task, lease: &Lease) -> Result<()> {
+    /// Releases the lease, so that another worker can take the task at once.
+    async fn release_lease(&self, task: &Task, lease: &Lease) -> Result<()> {
         let (id, lease) = (task.id.clone(), Lease { token: lease.token.clone(), until: self.clock.now() });
         self.ask(move |inbox| inbox.renew(&id, &lease)).await.map(drop)
     }
 
-    /// Brings the answer to whoever wants it. If that can't be done now, the lease runs out and it is tried again.
+    /// Delivers the answer. If that fails, the lease expires and delivery is tried again.
     async fn deliver(
         &self,
         task: &Task,
@@ -184,7 +185,7 @@ impl Supervisor<'_> {
         Ok(Lease { token: self.clock.id().simple().to_string(), until })
     }
 
-    /// Asks the inbox on a thread that may wait for it.
+    /// Calls the inbox on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&dyn Inbox) -> Result<T, toolgate_journal::JournalError> + Send + 'static,

@@ -1,5 +1,5 @@
-//! A Telegram bot, by the Bot API: it hears the chats on its list, and messages there become tasks; it says things, and
-//! asks with buttons. What comes from any other chat is as if it had never been sent.
+//! A Telegram bot, using the Bot API. Messages from the chats on its list become tasks; it sends messages, and asks
+//! with buttons. Messages from any other chat are ignored.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -15,21 +15,21 @@ use toolgate_journal::{Inbox, NewTask};
 
 use super::json_client::JsonClient;
 
-/// How long the server may wait for something to tell, in seconds.
+/// Long-poll timeout, in seconds.
 const POLL_SECONDS: u64 = 25;
-/// How long to wait after a failure.
-const REST: Duration = Duration::from_secs(3);
-/// The longest message, in characters.
-pub(super) const MOST_CHARS: usize = 4000;
+/// Delay after a failure.
+const RETRY_DELAY: Duration = Duration::from_secs(3);
+/// Maximum length of a message, in characters.
+pub(super) const MAX_CHARS: usize = 4000;
 
 /// A bot.
 pub(crate) struct TelegramBot {
     web: JsonClient,
-    /// Holds the token, so it is never shown.
+    /// Contains the token, so it is never shown.
     base: String,
-    /// The chats that it listens to.
+    /// The chats on its list.
     chats: BTreeSet<i64>,
-    /// Buttons that wait to be pressed, and questions that wait for words.
+    /// Buttons that wait to be pressed, and questions that wait for text.
     open: Mutex<PendingPrompts>,
 }
 
@@ -65,7 +65,7 @@ struct TelegramUser {
     username: Option<String>,
 }
 
-/// A button that somebody pressed.
+/// A button press.
 #[derive(Deserialize)]
 struct CallbackQuery {
     id: String,
@@ -88,8 +88,8 @@ impl TelegramBot {
         Ok(Self { web: JsonClient::new()?, base, chats: chats.into_iter().collect(), open: Mutex::default() })
     }
 
-    /// Listens for ever. A message becomes a task before the server is told that it was heard, so none gets lost; and it
-    /// has the same id whenever it comes, so none comes twice.
+    /// Polls forever. A message becomes a task before the update is acknowledged, so none gets lost; and its task id
+    /// depends only on the update, so none is added twice.
     pub(crate) async fn listen(&self, inbox: Arc<dyn Inbox>) {
         let mut heard = 0;
         loop {
@@ -103,7 +103,7 @@ impl TelegramBot {
                         heard = heard.max(number + 1);
                     }
                 }
-                Err(_) => tokio::time::sleep(REST).await,
+                Err(_) => tokio::time::sleep(RETRY_DELAY).await,
             }
         }
     }
@@ -111,7 +111,7 @@ impl TelegramBot {
     async fn updates(&self, from: i64) -> Result<Vec<TelegramUpdate>> {
         let body = json!({ "offset": from, "timeout": POLL_SECONDS, "allowed_updates": ["message", "callback_query"] });
         let answer = self.ask("getUpdates", &body).await?;
-        // One that can't be read is no message; it must not stop the others.
+        // An update that can't be parsed is skipped, so that it doesn't block the others.
         let updates = answer["result"].as_array().context("no list of updates")?;
         Ok(updates.iter().filter_map(|update| serde_json::from_value(update.clone()).ok()).collect())
     }
@@ -119,7 +119,7 @@ impl TelegramBot {
     async fn take(&self, update: TelegramUpdate, inbox: &Arc<dyn Inbox>) -> Result<()> {
         match update {
             TelegramUpdate { update_id, message: Some(message), .. } if self.chats.contains(&message.chat.id) => {
-                self.hear(update_id, message, inbox).await
+                self.receive(update_id, message, inbox).await
             }
             TelegramUpdate { callback_query: Some(pressed), .. } => {
                 self.press(pressed).await;
@@ -129,21 +129,21 @@ impl TelegramBot {
         }
     }
 
-    async fn hear(&self, number: i64, message: TelegramMessage, inbox: &Arc<dyn Inbox>) -> Result<()> {
+    async fn receive(&self, number: i64, message: TelegramMessage, inbox: &Arc<dyn Inbox>) -> Result<()> {
         let TelegramMessage { chat: ChatId { id: chat }, from, text: Some(text) } = message else { return Ok(()) };
         let waiting = self.open().words.remove(&chat);
         let by = from.map_or_else(|| "Telegram".to_owned(), |author| author.name());
         let text = match waiting.map(|waiting| waiting.send((text.clone(), by))) {
             Some(Ok(())) => return Ok(()),
-            // Whoever asked is gone, so it is no answer.
+            // The question was withdrawn, so this is not an answer.
             Some(Err(_)) | None => text,
         };
         let (id, reply_to) = (format!("telegram_{number}"), format!("telegram:{chat}"));
         let (task, inbox) =
             (NewTask { id: id.clone(), task: text, reply_to, created: SystemClock.now() }, Arc::clone(inbox));
         tokio::task::spawn_blocking(move || inbox.add(&task)).await??;
-        // It waits in the inbox, whether or not this arrives.
-        let _ = self.say(chat, &format!("Taken up as {id}."), None).await;
+        // The task is in the inbox, whether or not this message arrives.
+        let _ = self.say(chat, &format!("Queued as {id}."), None).await;
         Ok(())
     }
 
@@ -160,20 +160,20 @@ impl TelegramBot {
                 _ => None,
             }
         };
-        let told = if waiting.is_some() { "Noted." } else { "This is no longer asked." };
+        let notice = if waiting.is_some() { "Noted." } else { "This question is no longer open." };
         if let (Some((_, waiting)), Some(index)) = (waiting, index) {
             let _ = waiting.send((index, pressed.from.name()));
         }
-        let _ = self.ask("answerCallbackQuery", &json!({ "callback_query_id": pressed.id, "text": told })).await;
+        let _ = self.ask("answerCallbackQuery", &json!({ "callback_query_id": pressed.id, "text": notice })).await;
     }
 
-    /// Asks with buttons, and waits for one to be pressed: its number, and who pressed it.
+    /// Asks with buttons, and waits for one to be pressed: its index, and who pressed it.
     pub(super) async fn choose(&self, chat: i64, text: &str, labels: &[String]) -> Option<(usize, String)> {
         let (sender, pressed) = oneshot::channel();
         let token = {
             let mut open = self.open();
             open.last += 1;
-            // Unguessable, so that a button of an earlier worker presses nothing here.
+            // Unguessable, so that a button of an earlier worker has no effect here.
             let token = format!("{}-{}", open.last, SystemClock.id().simple());
             open.buttons.insert(token.clone(), (chat, sender));
             token
@@ -189,7 +189,7 @@ impl TelegramBot {
     }
 
     pub(super) async fn say(&self, chat: i64, text: &str, buttons: Option<Value>) -> Result<()> {
-        let text: String = text.chars().take(MOST_CHARS).collect();
+        let text: String = text.chars().take(MAX_CHARS).collect();
         let mut body = json!({ "chat_id": chat, "text": if text.is_empty() { "(nothing)".into() } else { text } });
         if let Some(buttons) = buttons {
             body["reply_markup"] = buttons;
@@ -197,7 +197,7 @@ impl TelegramBot {
         self.ask("sendMessage", &body).await.map(drop)
     }
 
-    /// Says something, and waits for the chat's next words: those, and whose they are.
+    /// Sends a message, and waits for the chat's next message: its text, and its sender.
     pub(super) async fn ask_for_text(&self, chat: i64, text: &str) -> Option<(String, String)> {
         let (sender, words) = oneshot::channel();
         self.open().words.insert(chat, sender);
@@ -214,7 +214,7 @@ impl TelegramBot {
     }
 }
 
-/// Takes buttons back when nobody waits for them any more.
+/// Removes buttons when their answer is no longer needed.
 struct ButtonsGuard<'a> {
     telegram: &'a TelegramBot,
     token: String,

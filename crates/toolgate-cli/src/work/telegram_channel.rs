@@ -1,5 +1,4 @@
-//! One Telegram chat as a commander: answers go there, approvals are asked there with buttons, and so are the agent's own
-//! questions.
+//! A Telegram chat as a reply channel: answers go there, and approvals and the agent's questions are asked there.
 
 use std::sync::Arc;
 
@@ -8,9 +7,9 @@ use toolgate_contract::{ApprovalScope, BoxFuture, Choice, Question, QuestionAnsw
 use toolgate_runtime::{ApprovalAnswer as Approval, ApprovalRequest, Approver, QuestionAnswerer};
 
 use super::reply_channel::{ReplyChannel, TaskAnswer};
-use super::telegram::{MOST_CHARS, TelegramBot};
+use super::telegram::{MAX_CHARS, TelegramBot};
 
-/// One chat as a commander.
+/// A Telegram chat as a reply channel.
 #[derive(Clone)]
 pub(crate) struct TelegramChannel {
     telegram: Arc<TelegramBot>,
@@ -28,9 +27,9 @@ impl ReplyChannel for TelegramChannel {
         Box::pin(async move {
             let TaskAnswer { task, outcome, answer } = answer;
             let mut text = format!("{} {outcome}\n\n{answer}", task.id);
-            // Long answers come in pieces.
+            // Long answers are sent in pieces.
             while !text.is_empty() {
-                let at = text.char_indices().nth(MOST_CHARS).map_or(text.len(), |(at, _)| at);
+                let at = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
                 let rest = text.split_off(at);
                 self.telegram.say(self.chat, &text, None).await?;
                 text = rest;
@@ -51,7 +50,7 @@ impl ReplyChannel for TelegramChannel {
 impl Approver for TelegramChannel {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            // "Always" writes to the user's configuration; that is for whoever sits at the machine.
+            // "Always" writes to the user's configuration; that is only offered at the machine itself.
             let offers: Vec<_> = request.scopes.iter().filter(|offer| offer.scope != ApprovalScope::Always).collect();
             let labels: Vec<String> = offers
                 .iter()

@@ -211,11 +211,11 @@ fn the_demo_shows_what_it_promises() {
         "ok: 2 tests",
         "sensitive_path",
         "policy_denied",
-        "Nobody is here, so the demo says yes",
+        "There is no terminal, so the demo approves",
         "✓ delete slug.sh.orig",
         "agent main ✓",
-        "Taken back:",
-        "takes this back",
+        "Undone:",
+        "undoes this",
     ] {
         assert!(shown.contains(words), "{words} isn't in:\n{shown}");
     }

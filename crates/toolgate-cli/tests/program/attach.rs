@@ -55,7 +55,7 @@ fn a_person_types_lets_go_comes_back_and_ends_it() {
     let list = running(&world);
     assert_eq!((&list[0]["command"], &list[0]["tty"]), (&json!("python3 -q"), &json!(true)));
     let said = Said::from(world.command("python3").args(["-c", PERSON, PROGRAM]).output().unwrap());
-    assert_eq!((said.code, said.out.as_str()), (0, "let go, came back, ended\n"), "{said:?}");
+    assert_eq!((said.code, said.out.as_str()), (0, "detached, came back, ended\n"), "{said:?}");
     let reply = end(call);
     assert_eq!(reply["payload"]["exit_code"], json!(7), "{reply}");
     let events = std::fs::read_to_string(world.last_run().join("events.jsonl")).unwrap();

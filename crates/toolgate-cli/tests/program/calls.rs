@@ -14,7 +14,7 @@ fn exit_codes_say_how_it_ended() {
         (&["call", "", "{}"], 2, "error[unknown_tool]"),
         (&["call", "read", r#"{"file":"x"}"#], 2, "/path: is missing"),
         (&["call", "read", "{"], 2, "not usable JSON"),
-        (&["call", "read", r#"{"path":"a","path":"b"}"#], 2, "stands twice"),
+        (&["call", "read", r#"{"path":"a","path":"b"}"#], 2, "appears twice"),
         (&["call", "read", r#"{"path":"hello.txt","offset":99999999999999999999}"#], 2, "doesn't fit in 64 bits"),
         (&["call", "read", r#"{"path":"hello.txt","offset":1e400}"#], 2, "out of range"),
         (&["call", "read", r#"{"path":"hello.txt","limit":1.5}"#], 2, "/limit"),
@@ -105,7 +105,7 @@ fn what_only_the_session_itself_can_do_has_no_replay() {
 fn what_was_cut_can_be_had_by_pasting_the_line_that_says_so() {
     let world = World::new();
     let said = world.run(&["call", "shell", r#"{"command":"seq 30000"}"#]);
-    let (_, line) = said.err.split_once("all of it: ").unwrap_or_else(|| panic!("{said:?}"));
+    let (_, line) = said.err.split_once("complete output: ").unwrap_or_else(|| panic!("{said:?}"));
     let whole = world.shell(line);
     assert!(whole.code == 0 && whole.out.starts_with("1\n2\n3\n"), "{line}: {whole:?}");
 }

@@ -40,7 +40,7 @@ fn kill_at_every_moment(files: usize, rest: &str) {
             killed += 1;
         }
         child.wait().unwrap();
-        assert_eq!(world.run(&["call", "list"]).code, 0, "the program mends what it finds");
+        assert_eq!(world.run(&["call", "list"]).code, 0, "the program recovers what it finds");
         version = check(&world, files, version);
     }
     assert!(killed > 0, "no attempt was early enough to be killed");
@@ -77,7 +77,7 @@ fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
             killed += 1;
         }
         child.wait().unwrap();
-        assert_eq!(world.run(&["call", "list"]).code, 0, "the program mends what it finds");
+        assert_eq!(world.run(&["call", "list"]).code, 0, "the program recovers what it finds");
         let now = check(&world, FILES, version);
         let (goes, comes) = (world.workspace().join("goes"), world.workspace().join("comes"));
         let there = [goes.exists(), comes.exists(), world.workspace().join("new/.git/config").exists()];
@@ -95,7 +95,7 @@ fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
     let reply = world.run(&["--json", "call", "--approve", "shell", r#"{"command":"sh change.sh"}"#]).json();
     assert_eq!(check(&world, FILES, version), version + 1, "{reply}");
     let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
-    assert!(said.code == 0 && !said.out.contains("Left alone"), "{said:?}");
+    assert!(said.code == 0 && !said.out.contains("Not undone"), "{said:?}");
     assert_eq!(check(&world, FILES, version), version);
     assert_eq!(std::fs::read_dir(world.workspace().join(".toolgate/layers")).unwrap().count(), 0);
 }
@@ -129,7 +129,7 @@ fn an_undo_that_is_killed_half_way_is_whole_or_undone() {
             killed += 1;
         }
         child.wait().unwrap();
-        assert_eq!(world.run(&["call", "list"]).code, 0, "the program mends what it finds");
+        assert_eq!(world.run(&["call", "list"]).code, 0, "the program recovers what it finds");
         if check(&world, FILES, 0) == 0 {
             call = change();
         }

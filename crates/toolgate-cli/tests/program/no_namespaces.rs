@@ -31,7 +31,8 @@ fn commands_are_refused_unless_the_user_accepts_less() {
     assert!(!world.workspace().join("a.txt").exists());
     let said = without_namespaces(&world, r#""$toolgate" doctor"#);
     assert!(
-        said.code == 1 && said.out.contains("none runs. Commands can't be confined well enough here (by landlock)"),
+        said.code == 1
+            && said.out.contains("no command runs. Commands can't be confined well enough here (by landlock)"),
         "{said:?}"
     );
     assert_eq!(said.out.matches("Allow user namespaces").count(), 1, "each remedy once: {said:?}");

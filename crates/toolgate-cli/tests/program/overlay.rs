@@ -43,7 +43,7 @@ fn everything(world: &World) -> BTreeMap<String, String> {
 fn undo(world: &World, reply: &Value) {
     let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.starts_with("Taken back:\n") && !said.out.contains("Left alone"), "{said:?}");
+    assert!(said.out.starts_with("Undone:\n") && !said.out.contains("Not undone"), "{said:?}");
 }
 
 /// The same for a command that works straight on the workspace.
@@ -306,7 +306,7 @@ fn layers_can_be_turned_off_by_the_user_and_not_by_the_workspace() {
     let reply = shell(&world, "echo 3 > a.txt");
     assert_eq!(world.read("a.txt"), "3\n");
     let notes = reply["payload"]["changes"]["notes"].to_string();
-    assert!(notes.contains("straight on the workspace"), "{reply}");
+    assert!(notes.contains("changed files in place"), "{reply}");
     undo(&world, &reply);
     assert_eq!(world.read("a.txt"), "2\n");
 }
@@ -329,10 +329,10 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
     let run = world.last_run();
     let next = world.run(&["call", "list"]);
     assert_eq!(next.code, 0, "the next one puts it on record: {next:?}");
-    assert!(next.err.contains("`.envrc` was put back and kept aside: direnv"), "{next:?}");
+    assert!(next.err.contains("`.envrc` was reverted and quarantined: direnv"), "{next:?}");
     assert!(!world.workspace().join(".envrc").exists() && world.run(&["quarantine", "list"]).out.contains(".envrc"));
     let said = world.run(&["undo", "--run", run.file_name().unwrap().to_str().unwrap()]);
-    assert!(said.code == 0 && !said.out.contains("Left alone"), "{said:?}");
+    assert!(said.code == 0 && !said.out.contains("Not undone"), "{said:?}");
     assert_eq!(everything(&world), before);
     assert_eq!(left(&world, "snapshots"), 0);
     assert_eq!(world.run(&["audit", "verify"]).code, 0);
@@ -366,13 +366,13 @@ fn of_a_command_that_works_straight_on_the_workspace_what_is_more_than_the_quota
     world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
     let reply = shell_straight(&world, r"rm a.txt b.txt; sh plant.sh; touch $'odd\xff'");
     let notes = reply["payload"]["changes"]["notes"].to_string();
-    assert!(notes.contains("1 of these can't be taken back"), "{reply}");
+    assert!(notes.contains("1 of these can't be undone"), "{reply}");
     assert_eq!(reply["payload"]["changes"]["kept_aside"][0]["path"], json!(".envrc"), "{reply}");
-    assert!(notes.contains("isn't text"), "{reply}");
+    assert!(notes.contains("isn't valid UTF-8"), "{reply}");
     let said = world.run(&["undo", reply["tool_call_id"].as_str().unwrap()]);
     assert_eq!((said.code, world.read("a.txt").len()), (0, 40_000), "{said:?}");
     assert!(
-        said.out.contains("Left alone:\n  b.txt (")
+        said.out.contains("Not undone:\n  b.txt (")
             && said.out.contains("quota")
             && !world.workspace().join("b.txt").exists()
     );
@@ -384,7 +384,7 @@ fn what_is_more_than_the_quota_is_said() {
     world.put(&world.user_config(), "[undo]\nquota_bytes = 70000\n");
     let reply = shell(&world, "rm a.txt b.txt");
     let notes = reply["payload"]["changes"]["notes"].to_string();
-    assert!(notes.contains("1 of these can't be taken back"), "{reply}");
+    assert!(notes.contains("1 of these can't be undone"), "{reply}");
 }
 
 #[test]

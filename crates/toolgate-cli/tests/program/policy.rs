@@ -49,7 +49,7 @@ fn explain_draws_each_part_with_what_it_touches() {
     assert_eq!(said.code, 4);
     for words in [
         "sudo sh -c",
-        "needs other rights",
+        "needs elevated privileges",
         "cat a in src",
         "write src/b",
         "connect to example.com:443",
@@ -70,13 +70,13 @@ fn replay_tells_what_would_be_decided_otherwise() {
     world.run(&["call", "read", r#"{"path":"hello.txt"}"#]);
     world.run(&["call", "list"]);
     let same = world.run(&["policy", "replay"]);
-    assert!(same.out.contains("2 calls judged again, 0 would be decided otherwise"), "{same:?}");
+    assert!(same.out.contains("2 calls judged again, 0 would be decided differently"), "{same:?}");
     let changed = world.run(&["--deny", "path=hello.txt", "policy", "replay"]);
     assert!(changed.out.contains("allow → deny  read read hello.txt"), "{changed:?}");
-    assert!(changed.out.contains("1 would be decided otherwise"), "{changed:?}");
+    assert!(changed.out.contains("1 would be decided differently"), "{changed:?}");
     world.run(&["call", "--approve", "--permit", "fs.write=/var/tmp/elsewhere", "shell", r#"{"command":"true"}"#]);
     let wider = world.run(&["policy", "replay"]);
-    assert!(wider.out.contains("3 calls judged again, 0 would be decided otherwise\n"), "{wider:?}");
+    assert!(wider.out.contains("3 calls judged again, 0 would be decided differently\n"), "{wider:?}");
 }
 
 #[test]

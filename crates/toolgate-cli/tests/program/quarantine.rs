@@ -121,7 +121,7 @@ fn what_would_be_obeyed(config: &str, args: Value) {
     assert_eq!(world.run(&["quarantine", "show", call, ".envrc"]).out, "export X=1\n");
     let said = world.run(&["quarantine", "release", call, ".envrc"]);
     assert_eq!((said.code, world.read(".envrc").as_str()), (0, "export X=1\n"), "{said:?}");
-    assert!(said.out.starts_with("Put in place:\n  .envrc +1 -0\n") && said.err.contains("toolgate undo"), "{said:?}");
+    assert!(said.out.starts_with("Applied:\n  .envrc +1 -0\n") && said.err.contains("toolgate undo"), "{said:?}");
     assert!(!world.run(&["quarantine", "list"]).out.contains(".envrc"));
     let recorded = world.run(&["--json", "changes", "last"]).json();
     assert_eq!(world.run(&["undo", recorded["call"].as_str().unwrap()]).code, 0, "{recorded}");
@@ -262,9 +262,9 @@ fn a_file_tool_makes_no_repository_that_git_would_obey_whatever_it_is_called() {
 #[test]
 fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
     let world = World::new().file("plant.sh", "mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .envrc");
-    assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is kept aside.\n");
+    assert_eq!(world.run(&["quarantine", "list"]).err, "Nothing is quarantined.\n");
     let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
-    assert!(said.err.contains("Kept aside, so the workspace doesn't have it:\n  .envrc (direnv"), "{said:?}");
+    assert!(said.err.contains("Quarantined, not written to the workspace:\n  .envrc (direnv"), "{said:?}");
     assert!(said.err.contains("toolgate quarantine list"), "{said:?}");
     world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
     let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);

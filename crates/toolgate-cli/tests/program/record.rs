@@ -97,10 +97,10 @@ fn a_change_can_be_seen_and_taken_back() {
     assert!(changes.out.contains("-fn a() {}") && changes.out.contains("+fn b() {}"), "{changes:?}");
     let call = edit["tool_call_id"].as_str().unwrap();
     let undo = world.run(&["undo", call]);
-    assert_eq!((undo.code, undo.out.as_str()), (0, "Taken back:\n  src/a.rs +1 -1\n"), "{undo:?}");
+    assert_eq!((undo.code, undo.out.as_str()), (0, "Undone:\n  src/a.rs +1 -1\n"), "{undo:?}");
     assert_eq!(world.read("src/a.rs"), "fn a() {}\n");
     let again = world.run(&["undo", call]);
-    let left = "Left alone:\n  src/a.rs (`src/a.rs` has changed since.)\n";
+    let left = "Not undone:\n  src/a.rs (`src/a.rs` has changed since.)\n";
     assert_eq!((again.code, again.out.as_str()), (1, left), "what has moved on is left alone: {again:?}");
     let reply = world.run(&["--json", "undo", call]).json();
     assert_eq!(reply["error"]["details"]["refused"][0]["path"], json!("src/a.rs"), "{reply}");

@@ -85,14 +85,14 @@ fn a_call_that_is_rehearsed_shows_a_person_the_diff_what_would_be_kept_aside_and
     let world = world().file("plant.sh", "sed -i s/two/2/ a.txt; echo 'export X=1' > .envrc; printf abc > three");
     let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh; echo ran","rehearse":true}"#]);
     assert_eq!((said.code, said.out.as_str()), (0, "ran\n"), "{said:?}");
-    for words in ["It would change 3 paths; nothing has changed.", "-two", "+2", "would keep aside:\n  .envrc (direnv"]
+    for words in ["It would change 3 paths; nothing has changed.", "-two", "+2", "would quarantine:\n  .envrc (direnv"]
     {
         assert!(said.err.contains(words), "{words}: {said:?}");
     }
-    let (_, commit) = said.err.trim().rsplit_once("To put the rest in place within a day: ").unwrap();
+    let (_, commit) = said.err.trim().rsplit_once("To apply the rest within a day: ").unwrap();
     let said = world.shell(commit);
     assert_eq!((said.code, world.read("a.txt").as_str()), (0, "one\n2\n"), "{said:?}");
-    assert!(said.out.contains("three +1 -0\n") && said.out.contains("Kept aside:\n  .envrc"), "{said:?}");
+    assert!(said.out.contains("three +1 -0\n") && said.out.contains("Quarantined:\n  .envrc"), "{said:?}");
     let said = world.run(&["call", "shell", r#"{"command":"true","rehearse":true}"#]);
     assert_eq!(said.err, "It would change nothing.\n");
 }

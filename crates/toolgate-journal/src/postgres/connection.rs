@@ -1,4 +1,4 @@
-//! One connection to the server, with the statements that it has prepared.
+//! One connection to the server, with its prepared statements.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use postgres::{Client, Config, GenericClient, NoTls, Row, Statement};
 use super::{BoxError, LOCKS, schema};
 use crate::rows::SqlValue;
 
-/// How long to wait for what other hosts have locked. Whoever waits in vain tries again later.
+/// How long to wait for locks held by other hosts. A caller that waits in vain tries again later.
 const PATIENCE: &str = "SET lock_timeout = '10s'";
 
-/// Keeps every other writer away from a run until the transaction ends. Without it, two that bring the same events in
-/// another order would wait for each other.
+/// Locks a run against every other writer until the transaction ends. Without it, two writers that bring the same
+/// events in a different order would deadlock.
 const LOCK_RUN: &str = "SELECT pg_advisory_xact_lock(?1, hashtext(?2))";
 
 pub(super) struct PostgresConnection {
@@ -21,7 +21,7 @@ pub(super) struct PostgresConnection {
 }
 
 impl PostgresConnection {
-    /// Connects, and brings the tables up to date.
+    /// Connects, and migrates the tables.
     pub(super) fn open(config: &Config) -> Result<Self, BoxError> {
         let mut client = config.connect(NoTls)?;
         client.batch_execute(PATIENCE)?;
@@ -29,14 +29,15 @@ impl PostgresConnection {
         Ok(Self { client, prepared: HashMap::new() })
     }
 
-    /// Asks a question.
+    /// Runs a query.
     pub(super) fn query(&mut self, statement: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, BoxError> {
         let Self { client, prepared } = self;
         let statement = prepare(client, prepared, statement)?;
         Ok(client.query(&statement, &parameters(values))?)
     }
 
-    /// Changes a run, all or nothing. `work` gets the means to run a statement, which says whether it changed anything.
+    /// Changes a run, all or nothing. `work` gets a function that runs a statement and says whether it changed
+    /// anything.
     pub(super) fn change(
         &mut self,
         run: &str,
@@ -54,7 +55,7 @@ impl PostgresConnection {
     }
 }
 
-/// A statement in PostgreSQL's writing, which has `$1` where SQLite has `?1`; the server reads it only once.
+/// Prepares a statement once. PostgreSQL writes parameters as `$1` where SQLite has `?1`.
 fn prepare(
     client: &mut impl GenericClient,
     prepared: &mut HashMap<&'static str, Statement>,

@@ -1,12 +1,13 @@
-//! The tables of the shared store: those of the embedded one, in PostgreSQL's words. Hosts may start at the same moment
-//! and be of different versions, so the tables are changed under a lock, and never by a program older than they are.
+//! The tables of the shared store: those of the embedded store, in PostgreSQL's dialect. Hosts may start at the same
+//! moment and run different versions, so the tables are migrated under a lock, and never by a program older than they
+//! are.
 
 use postgres::Client;
 
 use super::{BoxError, LOCKS};
 
-/// What brings a database from one version to the next, in order. Never change one; add another.
-/// Ids are compared byte by byte, as SQLite does, whatever language the database speaks.
+/// The migrations from one schema version to the next, in order. Never change one; add another. Ids are compared byte
+/// by byte, as SQLite does, whatever the database's collation.
 const MIGRATIONS: &[&str] = &[
     r#"
     CREATE TABLE runs (
@@ -41,11 +42,11 @@ const MIGRATIONS: &[&str] = &[
     r#"ALTER TABLE inbox ADD COLUMN queue TEXT COLLATE "C" NOT NULL DEFAULT ''"#,
 ];
 
-/// Brings the tables up to date.
+/// Migrates the tables to the latest version.
 pub(super) fn migrate(client: &mut Client) -> Result<(), BoxError> {
     let mut transaction = client.transaction()?;
     transaction.query("SELECT pg_advisory_xact_lock($1, 0)", &[&LOCKS])?;
-    // Asked first, because even `IF NOT EXISTS` needs the right to make tables, which not every host must have.
+    // Checked first, because even `IF NOT EXISTS` needs the right to create tables, which some hosts may lack.
     let exists: bool = transaction.query_one("SELECT to_regclass('store_version') IS NOT NULL", &[])?.get(0);
     if !exists {
         transaction.batch_execute(
@@ -55,7 +56,9 @@ pub(super) fn migrate(client: &mut Client) -> Result<(), BoxError> {
     let version: i64 = transaction.query_one("SELECT version FROM store_version", &[])?.get(0);
     let missing = usize::try_from(version).ok().and_then(|version| MIGRATIONS.get(version..)).ok_or_else(|| {
         let known = MIGRATIONS.len();
-        format!("its tables are of version {version}, and this program knows them up to {known}: update this program")
+        format!(
+            "its tables have version {version}, and this program supports versions up to {known}: update this program"
+        )
     })?;
     for migration in missing {
         transaction.batch_execute(migration)?;

@@ -1,4 +1,4 @@
-//! What was at a place when a snapshot was taken of it, and how to tell whether it still is.
+//! One path of a snapshot: its state when the snapshot was taken, and how to tell whether it has changed since.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{FileMetadata, FileState, sha256, sha256_of};
 
-/// Stands for the content of a file that was more than could be kept.
-const NOT_KEPT: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// The hash recorded for a file that was too large to copy.
+const NOT_COPIED: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What was at a place.
+/// The recorded state of one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SnapshotEntry {
     mode: u32,
@@ -19,19 +19,20 @@ pub(super) struct SnapshotEntry {
     number: u64,
     changed: FileTime,
     modified: FileTime,
-    /// Changed so shortly before that another change could bear the same time: only its content tells.
+    /// Changed so shortly before the snapshot that a later change could have the same timestamp: only the content
+    /// tells.
     is_young: bool,
-    /// Nobody could change it without giving it another time of change.
-    is_lasting: bool,
+    /// Nothing can change the file without changing its ctime.
+    is_reliable: bool,
     pub(super) copy: Option<FileCopy>,
-    /// What a link held.
+    /// The target of a symbolic link.
     pub(super) target: Option<Vec<u8>>,
 }
 
 /// Seconds and nanoseconds.
 type FileTime = (i64, i32);
 
-/// A copy of a file. Which file it is and when it was last changed tell it from what anybody else put there.
+/// A copy of a file. Inode and modification time tell it from a file that something else put in its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileCopy {
     number: u64,
@@ -45,25 +46,25 @@ impl SnapshotEntry {
         let FileMetadata { state, device, number, changed, modified, .. } = node;
         let (mode, bytes, device, number) = (state.mode, state.bytes, *device, *number);
         let (changed, modified) = (time(changed), time(modified));
-        Self { mode, bytes, device, number, changed, modified, is_young: true, is_lasting: false, copy, target }
+        Self { mode, bytes, device, number, changed, modified, is_young: true, is_reliable: false, copy, target }
     }
 
-    /// Says how far its time of change can be relied on.
+    /// Sets how far the file's ctime can be relied on.
     #[must_use]
-    pub(super) fn known(mut self, is_young: bool, is_lasting: bool) -> Self {
-        (self.is_young, self.is_lasting) = (is_young, is_lasting);
+    pub(super) fn with_reliability(mut self, is_young: bool, is_reliable: bool) -> Self {
+        (self.is_young, self.is_reliable) = (is_young, is_reliable);
         self
     }
 
-    /// Whether the command did nothing to it. The time of change is the file system's own, and nobody can set it.
+    /// Whether the command left the file unchanged. The ctime is set by the file system, and no program can set it.
     pub(super) fn is_still(&self, now: &FileMetadata) -> bool {
         let has_to_be_read = self.is_young && self.copy.is_some();
         self.mode == now.state.mode && (self.bare().is_directory() || self.is_the_same(now) && !has_to_be_read)
     }
 
-    /// Whether a copy that was made long ago is still a copy of what is there.
+    /// Whether an earlier copy still matches the file.
     pub(super) fn is_reusable(&self, now: &FileMetadata) -> bool {
-        self.is_lasting && self.copy.is_some() && self.mode == now.state.mode && self.is_the_same(now)
+        self.is_reliable && self.copy.is_some() && self.mode == now.state.mode && self.is_the_same(now)
     }
 
     fn is_the_same(&self, now: &FileMetadata) -> bool {
@@ -71,26 +72,26 @@ impl SnapshotEntry {
         times && (self.device, self.number, self.bytes) == (now.device, now.number, now.state.bytes)
     }
 
-    /// Without its hash.
+    /// The state without its hash.
     fn bare(&self) -> FileState {
         FileState { sha256: String::new(), bytes: self.bytes, mode: self.mode }
     }
 
-    /// What was there, with its hash; `copy` is the file of that name.
+    /// The recorded state with its hash; `copy` is the open copy.
     pub(super) fn state(&self, copy: Option<&File>) -> std::io::Result<FileState> {
         let bare = self.bare();
         if !bare.is_file() {
             return Ok(FileState { sha256: sha256(self.target.as_deref().unwrap_or_default()), ..bare });
         }
         match copy.filter(|copy| self.copy.as_ref().is_some_and(|known| known.is(copy))) {
-            None => Ok(FileState { sha256: NOT_KEPT.to_owned(), ..bare }),
+            None => Ok(FileState { sha256: NOT_COPIED.to_owned(), ..bare }),
             Some(copy) => sha256_of(copy).map(|(sha256, bytes)| FileState { sha256, bytes, ..bare }),
         }
     }
 }
 
 impl FileCopy {
-    /// What is known of a copy that has just been made.
+    /// The metadata of a copy that has just been made.
     pub(super) fn new(number: u64, file: &File) -> std::io::Result<Self> {
         let facts = file.metadata()?;
         Ok(Self { number, bytes: facts.len(), inode: facts.ino(), modified: written(&facts) })

@@ -1,6 +1,6 @@
-//! When the workspace was looked at, by the clock of the file system that it lies on. A file's time of change can vouch for
-//! its content only where nobody can set it, where the clock never goes back, and where the file wasn't changed so shortly
-//! before that another change could bear the same time.
+//! The time of a snapshot, by the clock of the workspace's file system. A file's ctime can stand for its content only
+//! where no program can set it, where the clock never goes back, and where the file wasn't changed so shortly before
+//! that another change could have the same timestamp.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -12,14 +12,14 @@ use toolgate_contract::FileMetadata;
 
 use crate::JournalError;
 
-/// Longer than the coarsest clock of a file system, which counts in steps of two seconds.
+/// Longer than the coarsest file system clock, which counts in steps of two seconds.
 const MARGIN: SignedDuration = SignedDuration::from_secs(3);
 
-/// File systems that keep the time of change themselves, and know who has a file open for writing: ext2 to ext4, XFS, btrfs,
-/// tmpfs, F2FS. Others take it from a server or from the time that anybody can set.
+/// File systems that maintain ctime themselves and know who has a file open for writing: ext2 to ext4, XFS, btrfs,
+/// tmpfs, F2FS. Others take it from a server or from an mtime that any program can set.
 const KEEP_TIMES: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010];
 
-/// A moment on one file system.
+/// A moment, by the clock of one file system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilesystemTime {
     now: Timestamp,
@@ -27,19 +27,19 @@ pub(super) struct FilesystemTime {
     keeps_times: bool,
 }
 
-/// A stretch of time in which the clock only went forward.
+/// A period in which the clock only went forward.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockEpoch {
     boot: String,
-    /// When the system booted, by the clock: this changes if somebody sets the clock.
+    /// The boot time by the wall clock, which changes when the clock is set.
     since: String,
 }
 
 impl FilesystemTime {
-    /// This moment, on the file system that this file lies on.
+    /// The current time on the file system of this file.
     pub(super) fn now(file: &File) -> Result<Self, JournalError> {
         let fault =
-            |errno: rustix::io::Errno| JournalError::io("The time can't be asked of the file system")(errno.into());
+            |errno: rustix::io::Errno| JournalError::io("The time of the file system can't be read")(errno.into());
         let (now, unchanged) = (nanoseconds(UTIME_NOW), nanoseconds(UTIME_OMIT));
         rustix::fs::futimens(file, &Timestamps { last_access: unchanged, last_modification: now }).map_err(fault)?;
         let (facts, system) = (rustix::fs::fstat(file).map_err(fault)?, rustix::fs::fstatfs(file).map_err(fault)?);
@@ -48,22 +48,22 @@ impl FilesystemTime {
         Ok(Self { now, device: facts.st_dev, keeps_times })
     }
 
-    /// Whether a snapshot can be begun from an earlier one here.
+    /// Whether a snapshot on this file system can reuse an earlier one.
     pub(super) fn keeps_times(&self) -> bool {
         self.keeps_times
     }
 
-    /// Whether it was changed so shortly before that another change could bear the same time.
+    /// Whether the file was changed so shortly before that another change could have the same timestamp.
     pub(super) fn is_young(&self, node: &FileMetadata) -> bool {
         node.changed.saturating_add(MARGIN).map_or(true, |settled| settled >= self.now)
     }
 
-    /// Whether its time of change can be relied on in days to come.
+    /// Whether the file's ctime can be relied on in later snapshots.
     pub(super) fn vouches_for(&self, node: &FileMetadata) -> bool {
         self.keeps_times && node.device == self.device && !self.is_young(node)
     }
 
-    /// How long ago something on the same file system was last changed.
+    /// How long ago a file on the same file system was last changed.
     pub(super) fn since(&self, file: impl AsFd) -> Option<SignedDuration> {
         let facts = rustix::fs::fstat(file).ok()?;
         Some(self.now.duration_since(Timestamp::new(facts.st_ctime, facts.st_ctime_nsec as i32).ok()?))
@@ -75,7 +75,7 @@ fn nanoseconds(tv_nsec: i64) -> Timespec {
 }
 
 impl ClockEpoch {
-    /// The one that we live in; none where the kernel doesn't say.
+    /// The current epoch; none where the kernel doesn't say.
     pub(super) fn now() -> Option<Self> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
         let stat = std::fs::read_to_string("/proc/stat").ok()?;

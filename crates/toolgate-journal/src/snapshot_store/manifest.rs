@@ -1,6 +1,7 @@
-//! The list of a snapshot on disk: one entry with everything, then one for every time that some places were taken anew. Each
-//! is sealed together with the very directory that it lies in, so that none can be brought from elsewhere. It is written and
-//! read at every command, so it is binary: as text it would take longer than to look at the files themselves.
+//! The manifest of a snapshot on disk: one record with every path, then one for each later update of some paths. Each
+//! record is signed together with the identity of its directory, so that none can be copied from elsewhere. It is
+//! written and read for every command, so it is binary: parsing text would take longer than scanning the files
+//! themselves.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,18 +19,18 @@ use crate::{JournalError, SigningKey};
 
 const NAME: &str = "list";
 
-/// What a list says.
+/// The contents of a manifest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ManifestContents {
     pub(super) scope: SnapshotScope,
-    pub(super) era: Option<ClockEpoch>,
+    pub(super) epoch: Option<ClockEpoch>,
     pub(super) places: Vec<(WorkspacePath, SnapshotEntry)>,
 }
 
-/// The list of one snapshot.
+/// The manifest of one snapshot.
 pub(super) struct SnapshotManifest {
     key: Option<SigningKey>,
-    /// Which directory it lies in.
+    /// Device and inode of its directory.
     identity: String,
     entries: u64,
 }
@@ -40,90 +41,95 @@ impl SnapshotManifest {
         Ok(Self { key, identity: format!("{}:{}", facts.st_dev, facts.st_ino), entries: 0 })
     }
 
-    /// Whether anybody could tell that it was written here.
-    pub(super) fn is_sealed(&self) -> bool {
+    /// Whether records are signed.
+    pub(super) fn is_signed(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Writes everything down.
-    pub(super) fn write(&mut self, directory: &DirectoryHandle, noted: &ManifestContents) -> Result<(), JournalError> {
+    /// Writes the complete manifest.
+    pub(super) fn write(
+        &mut self,
+        directory: &DirectoryHandle,
+        contents: &ManifestContents,
+    ) -> Result<(), JournalError> {
         self.entries = 0;
-        let entry = self.entry(noted)?;
+        let entry = self.entry(contents)?;
         directory.put(NAME, &entry, Durability::Os)
     }
 
-    /// Adds what some places are now; nothing where nothing is any more.
+    /// Appends the current state of some paths; none for a path where nothing exists any more.
     pub(super) fn add(
         &mut self,
         directory: &DirectoryHandle,
-        anew: &[(&WorkspacePath, Option<&SnapshotEntry>)],
+        updates: &[(&WorkspacePath, Option<&SnapshotEntry>)],
     ) -> Result<(), JournalError> {
-        let entry = self.entry(&anew)?;
+        let entry = self.entry(&updates)?;
         let file = directory.file(NAME, OFlags::WRONLY | OFlags::APPEND)?;
         let size = file.metadata().map(|facts| facts.len());
         size.and_then(|size| append_once(&file, &entry, size))
             .map_err(|error| directory.error("couldn't be written", NAME, error))
     }
 
-    /// Reads it; none unless every entry was sealed here, with this key.
+    /// Reads the manifest; none unless every record has a valid signature.
     pub(super) fn read(&mut self, directory: &DirectoryHandle) -> Result<Option<ManifestContents>, JournalError> {
         let Some(mut file) = directory.existing(NAME)? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|error| directory.error("couldn't be read", NAME, error))?;
         self.entries = 0;
         let mut rest = bytes.as_slice();
-        let noted = self.parse_entries(&mut rest);
-        if noted.is_some() && !rest.is_empty() {
-            // Whoever wrote this was killed before anything was done about it; what comes next must not join it.
-            let whole = (bytes.len() - rest.len()) as u64;
-            let cut = directory.file(NAME, OFlags::WRONLY)?.set_len(whole);
-            cut.map_err(|error| directory.error("couldn't be mended", NAME, error))?;
+        let contents = self.parse_entries(&mut rest);
+        if contents.is_some() && !rest.is_empty() {
+            // A process was killed while appending this record; the next record must not join it.
+            let complete = (bytes.len() - rest.len()) as u64;
+            let cut = directory.file(NAME, OFlags::WRONLY)?.set_len(complete);
+            cut.map_err(|error| directory.error("couldn't be recovered", NAME, error))?;
         }
-        Ok(noted)
+        Ok(contents)
     }
 
-    /// What the entries say; half an entry at the end is left over.
+    /// Parses the records; a partial record at the end is left over in `rest`.
     fn parse_entries(&mut self, rest: &mut &[u8]) -> Option<ManifestContents> {
-        let mut noted: ManifestContents = postcard::from_bytes(self.unsealed(take_entry(rest)?)?).ok()?;
-        let mut places: BTreeMap<WorkspacePath, SnapshotEntry> = noted.places.into_iter().collect();
+        let mut contents: ManifestContents = postcard::from_bytes(self.verified(take_entry(rest)?)?).ok()?;
+        let mut places: BTreeMap<WorkspacePath, SnapshotEntry> = contents.places.into_iter().collect();
         while let Some(entry) = take_entry(rest) {
-            let anew: Vec<(WorkspacePath, Option<SnapshotEntry>)> = postcard::from_bytes(self.unsealed(entry)?).ok()?;
-            for (place, was) in anew {
+            let updates: Vec<(WorkspacePath, Option<SnapshotEntry>)> =
+                postcard::from_bytes(self.verified(entry)?).ok()?;
+            for (place, was) in updates {
                 match was {
                     Some(was) => drop(places.insert(place, was)),
                     None => drop(places.remove(&place)),
                 }
             }
         }
-        noted.places = places.into_iter().collect();
-        Some(noted)
+        contents.places = places.into_iter().collect();
+        Some(contents)
     }
 
     fn entry(&mut self, content: &impl Serialize) -> Result<Vec<u8>, JournalError> {
         let content = postcard::to_allocvec(content).map_err(|error| {
-            JournalError::io("The list of a snapshot can't be written")(std::io::Error::other(error))
+            JournalError::io("The manifest of a snapshot can't be written")(std::io::Error::other(error))
         })?;
         let number = self.entries.to_be_bytes();
-        let seal = self.key.as_ref().map_or([0; 32], |key| key.seal(&self.sealed(&number, &content)));
+        let signature = self.key.as_ref().map_or([0; 32], |key| key.sign(&self.signed_bytes(&number, &content)));
         self.entries += 1;
-        Ok([&(content.len() as u64).to_be_bytes(), seal.as_slice(), &content].concat())
+        Ok([&(content.len() as u64).to_be_bytes(), signature.as_slice(), &content].concat())
     }
 
-    /// What the next entry says, if it was sealed here.
-    fn unsealed<'a>(&mut self, entry: &'a [u8]) -> Option<&'a [u8]> {
-        let (seal, content) = entry.split_first_chunk()?;
+    /// The content of the next record, if its signature is valid.
+    fn verified<'a>(&mut self, entry: &'a [u8]) -> Option<&'a [u8]> {
+        let (signature, content) = entry.split_first_chunk()?;
         let number = self.entries.to_be_bytes();
-        let holds = self.key.as_ref()?.holds(&self.sealed(&number, content), seal);
+        let is_valid = self.key.as_ref()?.verifies(&self.signed_bytes(&number, content), signature);
         self.entries += 1;
-        holds.then_some(content)
+        is_valid.then_some(content)
     }
 
-    fn sealed<'a>(&'a self, number: &'a [u8; 8], content: &'a [u8]) -> [&'a [u8]; 5] {
+    fn signed_bytes<'a>(&'a self, number: &'a [u8; 8], content: &'a [u8]) -> [&'a [u8]; 5] {
         [b"snapshot: ", self.identity.as_bytes(), b" ", number, content]
     }
 }
 
-/// The seal and the content of the next entry, if it is whole.
+/// The signature and the content of the next record, if it is complete.
 fn take_entry<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk()?;
     let length = usize::try_from(u64::from_be_bytes(*length)).ok()?.checked_add(size_of::<Hash>())?;

@@ -1,4 +1,4 @@
-//! A snapshot that was taken: what differs from it by now, and how it goes on when that is on record.
+//! One snapshot: how the workspace differs from it now, and how it is updated once the changes are recorded.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,28 +18,29 @@ use crate::{BlobStore, JournalError};
 
 const LOCK: &str = "lock";
 
-/// What the workspace was.
+/// The state of the workspace at one time.
 pub struct Snapshot {
     scope: SnapshotScope,
     places: BTreeMap<WorkspacePath, SnapshotEntry>,
     list: SnapshotManifest,
-    era: Option<ClockEpoch>,
-    /// Names that aren't text, as they can be shown: no tool could reach them. Those at the beginning, and by now.
-    unspeakable: [BTreeSet<WorkspacePath>; 2],
-    /// The number of the next copy, and how many bytes more can be kept.
+    epoch: Option<ClockEpoch>,
+    /// Paths that aren't valid UTF-8, escaped for display, which no tool can address: those at the beginning, and those
+    /// now.
+    undecodable: [BTreeSet<WorkspacePath>; 2],
+    /// The number of the next copy, and how many bytes can still be copied.
     next: u64,
     room: u64,
     directory: DirectoryHandle,
     parent: DirectoryHandle,
-    /// The name that it has in there.
+    /// Its name in the snapshot directory.
     name: String,
     is_settled: bool,
-    // Who has it goes with it.
+    // The lock lives as long as the snapshot.
     lock: File,
 }
 
 impl Snapshot {
-    /// Takes hold of one; none if somebody else has.
+    /// Locks a snapshot; none if another process holds it.
     pub(super) fn lock(
         parent: DirectoryHandle,
         directory: DirectoryHandle,
@@ -50,12 +51,25 @@ impl Snapshot {
             return Ok(None);
         }
         let name = directory.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (scope, places, unspeakable) = (SnapshotScope::empty(), BTreeMap::new(), Default::default());
-        let (era, next, room, is_settled) = (ClockEpoch::now(), 0, 0, false);
-        Ok(Some(Self { scope, places, list, era, unspeakable, next, room, directory, parent, name, is_settled, lock }))
+        let (scope, places, undecodable) = (SnapshotScope::empty(), BTreeMap::new(), Default::default());
+        let (epoch, next, room, is_settled) = (ClockEpoch::now(), 0, 0, false);
+        Ok(Some(Self {
+            scope,
+            places,
+            list,
+            epoch,
+            undecodable,
+            next,
+            room,
+            directory,
+            parent,
+            name,
+            is_settled,
+            lock,
+        }))
     }
 
-    /// Takes everything that is there, and the copies of an earlier one where nothing has changed since.
+    /// Records every path, and reuses copies of an earlier snapshot where nothing has changed since.
     pub(super) fn fill(
         &mut self,
         scope: SnapshotScope,
@@ -64,13 +78,13 @@ impl Snapshot {
     ) -> Result<(), ToolError> {
         let moment = FilesystemTime::now(&self.lock)?;
         (self.room, self.scope, self.next) = (scope.quota, scope, first_free(&earlier));
-        let (places, unspeakable) = self.look(files)?;
-        self.unspeakable[0] = unspeakable;
+        let (places, undecodable) = self.scan(files)?;
+        self.undecodable[0] = undecodable;
         let mut found = Vec::new();
         for place in places {
             found.extend(files.node(&place, false)?.map(|node| (place, node)));
         }
-        // The smallest first: then most can be kept, and what people write is small.
+        // The smallest first: most files can be copied that way, and files written by people are small.
         found.sort_by_key(|(_, node)| node.state.bytes);
         for (place, node) in found {
             match earlier.remove(&place) {
@@ -87,34 +101,34 @@ impl Snapshot {
         earlier.into_values().try_for_each(|was| Ok(self.forget(Some(was))?))
     }
 
-    /// What was noted of it; none unless that was noted here.
+    /// Reads the manifest; none unless its signature is valid.
     pub(super) fn load_manifest(mut self) -> Result<Option<Self>, JournalError> {
-        let Some(ManifestContents { scope, era, places }) = self.list.read(&self.directory)? else { return Ok(None) };
+        let Some(ManifestContents { scope, epoch, places }) = self.list.read(&self.directory)? else { return Ok(None) };
         let places: BTreeMap<WorkspacePath, SnapshotEntry> = places.into_iter().collect();
-        let kept: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
-        (self.next, self.room) = (first_free(&places), scope.quota.saturating_sub(kept));
-        (self.scope, self.era, self.places) = (scope, era, places);
+        let copied: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
+        (self.next, self.room) = (first_free(&places), scope.quota.saturating_sub(copied));
+        (self.scope, self.epoch, self.places) = (scope, epoch, places);
         Ok(Some(self))
     }
 
-    /// What it knows, if the clock only went forward since.
+    /// The entries, if the clock only went forward since.
     pub(super) fn into_entries_of_this_epoch(mut self) -> Option<BTreeMap<WorkspacePath, SnapshotEntry>> {
-        let is_still = self.era.is_some() && self.era == ClockEpoch::now();
+        let is_still = self.epoch.is_some() && self.epoch == ClockEpoch::now();
         is_still.then(|| std::mem::take(&mut self.places))
     }
 
-    /// Whose it is.
+    /// What it covers, and for which call.
     pub fn scope(&self) -> &SnapshotScope {
         &self.scope
     }
 
-    /// What differs by now from what it was, in the order of places; only at these places if some are given.
+    /// The changes since the snapshot, sorted by path; only at these paths if some are given.
     pub fn changes(&mut self, files: &dyn Files, only: Option<&[WorkspacePath]>) -> Result<Vec<Change>, ToolError> {
         let places = match only {
             Some(places) => places.iter().filter(|place| self.scope.covers(place)).cloned().collect(),
             None => {
-                let (mut places, unspeakable) = self.look(files)?;
-                self.unspeakable[1] = unspeakable;
+                let (mut places, undecodable) = self.scan(files)?;
+                self.undecodable[1] = undecodable;
                 places.extend(self.places.keys().cloned());
                 places
             }
@@ -134,13 +148,14 @@ impl Snapshot {
         Ok(changes)
     }
 
-    /// What came meanwhile under names that aren't text, as they can be shown; by the last look at everything.
-    pub fn unspeakable(&self, files: &dyn Files) -> Vec<String> {
-        let [then, now] = &self.unspeakable;
+    /// New paths that aren't valid UTF-8, escaped for display, as of the last complete scan.
+    pub fn undecodable(&self, files: &dyn Files) -> Vec<String> {
+        let [then, now] = &self.undecodable;
         now.difference(then).map(|place| files.shown(place)).collect()
     }
 
-    /// Hands what these places were over to the store of contents. The record comes next, then [`Snapshot::go_on`].
+    /// Copies the previous contents of these paths to the blob store. The changes are recorded next, then
+    /// [`Snapshot::go_on`].
     pub fn store_previous_contents(&self, changes: &[Change], contents: &BlobStore) -> Result<(), ToolError> {
         for Change { place, before, .. } in changes {
             let (Some(was), Some(before)) = (self.places.get(place), before) else { continue };
@@ -156,21 +171,21 @@ impl Snapshot {
         Ok(())
     }
 
-    /// These changes are on record: from now on, what is there counts as what was there.
+    /// These changes are recorded: from now on, the current content is the baseline.
     pub fn go_on(&mut self, changes: &[Change], contents: &BlobStore, files: &dyn Files) -> Result<(), ToolError> {
         self.refresh(changes.iter().map(|change| &change.place), files)?;
         let handed_over = changes.iter().filter_map(|change| change.before.as_ref());
         handed_over.filter(|before| before.is_file()).try_for_each(|before| Ok(contents.own(&before.sha256)?))
     }
 
-    /// From now on, what is at these places counts as what they were.
+    /// Makes the current content of these paths the baseline.
     pub fn refresh<'a>(
         &mut self,
         places: impl Iterator<Item = &'a WorkspacePath>,
         files: &dyn Files,
     ) -> Result<(), ToolError> {
         let moment = FilesystemTime::now(&self.lock)?;
-        let (mut anew, mut before) = (Vec::new(), Vec::new());
+        let (mut refreshed, mut before) = (Vec::new(), Vec::new());
         for place in places {
             if !self.scope.covers(place) {
                 continue;
@@ -182,35 +197,35 @@ impl Snapshot {
             if let Some(node) = files.node(place, false)? {
                 self.keep(place.clone(), &node, &moment, files)?;
             }
-            anew.push(place);
+            refreshed.push(place);
         }
-        // Noted first: whoever is killed here leaves a list of which every copy is there.
-        let noted: Vec<_> = anew.into_iter().map(|place| (place, self.places.get(place))).collect();
-        self.list.add(&self.directory, &noted)?;
+        // Saved before copies are removed: after a kill here, every copy in the manifest still exists.
+        let updates: Vec<_> = refreshed.into_iter().map(|place| (place, self.places.get(place))).collect();
+        self.list.add(&self.directory, &updates)?;
         before.into_iter().try_for_each(|was| Ok(self.forget(Some(was))?))
     }
 
-    /// Everything is on record: the next snapshot can begin from this one.
+    /// Everything is recorded: the next snapshot can start from this one.
     pub fn rest(mut self) {
         let keeps_times = FilesystemTime::now(&self.lock).is_ok_and(|moment| moment.keeps_times());
-        let can_be_begun_from = keeps_times && self.list.is_sealed() && self.era.is_some();
-        if can_be_begun_from {
+        let is_reusable = keeps_times && self.list.is_signed() && self.epoch.is_some();
+        if is_reusable {
             self.parent.discard(LAST);
         }
-        self.is_settled = !can_be_begun_from || self.rename(LAST).is_err();
+        self.is_settled = !is_reusable || self.rename(LAST).is_err();
     }
 
-    /// Nothing of it is needed any more.
+    /// Discards the snapshot.
     pub fn done(mut self) {
         self.is_settled = true;
     }
 
-    /// Writes the list down, for whoever comes after somebody was killed.
-    pub(super) fn note(&mut self) -> Result<(), JournalError> {
+    /// Saves the manifest, for recovery after a kill.
+    pub(super) fn save(&mut self) -> Result<(), JournalError> {
         let places = std::mem::take(&mut self.places).into_iter().collect();
-        let noted = ManifestContents { scope: self.scope.clone(), era: self.era.clone(), places };
-        let written = self.list.write(&self.directory, &noted);
-        self.places = noted.places.into_iter().collect();
+        let contents = ManifestContents { scope: self.scope.clone(), epoch: self.epoch.clone(), places };
+        let written = self.list.write(&self.directory, &contents);
+        self.places = contents.places.into_iter().collect();
         written
     }
 
@@ -220,15 +235,15 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Everything that is there, and what is there under a name that isn't text.
-    fn look(&self, files: &dyn Files) -> Result<(BTreeSet<WorkspacePath>, BTreeSet<WorkspacePath>), ToolError> {
+    /// Every path, and separately the paths that aren't valid UTF-8.
+    fn scan(&self, files: &dyn Files) -> Result<(BTreeSet<WorkspacePath>, BTreeSet<WorkspacePath>), ToolError> {
         let found = Mutex::new((BTreeSet::new(), BTreeSet::new()));
         let visitors = || -> Visitor<'_> {
             Box::new(|walked: &VisitedEntry<'_>| {
                 if self.scope.except.contains(walked.place) {
                     return WalkStep::Past;
                 }
-                // A place that only shows a name leads nowhere.
+                // An escaped name resolves to nothing.
                 let is_shown = walked.place.path.contains("\\x") && matches!(files.node(walked.place, false), Ok(None));
                 let mut found = found.lock();
                 let list = if is_shown { &mut found.1 } else { &mut found.0 };
@@ -240,7 +255,7 @@ impl Snapshot {
             let everything = WalkOptions { hidden: true, ..WalkOptions::default() };
             let top = WorkspacePath { root: *root, path: String::new() };
             if files.walk(&top, &everything, &visitors)? > 0 {
-                // A command can close a directory behind it; it doesn't hide anything there.
+                // A command can remove access rights from a directory; that must not hide anything in it.
                 files.open_up(*root, &self.scope.except)?;
                 files.walk(&top, &everything, &visitors)?;
             }
@@ -248,7 +263,7 @@ impl Snapshot {
         Ok(found.into_inner())
     }
 
-    /// Notes what is at a place, and copies it if there is room.
+    /// Records one path, and copies the file if the quota allows.
     fn keep(
         &mut self,
         place: WorkspacePath,
@@ -264,17 +279,19 @@ impl Snapshot {
             true => files.content(&place, u64::MAX)?.map(|link| link.bytes.to_vec()),
             false => None,
         };
-        let is_lasting = !has_writers && moment.vouches_for(node);
-        self.places.insert(place, SnapshotEntry::new(node, copy, target).known(moment.is_young(node), is_lasting));
+        let is_reliable = !has_writers && moment.vouches_for(node);
+        self.places
+            .insert(place, SnapshotEntry::new(node, copy, target).with_reliability(moment.is_young(node), is_reliable));
         Ok(())
     }
 
-    /// Copies a file, and says whether somebody might write to it unseen. Where the file system can share blocks, this does.
+    /// Copies a file, and says whether a process might write to it unnoticed. The copy shares blocks where the file
+    /// system can.
     fn copy(&mut self, place: &WorkspacePath, files: &dyn Files) -> Result<(Option<FileCopy>, bool), ToolError> {
-        // What can't be opened can't be changed by the command either, or it is gone already.
+        // A file that can't be opened can't be changed by the command either, or is gone already.
         let Ok(mut opened) = files.open(place) else { return Ok((None, true)) };
         let fault = |error: std::io::Error| ToolError::io(&format!("`{}` can't be kept for undo", place.path), &error);
-        // Asked first: whoever opens it later gives it another time of change.
+        // Checked first: a process that opens it for writing later changes its ctime.
         let has_writers = files.has_writers(&opened);
         let mut copy = self.directory.file(&self.next.to_string(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         std::io::copy(&mut opened.file, &mut copy).map_err(fault)?;
@@ -284,12 +301,12 @@ impl Snapshot {
         Ok((Some(copied), has_writers))
     }
 
-    /// Removes the copy that belongs to what was somewhere.
+    /// Removes the copy that belongs to an entry.
     fn forget(&self, was: Option<SnapshotEntry>) -> Result<(), JournalError> {
         was.and_then(|was| was.copy).map_or(Ok(()), |copy| self.directory.remove(&copy.name()))
     }
 
-    /// What a place was, with its hash.
+    /// The recorded state of a path, with its hash.
     fn state(&self, was: &SnapshotEntry) -> Result<FileState, ToolError> {
         let copy = was.copy.as_ref().map(|copy| self.directory.existing(&copy.name())).transpose()?.flatten();
         was.state(copy.as_ref()).map_err(|error| ToolError::io("A copy for undo can't be read", &error))
@@ -301,12 +318,12 @@ impl Drop for Snapshot {
         if self.is_settled {
             self.parent.discard(&self.name);
         }
-        // Not by closing it alone: a process that is just being started may still have it open too.
+        // Unlocked explicitly: a child process that is just being started may still have the file open.
         let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
-/// The number of a copy that none of these has.
+/// The first number that no copy has.
 fn first_free(places: &BTreeMap<WorkspacePath, SnapshotEntry>) -> u64 {
     places.values().filter_map(|was| was.copy.as_ref()).map(|copy| copy.number() + 1).max().unwrap_or_default()
 }

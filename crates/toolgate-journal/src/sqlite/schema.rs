@@ -4,7 +4,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::damage;
 
-/// What brings a database from one version to the next, in order. Never change one; add another.
+/// The migrations from one schema version to the next, in order. Never change one; add another.
 const MIGRATIONS: &[&str] = &["
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, started INTEGER, ended INTEGER,
@@ -27,13 +27,13 @@ const MIGRATIONS: &[&str] = &["
     ) STRICT;
 "];
 
-/// Brings the tables up to date.
+/// Migrates the tables to the latest version.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = MIGRATIONS.get(version..) else {
-        // Of no use to us, and easily rebuilt.
-        return Err(damage(rusqlite::ffi::SQLITE_NOTADB, format!("it is of a newer version, {version}")));
+        // Unusable for this version, and easily rebuilt.
+        return Err(damage(rusqlite::ffi::SQLITE_NOTADB, format!("it has a newer schema version, {version}")));
     };
     for migration in missing {
         transaction.execute_batch(migration)?;

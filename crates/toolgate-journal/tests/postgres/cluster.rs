@@ -1,4 +1,4 @@
-//! A PostgreSQL server that is a test's own: in a directory that goes away, reached through a socket in it, with no port.
+//! A private PostgreSQL server for a test: in a temporary directory, reached through a socket in it, with no port.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use postgres::{Client, NoTls};
 use tempfile::TempDir;
 
-/// Whom the server runs as when the tests run as root, which it refuses: `nobody`.
+/// The user that the server runs as when the tests run as root, which PostgreSQL refuses: `nobody`.
 const NOBODY: u32 = 65534;
 
 /// Stopped and removed when it is dropped, also when the test fails.
@@ -30,19 +30,19 @@ impl Cluster {
         cluster
     }
 
-    /// Starts the server, and waits until it answers.
+    /// Starts the server, and waits until it responds.
     pub(crate) fn run(&self) {
         let directory = self.directory.path().display();
         let settings = format!("-c listen_addresses='' -c unix_socket_directories='{directory}' -c fsync=off");
         self.call("pg_ctl", &["start", "--wait", "--silent", &format!("--log={directory}/log"), "-o", &settings]);
     }
 
-    /// Ends the server as a crash would, without a word to those connected.
+    /// Kills the server as a crash would, without notifying its clients.
     pub(crate) fn kill(&self) {
         self.call("pg_ctl", &["stop", "--wait", "--silent", "--mode=immediate"]);
     }
 
-    /// Makes a database, and returns its address.
+    /// Creates a database, and returns its URL.
     pub(crate) fn database(&self, name: &str) -> String {
         self.execute("postgres", &format!("CREATE DATABASE {name}"));
         self.address(name)
@@ -56,7 +56,7 @@ impl Cluster {
         format!("postgres://toolgate@/{database}?host={}", self.directory.path().display())
     }
 
-    /// Runs one of PostgreSQL's programs, and shows what it and the server said if it fails.
+    /// Runs one of PostgreSQL's programs, and shows its output and the server's log if it fails.
     fn call(&self, program: &str, arguments: &[&str]) {
         let log = self.directory.path().join("log");
         let output = self.command(program).args(arguments).output().unwrap();
@@ -64,7 +64,7 @@ impl Cluster {
         assert!(output.status.success(), "`{program}` failed: {said}\n{logged}");
     }
 
-    /// A program as an ordinary user, untouched by what the environment says about other servers.
+    /// A program as an unprivileged user, without environment variables for other servers.
     fn command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
         let mut command = if is_root() {
@@ -84,7 +84,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // It may be stopped already. Nothing is kept, so it may also end at once.
+        // It may be stopped already. Nothing is kept, so it may also end immediately.
         let _ = self.command("pg_ctl").args(["stop", "--wait", "--silent", "--mode=immediate"]).output();
     }
 }

@@ -104,7 +104,7 @@ fn only_an_artifact_of_this_run_can_be_opened() {
 }
 
 #[test]
-fn half_an_artifact_counts_as_none_and_storing_it_again_mends_it() {
+fn half_an_artifact_counts_as_none_and_storing_it_again_repairs_it() {
     let world = World::new();
     let run = world.begin();
     let stored = run.artifacts.store(b"text", "text/plain").unwrap();
@@ -117,5 +117,5 @@ fn half_an_artifact_counts_as_none_and_storing_it_again_mends_it() {
     }
     fs::write(world.file("artifacts").join(&stored.id), b"longer text").unwrap();
     let error = run.artifacts.open(&stored.id).unwrap_err();
-    assert!(error.message.contains("was changed on the disk"), "{error}");
+    assert!(error.message.contains("was changed on disk"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A run as one value.
+//! A run exported as one value.
 
 use toolgate_contract::{
     Artifacts, Blob, CallEnding, Change, Durability, EventPayload, FileState, WorkspacePath, sha256,

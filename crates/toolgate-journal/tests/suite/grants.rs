@@ -1,4 +1,4 @@
-//! Remembered answers.
+//! Remembered approvals.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,10 +48,10 @@ fn grants_are_read_back_in_order() {
 }
 
 #[test]
-fn a_bad_line_is_left_out_with_a_warning_and_spoils_no_other() {
+fn a_bad_line_is_skipped_with_a_warning_and_affects_no_other() {
     let world = World::new();
-    let unsealed = RunOptions { key: None, ..world.options.clone() };
-    let (grants, file) = session(&world, &unsealed);
+    let unsigned = RunOptions { key: None, ..world.options.clone() };
+    let (grants, file) = session(&world, &unsigned);
     grants.append(&grant("one")).unwrap();
     let mut text = fs::read(&file).unwrap();
     text.extend_from_slice(b"\xff\n{\"tool\":\"half");
@@ -64,26 +64,26 @@ fn a_bad_line_is_left_out_with_a_warning_and_spoils_no_other() {
     assert!(loaded.warnings[1].ends_with("grants.jsonl` is not a grant, so it grants nothing."));
 }
 
-/// The files lie in the workspace, so whoever wrote the repository could bring some.
+/// The files are in the workspace, so the author of a repository could add some.
 #[test]
-fn with_a_key_only_grants_sealed_for_this_very_place_count() {
+fn with_a_key_only_grants_signed_for_this_file_count() {
     let world = World::new();
     let (grants, file) = session(&world, &world.options);
     grants.append(&grant("shell")).unwrap();
-    let sealed = fs::read_to_string(&file).unwrap();
-    let unsealed = serde_json::to_string(&grant("shell")).unwrap() + "\n";
-    let widened = sealed.replace("\"path\":\"a\"", "\"path\":\".\"");
-    assert_ne!(widened, sealed);
-    for (forged, why) in [(unsealed, "has no seal"), (widened, "wasn't sealed with this key")] {
+    let signed = fs::read_to_string(&file).unwrap();
+    let unsigned = serde_json::to_string(&grant("shell")).unwrap() + "\n";
+    let widened = signed.replace("\"path\":\"a\"", "\"path\":\".\"");
+    assert_ne!(widened, signed);
+    for (forged, why) in [(unsigned, "has no signature"), (widened, "wasn't signed with this key")] {
         fs::write(&file, forged).unwrap();
         let loaded = grants.load().unwrap();
         assert_eq!(loaded.grants, []);
         assert!(loaded.warnings[0].contains(why), "{:?}", loaded.warnings);
     }
     let other = world.state.session_grants("other", &world.options).unwrap();
-    fs::write(world.state.path().join("sessions/other/grants.jsonl"), &sealed).unwrap();
+    fs::write(world.state.path().join("sessions/other/grants.jsonl"), &signed).unwrap();
     assert_eq!(other.load().unwrap().grants, [], "a line can't be carried to another session");
-    fs::write(&file, &sealed).unwrap();
+    fs::write(&file, &signed).unwrap();
     assert_eq!(grants.load().unwrap().grants, [grant("shell")]);
 }
 

@@ -14,7 +14,7 @@ fn it_does_what_every_inbox_must() {
 }
 
 #[test]
-fn what_waits_is_never_set_aside() {
+fn waiting_tasks_are_never_discarded() {
     let world = World::new();
     world.state.inbox().unwrap();
     let file = world.state.path().join("inbox.db");

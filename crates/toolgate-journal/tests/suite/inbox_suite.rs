@@ -1,4 +1,4 @@
-//! What every inbox must do. Each function gets an empty one; whoever writes another inbox runs the same list.
+//! What every inbox must do. Each function gets an empty inbox; every implementation runs the same list.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ pub(crate) const SUITE: &[Test] = &[
     ("a task whose worker is gone is taken again", a_task_whose_worker_is_gone_is_taken_again),
     ("an answer that was not delivered is taken again", an_answer_that_was_not_delivered_is_taken_again),
     ("a lost lease counts for nothing", a_lost_lease_counts_for_nothing),
-    ("what nobody wants any more", what_nobody_wants_any_more),
+    ("what nobody wants any more", cancelled_tasks),
     ("adding and taking twice changes nothing", adding_and_taking_twice_changes_nothing),
     ("many workers at once", many_workers_at_once),
 ];
@@ -95,7 +95,7 @@ fn a_lost_lease_counts_for_nothing(inbox: &dyn Inbox) {
     assert_eq!(inbox.task("one").unwrap().unwrap().answer.as_deref(), Some("in time"));
 }
 
-fn what_nobody_wants_any_more(inbox: &dyn Inbox) {
+fn cancelled_tasks(inbox: &dyn Inbox) {
     add(inbox, "waits", 0);
     add(inbox, "runs", 1);
     assert!(inbox.cancel("waits").unwrap());

@@ -16,7 +16,7 @@ fn events(world: &World) -> Vec<Event> {
 }
 
 fn ok(events: u64) -> Verification {
-    Verification::Ok { events, sealed: true, unfinished: false }
+    Verification::Ok { events, signed: true, unfinished: false }
 }
 
 fn check(world: &World) -> Verification {
@@ -48,7 +48,7 @@ fn what_was_appended_is_read_back_in_order() {
 }
 
 #[test]
-fn nothing_is_appended_to_a_record_that_somebody_removed() {
+fn nothing_is_appended_to_a_removed_record() {
     let world = World::new();
     let run = world.begin();
     run.journal.append(&some_calls()[..2]).unwrap();
@@ -69,7 +69,7 @@ fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
         let end = match line.rsplit_once(",\"seal\":\"") {
             Some((text, _)) if last_of_an_append.contains(&index) => format!("{text}}}"),
             None if !last_of_an_append.contains(&index) => line.to_owned(),
-            _ => panic!("the last line of an append is sealed, and no other is: {line}"),
+            _ => panic!("the last line of an append is signed, and no other is: {line}"),
         };
         assert!(end.ends_with(&format!(",\"prev\":\"{prev}\"}}")), "{line}");
         prev = Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -80,7 +80,7 @@ fn each_line_has_its_number_first_and_the_hash_of_the_one_before_last() {
 }
 
 #[test]
-fn a_journal_goes_on_where_it_was_left() {
+fn a_journal_continues_where_it_ended() {
     let world = World::new();
     for durability in [Durability::Os, Durability::Sync] {
         let options = RunOptions { durability, ..world.options.clone() };
@@ -120,9 +120,9 @@ fn many_threads_may_append_to_one_journal() {
     assert_eq!(check(&world), ok(201));
 }
 
-/// What a torn end can look like, and nothing of it may be lost.
+/// The forms of a torn end, of which nothing may be lost.
 #[test]
-fn a_torn_end_is_set_aside_byte_for_byte_and_noted() {
+fn a_torn_end_is_moved_byte_for_byte_and_recorded() {
     let whole_line_without_newline = {
         let world = World::new();
         let run = world.begin();
@@ -145,10 +145,10 @@ fn a_torn_end_is_set_aside_byte_for_byte_and_noted() {
         world.begin();
         append_raw(&world, torn);
         let shown = String::from_utf8_lossy(torn);
-        // A line that was begun is what a kill leaves behind; anything else was put there by somebody.
+        // A kill leaves a partial line behind; anything else was put there by another program.
         let begun = torn == whole_line_without_newline || torn == b"{\"seq\":2,\"ti";
         let found = match begun {
-            true => Verification::Ok { events: 1, sealed: true, unfinished: true },
+            true => Verification::Ok { events: 1, signed: true, unfinished: true },
             false => JournalFault::Torn { line: 2 }.into(),
         };
         assert_eq!(check(&world), found, "{shown}");
@@ -166,7 +166,7 @@ fn a_torn_end_is_set_aside_byte_for_byte_and_noted() {
 }
 
 #[test]
-fn a_line_torn_by_another_process_is_set_aside_before_the_next_append() {
+fn a_line_torn_by_another_process_is_moved_before_the_next_append() {
     let world = World::new();
     let run = world.begin();
     for number in 1..=2 {
@@ -178,7 +178,7 @@ fn a_line_torn_by_another_process_is_set_aside_before_the_next_append() {
 }
 
 #[test]
-fn a_last_line_that_the_disk_lost_in_part_is_set_aside_too() {
+fn a_last_line_that_the_disk_lost_in_part_is_moved_too() {
     let world = World::new();
     world.begin().journal.append(&some_calls()).unwrap();
     let bytes = fs::read(world.file("events.jsonl")).unwrap();
@@ -189,7 +189,7 @@ fn a_last_line_that_the_disk_lost_in_part_is_set_aside_too() {
 }
 
 #[test]
-fn an_append_that_the_head_was_not_told_of_is_vouched_for_by_its_own_seal() {
+fn an_append_after_the_head_is_trusted_by_its_own_signature() {
     let world = World::new();
     let run = world.begin();
     let head = fs::read(world.file("events.head")).unwrap();
@@ -202,7 +202,7 @@ fn an_append_that_the_head_was_not_told_of_is_vouched_for_by_its_own_seal() {
 }
 
 #[test]
-fn half_an_append_is_set_aside_whole() {
+fn half_an_append_is_moved_completely() {
     let world = World::new();
     let run = world.begin();
     let (head, before) = (fs::read(world.file("events.head")).unwrap(), journal_size(&world));
@@ -220,9 +220,9 @@ fn journal_size(world: &World) -> usize {
     fs::read(world.file("events.jsonl")).unwrap().len()
 }
 
-/// A head as it once was, and more than the one append that a kill can have kept from it.
+/// An older head, and more than the one append that a kill can have kept from it.
 #[test]
-fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
+fn lines_after_the_head_without_a_signature_are_forged() {
     let world = World::new();
     let run = world.begin();
     let head = fs::read(world.file("events.head")).unwrap();
@@ -239,7 +239,7 @@ fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
     let twice = fs::read_to_string(world.file("events.jsonl")).unwrap();
     for (forged, line) in [(format!("{line}}}\n"), 2), (renamed, 2), (twice, 3)] {
         restore(&forged);
-        let fault = JournalFault::AfterSeal { line };
+        let fault = JournalFault::AfterSignature { line };
         assert_eq!(check(&world), fault.into());
         assert!(
             matches!(refusal(&world, &world.options), JournalError::Damaged { fault: found, .. } if found == fault)
@@ -249,7 +249,7 @@ fn what_comes_behind_the_head_without_its_own_seal_is_forged() {
     assert_eq!(check(&world), ok(2));
 }
 
-/// Going on with a journal that was tampered with would bury the evidence under a fresh seal.
+/// Continuing a journal that was tampered with would hide the evidence under a new signature.
 #[test]
 fn a_journal_that_was_tampered_with_is_not_opened() {
     type Damage = fn(&World, Vec<u8>) -> Vec<u8>;
@@ -302,20 +302,20 @@ fn a_journal_that_shrinks_under_an_open_handle_is_noticed() {
 }
 
 #[test]
-fn a_sealed_journal_is_only_opened_with_its_key() {
+fn a_signed_journal_is_only_opened_with_its_key() {
     let world = World::new();
     world.begin();
     let without = RunOptions { key: None, ..world.options.clone() };
     assert!(matches!(refusal(&world, &without), JournalError::KeyNeeded { .. }));
     let other = RunOptions { key: Some(SigningKey::from([1; 32])), ..world.options.clone() };
-    assert!(matches!(refusal(&world, &other), JournalError::Damaged { fault: JournalFault::SealWrong, .. }));
+    assert!(matches!(refusal(&world, &other), JournalError::Damaged { fault: JournalFault::SignatureWrong, .. }));
 
-    world.state.begin_run("unsealed", facts("s"), &without).unwrap();
-    let error = world.state.open_run("unsealed", &world.options).err().unwrap();
-    assert!(matches!(error, JournalError::Damaged { fault: JournalFault::SealMissing, .. }));
+    world.state.begin_run("unsigned", facts("s"), &without).unwrap();
+    let error = world.state.open_run("unsigned", &world.options).err().unwrap();
+    assert!(matches!(error, JournalError::Damaged { fault: JournalFault::SignatureMissing, .. }));
 }
 
-/// JSON readers stop at some depth; the chain must not.
+/// JSON parsers have a depth limit; the chain must not.
 #[test]
 fn arguments_nested_too_deep_to_be_read_back_do_not_break_the_journal() {
     let world = World::new();

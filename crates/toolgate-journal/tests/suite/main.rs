@@ -1,4 +1,4 @@
-//! The journal's tests, in one program: parts of it start that program again as another process.
+//! The journal's tests, in one program: some of them start that program again as another process.
 
 // Tests prepare, damage and inspect the files that the crate keeps.
 #![allow(clippy::disallowed_methods, missing_docs)]
@@ -11,10 +11,10 @@ mod inbox;
 mod inbox_suite;
 mod indexer;
 mod journal;
-mod notebook;
 mod processes;
 mod queue;
-mod seal;
+mod session_notes;
+mod signing_key;
 mod snapshots;
 mod sqlite;
 mod state;

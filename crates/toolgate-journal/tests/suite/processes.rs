@@ -1,5 +1,5 @@
-//! Several real processes on the same files, processes that are killed, and a disk that is full. The test program
-//! starts itself again; the variable below says what the other process is to do.
+//! Several real processes on the same files, killed processes, and a full disk. The test program starts itself again;
+//! the variable below says what the other process does.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use toolgate_journal::{
-    EventStore, Indexer, JournalError, RunOptions, StateDirectory, Verification, read_events, seal_key, verify,
+    EventStore, Indexer, JournalError, RunOptions, StateDirectory, Verification, load_or_create_signing_key,
+    read_events, verify,
 };
 
 use crate::world::{RUN, World, completed, facts, key, options, started};
@@ -15,7 +16,7 @@ use crate::world::{RUN, World, completed, facts, key, options, started};
 const TASK: &str = "TOOLGATE_TEST_TASK";
 const MARK: &str = "mark ";
 
-/// Another process that does `task` in a workspace.
+/// Another process that performs `task` in a workspace.
 fn other_process(mut command: Command, task: &str, workspace: &Path) -> Child {
     command
         .args(["--exact", "processes::task_of_the_other_process", "--ignored", "--nocapture"])
@@ -30,10 +31,10 @@ fn this_program() -> Command {
     Command::new(std::env::current_exe().unwrap())
 }
 
-/// What the process says about itself, line by line.
+/// The output of the process, line by line.
 fn marks(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let output = BufReader::new(child.stdout.take().unwrap());
-    // The harness may have begun the line with words of its own.
+    // The test harness may have begun the line.
     output.lines().map_while(Result::ok).filter_map(|line| line.split_once(MARK).map(|(_, mark)| mark.to_owned()))
 }
 
@@ -75,7 +76,7 @@ fn processes_on_one_run_do_not_corrupt_each_other() {
     }
     assert_eq!(
         verify(run.path(), Some(&key())).unwrap(),
-        Verification::Ok { events: 1201, sealed: true, unfinished: false }
+        Verification::Ok { events: 1201, signed: true, unfinished: false }
     );
     let calls: Vec<_> =
         read_events(run.path()).unwrap().filter_map(|event| event.unwrap().event.tool_call_id).collect();
@@ -101,20 +102,20 @@ fn a_process_killed_while_it_appends_leaves_a_journal_that_verifies_once_opened(
     let mut kept = 1;
     for round in [1, 10, 50, 100, 200] {
         let mut child = other_process(this_program(), "append-for-ever", world.workspace.path());
-        // The pipe stays open until the process is dead, so that nothing but the kill ends it.
+        // The pipe stays open until the process is dead, so that only the kill ends it.
         let mut marks = marks(&mut child);
         assert_eq!(marks.by_ref().take(round).count(), round);
         child.kill().unwrap();
         child.wait().unwrap();
         let run = world.reopen();
         match verify(run.path(), Some(&key())).unwrap() {
-            Verification::Ok { events, sealed: true, .. } if events >= kept + 2 * round as u64 => kept = events,
+            Verification::Ok { events, signed: true, .. } if events >= kept + 2 * round as u64 => kept = events,
             other => panic!("after {round} appends: {other:?}; {kept} events were there before"),
         }
     }
 }
 
-/// Runs against the limit that the shell has set on the size of files.
+/// Runs against the file size limit that the shell has set.
 fn append_until_full(state: &StateDirectory) {
     let run = state.open_run(RUN, &options()).unwrap();
     let append = || run.journal.append(&[started(1, "x"), completed(1, "x")]);
@@ -124,13 +125,13 @@ fn append_until_full(state: &StateDirectory) {
         assert!(matches!(append(), Err(JournalError::Io { .. })));
         assert_eq!(run.journal.last(), before);
         let found = verify(run.path(), Some(&key())).unwrap();
-        assert_eq!(found, Verification::Ok { events: before, sealed: true, unfinished: false });
+        assert_eq!(found, Verification::Ok { events: before, signed: true, unfinished: false });
     }
     println!("{MARK}{}", run.journal.last());
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_chain_whole() {
+fn a_write_that_fails_leaves_the_chain_intact() {
     let world = World::new();
     world.begin();
     let mut limited = Command::new("sh");
@@ -143,7 +144,7 @@ fn a_write_that_fails_leaves_the_chain_whole() {
     assert_eq!(run.journal.append(&[started(1, "y")]).unwrap(), kept + 1, "nothing had to be set aside");
     assert_eq!(
         verify(run.path(), Some(&key())).unwrap(),
-        Verification::Ok { events: kept + 1, sealed: true, unfinished: false }
+        Verification::Ok { events: kept + 1, signed: true, unfinished: false }
     );
 }
 
@@ -175,15 +176,15 @@ fn processes_on_one_store_do_not_disturb_each_other() {
     assert!(!set_aside.exists());
 }
 
-/// Seals a run with the key at a place that all processes share.
+/// Signs a run with a key at a path that all processes share.
 fn begin_with_shared_key(state: &StateDirectory) {
-    let options = RunOptions { key: Some(seal_key(Path::new("keys/seal")).unwrap()), ..options() };
+    let options = RunOptions { key: Some(load_or_create_signing_key(Path::new("keys/seal")).unwrap()), ..options() };
     let run = state.begin_run(&format!("run-{}", std::process::id()), facts("s"), &options).unwrap();
     println!("{MARK}{}", run.id);
 }
 
 #[test]
-fn processes_that_come_for_the_key_at_once_get_the_same_one() {
+fn concurrent_processes_get_the_same_key() {
     let world = World::new();
     let children: [Child; 6] = std::array::from_fn(|_| other_process(this_program(), "key", world.workspace.path()));
     let finish = |mut child: Child| {
@@ -192,10 +193,10 @@ fn processes_that_come_for_the_key_at_once_get_the_same_one() {
         run
     };
     let runs = children.map(finish);
-    let key = seal_key(&world.workspace.path().join("keys/seal")).unwrap();
+    let key = load_or_create_signing_key(&world.workspace.path().join("keys/seal")).unwrap();
     for run in runs {
         let run = world.state.run_dir(&run).unwrap();
-        assert_eq!(verify(&run, Some(&key)).unwrap(), Verification::Ok { events: 1, sealed: true, unfinished: false });
+        assert_eq!(verify(&run, Some(&key)).unwrap(), Verification::Ok { events: 1, signed: true, unfinished: false });
     }
     let left: Vec<_> = std::fs::read_dir(world.workspace.path().join("keys")).unwrap().collect();
     assert_eq!(left.len(), 1, "no draft stays behind");

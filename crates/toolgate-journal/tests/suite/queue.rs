@@ -1,4 +1,4 @@
-//! Asks that wait, and their answers.
+//! The approval queue: waiting requests and their answers.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn ids(queue: &ApprovalQueue) -> Vec<String> {
 }
 
 #[test]
-fn an_ask_lies_there_while_somebody_waits_and_the_first_answer_counts() {
+fn a_request_is_queued_while_its_process_waits_and_the_first_answer_counts() {
     let world = World::new();
     let (asker, other) = (world.state.queue(key()).unwrap(), world.state.queue(key()).unwrap());
     let waiting = asker.put(&ask("ask_1")).unwrap();
@@ -52,21 +52,21 @@ fn an_ask_lies_there_while_somebody_waits_and_the_first_answer_counts() {
 }
 
 #[test]
-fn what_a_dead_process_left_is_cleared_away() {
+fn requests_of_a_dead_process_are_removed() {
     let world = World::new();
     let queue = world.state.queue(key()).unwrap();
     let file = world.state.path().join("desk/ask_1.ask");
     let waiting = queue.put(&ask("ask_1")).unwrap();
     let bytes = fs::read(&file).unwrap();
     drop(waiting);
-    // The same bytes, and nobody who holds the lock.
+    // The same bytes, and no process that holds the lock.
     fs::write(&file, bytes).unwrap();
     assert_eq!(ids(&queue), [""; 0]);
     assert!(!file.exists());
 }
 
 #[test]
-fn what_was_not_sealed_here_neither_asks_nor_answers() {
+fn requests_and_answers_without_a_valid_signature_are_ignored() {
     let world = World::new();
     let (queue, forger) = (world.state.queue(key()).unwrap(), world.state.queue(SigningKey::from([9; 32])).unwrap());
     let _forged = forger.put(&ask("ask_forged")).unwrap();

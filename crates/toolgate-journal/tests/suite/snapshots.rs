@@ -1,4 +1,4 @@
-//! Snapshots: complete whatever somebody does between two of them, and believed only where they were taken.
+//! Snapshots: complete whatever changes between two of them, and trusted only with a valid signature.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use toolgate_sandbox::Roots;
 
 const QUOTA: u64 = 1 << 20;
 
-/// A workspace, and whoever holds this key.
+/// A workspace.
 struct World {
     directory: tempfile::TempDir,
     state: StateDirectory,
@@ -53,7 +53,7 @@ impl World {
         self.snapshots(key).take(scope, &self.files).unwrap()
     }
 
-    /// The names in the directory of snapshots.
+    /// The names in the snapshot directory.
     fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.at(".toolgate/snapshots")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -61,7 +61,7 @@ impl World {
         names
     }
 
-    /// The copies that the next snapshot begins from: their names, and which files they are.
+    /// The copies that the next snapshot starts from: their names and inodes.
     fn copies(&self) -> BTreeMap<String, u64> {
         let entries = std::fs::read_dir(self.at(".toolgate/snapshots/.last")).into_iter().flatten().flatten();
         let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
@@ -69,7 +69,7 @@ impl World {
         entries.filter(is_copy).map(|entry| (name(&entry), entry.metadata().unwrap().ino())).collect()
     }
 
-    /// Takes snapshots until the copies of one serve the next as well: then no file is too young any more.
+    /// Takes snapshots until the copies of one serve the next as well: then no file is too recently changed any more.
     fn settle(&self) {
         loop {
             self.take(Some(1)).rest();
@@ -131,7 +131,7 @@ fn one_that_begins_from_the_last_has_what_is_there_by_then() {
     let mut mapped = Mapped::new(&world.at("mapped"));
     mapped.write('1');
     let modified = std::fs::metadata(world.at("rewritten")).unwrap().modified().unwrap();
-    // The mapped file is copied each time; all the others are left alone.
+    // The mapped file is copied each time; all the others are reused.
     drop(std::fs::rename(world.at("mapped"), world.directory.path().join("mapped")));
     world.settle();
     drop(std::fs::rename(world.directory.path().join("mapped"), world.at("mapped")));
@@ -209,8 +209,8 @@ fn what_is_half_made_or_half_removed_goes_with_the_next_start() {
 }
 
 #[test]
-fn one_that_was_left_behind_is_believed_where_it_was_taken_and_nowhere_else() {
-    // What is believed goes on record: were this somebody else's, undo would write what they say was there.
+fn an_abandoned_snapshot_is_trusted_where_it_was_taken_and_nowhere_else() {
+    // A trusted snapshot is recorded: if it were forged, undo would write whatever it claims.
     let world = World::new();
     world.put("a", "theirs");
     drop(world.take(Some(1)));
@@ -249,7 +249,7 @@ fn one_that_was_left_behind_is_believed_where_it_was_taken_and_nowhere_else() {
 }
 
 #[test]
-fn a_copy_that_somebody_exchanged_is_no_copy() {
+fn a_replaced_copy_is_not_used() {
     for exchange in [true, false] {
         let world = World::new();
         world.put("a", "ours 1");
@@ -268,7 +268,7 @@ fn a_copy_that_somebody_exchanged_is_no_copy() {
 }
 
 #[test]
-fn what_was_taken_anew_is_known_after_a_kill() {
+fn what_was_refreshed_is_known_after_a_kill() {
     let world = World::new();
     world.put("a", "1");
     world.put("b", "1");
@@ -281,7 +281,7 @@ fn what_was_taken_anew_is_known_after_a_kill() {
     assert_eq!(abandoned.changes(&world.files, None).unwrap(), changes, "killed before it was on record");
     abandoned.go_on(&changes, &world.contents(), &world.files).unwrap();
     drop(abandoned);
-    // Somebody was killed while they wrote; the rest of it never came.
+    // A process was killed while writing; the rest is missing.
     let list = world.at(".toolgate/snapshots/call/list");
     std::fs::File::options().append(true).open(list).unwrap().write_all(&[0, 0, 0, 0, 0, 0, 1]).unwrap();
     world.put("b", "2");

@@ -1,4 +1,4 @@
-//! The embedded store: the suite that every store passes, and what befalls its file.
+//! The embedded store: the suite that every store passes, and damage to its file.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -27,13 +27,13 @@ fn a_new_store_is_filled_from_the_files_and_keeps_what_it_has() {
     drop(store);
     run.journal.append(&[started(9, "later")]).unwrap();
     let store = world.state.index().unwrap();
-    assert_eq!(rows(&store, RUN), filled, "an existing store isn't filled anew");
+    assert_eq!(rows(&store, RUN), filled, "an existing store isn't filled again");
     assert_eq!(reindex(world.state.path(), &store).unwrap(), 7);
     assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
 }
 
 #[test]
-fn a_file_that_is_no_database_is_set_aside_and_rebuilt() {
+fn a_file_that_is_no_database_is_replaced_and_rebuilt() {
     let world = World::new();
     world.begin().journal.append(&some_calls()).unwrap();
     let sound = rows(&world.state.index().unwrap(), RUN);
@@ -48,7 +48,7 @@ fn a_file_that_is_no_database_is_set_aside_and_rebuilt() {
 }
 
 #[test]
-fn a_directory_in_its_place_is_set_aside_too() {
+fn a_directory_in_its_place_is_replaced_too() {
     let world = World::new();
     world.begin();
     fs::create_dir(world.state.path().join("index.db")).unwrap();
@@ -57,12 +57,12 @@ fn a_directory_in_its_place_is_set_aside_too() {
 }
 
 #[test]
-fn a_database_of_a_newer_program_is_set_aside() {
+fn a_database_of_a_newer_program_is_replaced() {
     let world = World::new();
     world.begin();
     drop(world.state.index().unwrap());
     let path = world.state.path().join("index.db");
-    // SQLite keeps `user_version` at byte 60 of the file, big end first.
+    // SQLite keeps `user_version` at byte 60 of the file, big-endian.
     fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&999_u32.to_be_bytes(), 60).unwrap();
     assert_eq!(world.state.index().unwrap().indexed_up_to(RUN).unwrap(), 1);
     assert!(world.state.path().join("index.db.bad-1").exists());
@@ -83,5 +83,5 @@ fn damage_that_shows_only_in_use_is_survived() {
     assert!(world.state.path().join("index.db.bad-1").exists());
     store.apply(RUN, &sound.2[..1]).unwrap();
     drop(store);
-    assert_eq!(rows(&world.state.index().unwrap(), RUN), sound, "whoever opens it next fills it");
+    assert_eq!(rows(&world.state.index().unwrap(), RUN), sound, "the next process that opens it fills it");
 }

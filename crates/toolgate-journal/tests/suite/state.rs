@@ -1,4 +1,4 @@
-//! The state directory: what is made, for whom, and what is refused.
+//! The state directory: what is created, with which access rights, and what is refused.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -55,7 +55,7 @@ fn a_directory_open_to_others_is_closed() {
     assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
 }
 
-/// A repository may bring any of these as a link to somewhere else.
+/// A repository may contain any of these as a symbolic link to another place.
 #[test]
 fn nothing_is_written_through_a_link() {
     let elsewhere = TempDir::new().unwrap();
@@ -155,7 +155,7 @@ fn a_run_whose_maker_was_killed_before_its_first_event_is_none() {
     half("folder", &[]);
     half("empty-head", &[("events.head", b"")]);
     assert_eq!(list_runs(world.state.path()).unwrap(), [RUN, "started"]);
-    // What was there and is gone is still a run, so that `verify` can tell.
+    // A run whose journal is gone is still a run, so that `verify` can report it.
     half("head-of-more", &[("events.head", &head)]);
     half("no-head", &[("events.jsonl", b"")]);
     assert_eq!(list_runs(world.state.path()).unwrap(), ["head-of-more", "no-head", RUN, "started"]);

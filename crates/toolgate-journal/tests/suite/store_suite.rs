@@ -1,4 +1,4 @@
-//! What every store must do. Each function gets an empty store; whoever writes another store runs the same list.
+//! What every store must do. Each function gets an empty store; every implementation runs the same list.
 
 use serde_json::json;
 use toolgate_contract::{ApprovalScope, Decision, ErrorClass, ErrorCode, Event, EventPayload, Layer, Risk};
@@ -23,7 +23,7 @@ pub(crate) const SUITE: &[Test] = &[
     ("a caller may choose odd ids", a_caller_may_choose_odd_ids),
 ];
 
-/// A run of seven events: begun, three calls, ended.
+/// A run of seven events: the start, three calls, the end.
 pub(crate) fn a_run() -> Vec<RecordedEvent> {
     let of_run = |second, payload| Event { turn: None, tool_call_id: None, ..event(second, "", payload) };
     let mut events = vec![of_run(0, EventPayload::RunStarted(facts("session-1")))];
@@ -148,7 +148,7 @@ fn gaps_are_known(store: &dyn EventStore) {
     assert_eq!(store.indexed_up_to(RUN).unwrap(), 7);
 }
 
-/// A call that is tried again with a wider grant begins and ends twice.
+/// A call that is retried with a wider grant starts and ends twice.
 fn of_two_beginnings_the_later_one_counts(store: &dyn EventStore) {
     let events = recorded(vec![started(1, "a"), failed(2, "a"), started(3, "a"), completed(4, "a")]);
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]] {

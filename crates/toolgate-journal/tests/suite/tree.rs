@@ -16,7 +16,7 @@ fn of_run(second: i64, payload: EventPayload) -> Event {
     Event { turn: None, tool_call_id: None, trace_id: None, ..event(second, "", payload) }
 }
 
-/// A turn, with only its calls' ids and how they stand.
+/// A turn, with only the ids and states of its calls.
 type Outline<'a> = (Option<u64>, Vec<(&'a str, CallStatus)>);
 
 fn outline(tree: &RunTree) -> Vec<Outline<'_>> {
@@ -32,7 +32,7 @@ fn no_events_make_an_empty_tree() {
 }
 
 #[test]
-fn calls_stand_beneath_their_turns() {
+fn calls_are_below_their_turns() {
     let mut events = vec![of_run(0, EventPayload::RunStarted(facts("s")))];
     events.extend(some_calls());
     events.push(Event { turn: Some(2), ..started(6, "call-d") });
@@ -107,7 +107,7 @@ fn what_belongs_to_no_call_belongs_to_its_turn_or_the_run() {
 }
 
 #[test]
-fn an_agent_stands_beneath_the_call_that_set_it_to_work() {
+fn an_agent_is_below_the_call_that_started_it() {
     let of = |trace: &str, turn: Option<u64>, event: Event| Event { trace_id: Some(trace.into()), turn, ..event };
     let begins = |agent: &str, parent: Option<&str>| EventPayload::AgentStarted {
         agent: agent.into(),

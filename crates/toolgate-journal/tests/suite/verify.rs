@@ -1,4 +1,4 @@
-//! Whatever is done to a journal, verifying finds it and names the line.
+//! Every manipulation of a journal is found, with its line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use toolgate_journal::{JournalError, JournalFault, RunOptions, SigningKey, Verif
 
 use crate::world::{RUN, World, facts, key, some_calls, started};
 
-/// A journal of six lines as two files' bytes, sealed or not.
+/// A journal of six lines as the bytes of its two files, signed or not.
 struct Journal {
     events: Vec<u8>,
     head: Vec<u8>,
 }
 
-static SEALED: LazyLock<Journal> = LazyLock::new(|| journal(Some(key())));
-static UNSEALED: LazyLock<Journal> = LazyLock::new(|| journal(None));
+static SIGNED: LazyLock<Journal> = LazyLock::new(|| journal(Some(key())));
+static UNSIGNED: LazyLock<Journal> = LazyLock::new(|| journal(None));
 
 fn journal(key: Option<SigningKey>) -> Journal {
     let world = World::new();
@@ -30,12 +30,12 @@ fn journal(key: Option<SigningKey>) -> Journal {
 }
 
 /// A directory whose files can be overwritten again and again.
-struct Desk {
+struct TestJournalDirectory {
     _root: TempDir,
     run: PathBuf,
 }
 
-impl Desk {
+impl TestJournalDirectory {
     fn new() -> Self {
         let root = TempDir::new().unwrap();
         let run = root.path().join(RUN);
@@ -67,34 +67,34 @@ fn found_at(verification: Verification) -> Option<u64> {
 }
 
 #[test]
-fn an_untouched_journal_is_fine_and_says_whether_a_seal_was_checked() {
-    let (queue, key) = (Desk::new(), key());
-    let ok = |sealed| Verification::Ok { events: 6, sealed, unfinished: false };
-    assert_eq!(queue.check(&SEALED.events, &SEALED.head, Some(&key)), ok(true));
-    assert_eq!(queue.check(&SEALED.events, &SEALED.head, None), ok(false));
-    assert_eq!(queue.check(&UNSEALED.events, &UNSEALED.head, None), ok(false));
+fn an_untouched_journal_is_fine_and_says_whether_a_signature_was_checked() {
+    let (directory, key) = (TestJournalDirectory::new(), key());
+    let ok = |signed| Verification::Ok { events: 6, signed, unfinished: false };
+    assert_eq!(directory.check(&SIGNED.events, &SIGNED.head, Some(&key)), ok(true));
+    assert_eq!(directory.check(&SIGNED.events, &SIGNED.head, None), ok(false));
+    assert_eq!(directory.check(&UNSIGNED.events, &UNSIGNED.head, None), ok(false));
 }
 
 #[test]
 fn every_byte_of_the_events_counts() {
-    let (queue, key) = (Desk::new(), key());
-    for position in 0..SEALED.events.len() {
-        let mut events = SEALED.events.clone();
+    let (directory, key) = (TestJournalDirectory::new(), key());
+    for position in 0..SIGNED.events.len() {
+        let mut events = SIGNED.events.clone();
         events[position] ^= 1;
-        let found = found_at(queue.check(&events, &SEALED.head, Some(&key)));
-        assert_eq!(found, Some(line_of(&SEALED.events, position)), "byte {position}");
+        let found = found_at(directory.check(&events, &SIGNED.head, Some(&key)));
+        assert_eq!(found, Some(line_of(&SIGNED.events, position)), "byte {position}");
     }
 }
 
 #[test]
 fn every_byte_of_the_head_counts() {
-    let (queue, key) = (Desk::new(), key());
-    for position in 0..SEALED.head.len() {
+    let (directory, key) = (TestJournalDirectory::new(), key());
+    for position in 0..SIGNED.head.len() {
         for value in [b'0', b'a', b'A', b' ', b'\n', b'}', 0xff] {
-            for (journal, key) in [(&*SEALED, Some(&key)), (&*UNSEALED, None)] {
+            for (journal, key) in [(&*SIGNED, Some(&key)), (&*UNSIGNED, None)] {
                 let mut head = journal.head.clone();
                 if std::mem::replace(&mut head[position], value) != value {
-                    found_at(queue.check(&journal.events, &head, key));
+                    found_at(directory.check(&journal.events, &head, key));
                 }
             }
         }
@@ -106,25 +106,25 @@ proptest! {
 
     #[test]
     fn any_change_of_one_byte_is_found_and_its_line_named(
-        position in 0..UNSEALED.events.len(), value in any::<u8>(), sealed in any::<bool>(),
+        position in 0..UNSIGNED.events.len(), value in any::<u8>(), signed in any::<bool>(),
     ) {
-        let (journal, key) = if sealed { (&*SEALED, Some(key())) } else { (&*UNSEALED, None) };
+        let (journal, key) = if signed { (&*SIGNED, Some(key())) } else { (&*UNSIGNED, None) };
         let position = position % journal.events.len();
         prop_assume!(journal.events[position] != value);
         let mut events = journal.events.clone();
         events[position] = value;
-        let found = found_at(Desk::new().check(&events, &journal.head, key.as_ref()));
+        let found = found_at(TestJournalDirectory::new().check(&events, &journal.head, key.as_ref()));
         prop_assert_eq!(found, Some(line_of(&journal.events, position)));
     }
 
     #[test]
-    fn any_cut_is_found(length in 0..UNSEALED.events.len()) {
-        let found = found_at(Desk::new().check(&UNSEALED.events[..length], &UNSEALED.head, None));
-        prop_assert_eq!(found, Some(line_of(&UNSEALED.events, length)));
+    fn any_cut_is_found(length in 0..UNSIGNED.events.len()) {
+        let found = found_at(TestJournalDirectory::new().check(&UNSIGNED.events[..length], &UNSIGNED.head, None));
+        prop_assert_eq!(found, Some(line_of(&UNSIGNED.events, length)));
     }
 }
 
-/// Each case takes the six lines apart and puts them together differently.
+/// Each case manipulates the six lines in another way.
 #[test]
 fn what_was_done_to_the_lines_gets_its_name() {
     type Change = fn(&mut Vec<Vec<u8>>);
@@ -149,24 +149,24 @@ fn what_was_done_to_the_lines_gets_its_name() {
         ("text at the end", |l| l.push(b"hello\n".to_vec()), JournalFault::Torn { line: 7 }),
         ("half a line at the end", |l| l[5].truncate(50), JournalFault::Torn { line: 6 }),
     ];
-    let (queue, key) = (Desk::new(), key());
+    let (directory, key) = (TestJournalDirectory::new(), key());
     for (name, change, expected) in cases {
-        let mut lines = lines(&SEALED.events);
+        let mut lines = lines(&SIGNED.events);
         change(&mut lines);
-        let found = queue.check(&lines.concat(), &SEALED.head, Some(&key));
+        let found = directory.check(&lines.concat(), &SIGNED.head, Some(&key));
         assert_eq!(found, (*expected).into(), "{name}");
     }
 }
 
-/// The same place in the chain, another event.
+/// The same position in the chain, another event.
 fn forged(line: &[u8]) -> Vec<u8> {
     String::from_utf8(line.to_vec()).unwrap().replace("call-", "evil-").into_bytes()
 }
 
-/// Without the key, a chain that was rewritten as a whole looks right. The seal tells.
+/// Without the key, a completely rewritten chain looks intact. The signature reveals it.
 #[test]
-fn a_chain_rewritten_from_the_start_is_caught_by_the_seal() {
-    let (queue, key) = (Desk::new(), key());
+fn a_chain_rewritten_from_the_start_is_caught_by_the_signature() {
+    let (directory, key) = (TestJournalDirectory::new(), key());
     let other = |key| {
         let world = World::new();
         let options = RunOptions { key, ..world.options.clone() };
@@ -174,31 +174,34 @@ fn a_chain_rewritten_from_the_start_is_caught_by_the_seal() {
         (fs::read(world.file("events.jsonl")).unwrap(), fs::read(world.file("events.head")).unwrap())
     };
     let (events, head) = other(None);
-    assert_eq!(queue.check(&events, &head, None), Verification::Ok { events: 2, sealed: false, unfinished: false });
-    assert_eq!(queue.check(&events, &head, Some(&key)), JournalFault::SealMissing.into());
-    assert_eq!(queue.check(&events, &SEALED.head, Some(&key)), JournalFault::CutOff { line: 3, expected: 6 }.into());
+    assert_eq!(directory.check(&events, &head, None), Verification::Ok { events: 2, signed: false, unfinished: false });
+    assert_eq!(directory.check(&events, &head, Some(&key)), JournalFault::SignatureMissing.into());
+    assert_eq!(
+        directory.check(&events, &SIGNED.head, Some(&key)),
+        JournalFault::CutOff { line: 3, expected: 6 }.into()
+    );
     let (events, head) = other(Some(SigningKey::from([1; 32])));
-    assert_eq!(queue.check(&events, &head, Some(&key)), JournalFault::SealWrong.into());
+    assert_eq!(directory.check(&events, &head, Some(&key)), JournalFault::SignatureWrong.into());
 }
 
 #[test]
-fn a_journal_moved_to_another_run_is_caught_by_the_seal() {
-    let queue = Desk::new();
-    queue.check(&SEALED.events, &SEALED.head, None);
-    let elsewhere = queue.run.with_file_name("run-2");
-    fs::rename(&queue.run, &elsewhere).unwrap();
-    assert_eq!(verify(&elsewhere, Some(&key())).unwrap(), JournalFault::SealWrong.into());
+fn a_journal_moved_to_another_run_is_caught_by_the_signature() {
+    let directory = TestJournalDirectory::new();
+    directory.check(&SIGNED.events, &SIGNED.head, None);
+    let elsewhere = directory.run.with_file_name("run-2");
+    fs::rename(&directory.run, &elsewhere).unwrap();
+    assert_eq!(verify(&elsewhere, Some(&key())).unwrap(), JournalFault::SignatureWrong.into());
 }
 
 #[test]
 fn a_missing_file_is_a_fault_and_a_missing_run_an_error() {
-    let queue = Desk::new();
-    queue.check(&SEALED.events, &SEALED.head, None);
-    fs::remove_file(queue.run.join("events.head")).unwrap();
-    assert_eq!(verify(&queue.run, None).unwrap(), JournalFault::HeadMissing.into());
-    queue.check(&SEALED.events, &SEALED.head, None);
-    fs::remove_file(queue.run.join("events.jsonl")).unwrap();
-    assert_eq!(verify(&queue.run, None).unwrap(), JournalFault::CutOff { line: 1, expected: 6 }.into());
-    fs::remove_file(queue.run.join("events.head")).unwrap();
-    assert!(matches!(verify(&queue.run, None), Err(JournalError::NoSuchRun { .. })));
+    let directory = TestJournalDirectory::new();
+    directory.check(&SIGNED.events, &SIGNED.head, None);
+    fs::remove_file(directory.run.join("events.head")).unwrap();
+    assert_eq!(verify(&directory.run, None).unwrap(), JournalFault::HeadMissing.into());
+    directory.check(&SIGNED.events, &SIGNED.head, None);
+    fs::remove_file(directory.run.join("events.jsonl")).unwrap();
+    assert_eq!(verify(&directory.run, None).unwrap(), JournalFault::CutOff { line: 1, expected: 6 }.into());
+    fs::remove_file(directory.run.join("events.head")).unwrap();
+    assert!(matches!(verify(&directory.run, None), Err(JournalError::NoSuchRun { .. })));
 }

@@ -1,4 +1,4 @@
-//! The test world: a workspace that goes away, a clock that only ticks when it is asked, and events to write.
+//! The test world: a temporary workspace, a clock that ticks only when read, and events to write.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub(crate) const RUN: &str = "run-1";
 
-/// One second passes whenever somebody looks.
+/// One second passes on each reading.
 #[derive(Default)]
 struct Ticking(AtomicI64);
 
@@ -38,7 +38,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world in which journals are sealed.
+    /// A world in which journals are signed.
     pub(crate) fn new() -> Self {
         let workspace = TempDir::new().unwrap();
         let state = StateDirectory::open(workspace.path()).unwrap();
@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-/// Sealed, with a clock of its own.
+/// Signed, with a private clock.
 pub(crate) fn options() -> RunOptions {
     RunOptions { key: Some(key()), clock: Arc::new(Ticking::default()), ..RunOptions::default() }
 }
@@ -92,7 +92,7 @@ pub(crate) fn event(second: i64, call: &str, payload: EventPayload) -> Event {
     }
 }
 
-/// A call is taken up.
+/// A call starts.
 pub(crate) fn started(second: i64, call: &str) -> Event {
     let finding = Finding {
         decision: Decision::Ask,
@@ -124,7 +124,7 @@ pub(crate) fn started(second: i64, call: &str) -> Event {
     )
 }
 
-/// It works.
+/// It succeeds.
 pub(crate) fn completed(second: i64, call: &str) -> Event {
     let ending = CallEnding {
         duration_ms: 12,

@@ -1,5 +1,6 @@
-//! Reads a repository's configuration as far as is needed to tell an ordinary one: only keys that are known to run nothing
-//! and to lead nowhere pass, and only in the plainest spelling. Whatever this reader doesn't understand isn't ordinary.
+//! Parses a repository's configuration far enough to recognize an ordinary one: only keys that are known to run nothing
+//! and to point nowhere are accepted, and only in the plainest spelling. Everything that this parser doesn't understand
+//! is suspicious.
 
 /// Keys that run nothing, by section, with `*` for any subsection.
 #[rustfmt::skip]
@@ -30,8 +31,8 @@ const ORDINARY: &[(&str, &[&str])] = &[
     ("column", &["*"]),
 ];
 
-/// The first thing in a repository's configuration that is out of the ordinary; none if nothing is. `worktree` is where the
-/// files of the repository may be said to lie; for most nothing may.
+/// The first suspicious thing in a repository's configuration; none if all of it is ordinary. `worktree` is the only
+/// value that `core.worktree` may have; most repositories may have none.
 pub fn suspicious_in_git_config(text: &[u8], worktree: Option<&str>) -> Option<String> {
     let Ok(text) = std::str::from_utf8(text) else { return Some("it isn't text".into()) };
     let mut section = String::new();
@@ -76,13 +77,13 @@ fn odd_in_line(section: &str, line: &str, worktree: Option<&str>) -> Option<Stri
     is_odd.then(|| format!("`{}{}{key}`", section.trim_end_matches(".*"), if section.is_empty() { "" } else { "." }))
 }
 
-/// A value without its quotes. One that goes on in the next line, or that is put together of pieces, isn't plain.
+/// A value without its quotes; none if it continues on the next line or consists of several pieces.
 fn plain(value: &str) -> Option<&str> {
     let within = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
     (!within.contains(['"', '\\'])).then_some(within)
 }
 
-/// Whether a key of those above may have this value. Some of them would run what they are given.
+/// Whether one of the keys above may have this value. Some of these keys run their value.
 fn is_harmless(section: &str, key: &str, value: &str) -> bool {
     match (section, key) {
         (_, "url") | ("branch.*", "remote") => is_plain_url(value),
@@ -92,7 +93,8 @@ fn is_harmless(section: &str, key: &str, value: &str) -> bool {
     }
 }
 
-/// Whether git reaches it by itself. For any other scheme, and for `name::address`, it runs a program of that name.
+/// Whether git fetches from this URL itself. For any other scheme, and for `name::address`, git runs a program of that
+/// name.
 fn is_plain_url(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_known = |scheme: String| ["https", "http", "ssh", "git", "file"].contains(&scheme.as_str());

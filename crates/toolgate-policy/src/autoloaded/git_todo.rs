@@ -1,5 +1,5 @@
-//! Reads what is left to do of a rebase as far as is needed to tell an ordinary one: git runs whatever stands behind `exec`
-//! as soon as the rebase goes on. Whatever this reader doesn't know isn't ordinary.
+//! Parses the todo list of a rebase far enough to recognize an ordinary one: git runs every `exec` command as soon as
+//! the rebase continues. Every command that this parser doesn't know is suspicious.
 
 /// The commands that run nothing, long and short.
 #[rustfmt::skip]
@@ -8,7 +8,7 @@ const ORDINARY: &[&str] = &[
     "merge", "m", "update-ref", "u", "break", "b", "noop",
 ];
 
-/// The first command in the list of a rebase that is out of the ordinary; none if all of them are.
+/// The first suspicious command in the todo list of a rebase; none if all of them are ordinary.
 pub fn suspicious_in_git_todo(text: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(text) else { return Some("it isn't text".into()) };
     let words = text.lines().filter_map(|line| line.split_ascii_whitespace().next());
@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn only_commands_that_run_nothing_are_ordinary() {
-        let plain = "pick 1234567 Mend it\n  fixup -C 89abcde x\r\nbreak\n\n# exec no\nmerge -C abc topic # x\nupdate-ref refs/x\n";
+        let plain = "pick 1234567 Fix it\n  fixup -C 89abcde x\r\nbreak\n\n# exec no\nmerge -C abc topic # x\nupdate-ref refs/x\n";
         assert_eq!(suspicious_in_git_todo(plain.as_bytes()), None);
         for (text, odd) in [
             ("pick 1\nexec touch x\n", "`exec`"),

@@ -1,23 +1,23 @@
-//! Tells flags, their values and operands apart, by what a form says of them.
+//! Tells flags, their values and operands apart, as a form describes them.
 
 use super::forms::{CommandForm, FlagTable};
 use super::roles::{FlagRole, OperandRole};
 use super::simple_command::{Argument, Certainty};
 
-/// The arguments of one command, sorted.
+/// The parsed arguments of one command.
 #[derive(Debug, Default)]
 pub(super) struct ParsedArguments {
     pub(super) flags: Vec<ParsedFlag>,
     pub(super) operands: Vec<Argument>,
-    /// The words of another command, with how it begins.
+    /// The words of another command, with the role of the first one.
     pub(super) rest: Option<(OperandRole, Vec<Argument>)>,
     /// Commands that flags run.
     pub(super) commands: Vec<Vec<Argument>>,
-    /// Why flags and operands can't be told apart, or what isn't known of them.
+    /// Why flags and operands can't be told apart, or what is unknown about them.
     pub(super) unclear: Vec<String>,
 }
 
-/// A flag that is there.
+/// A flag among the arguments.
 #[derive(Debug)]
 pub(super) struct ParsedFlag {
     pub(super) name: String,
@@ -25,17 +25,17 @@ pub(super) struct ParsedFlag {
     pub(super) value: Option<Argument>,
 }
 
-/// Sorts the arguments after the words that name the form.
-pub(super) fn sort(form: &CommandForm, arguments: &[Argument]) -> ParsedArguments {
+/// Parses the arguments after the words that name the form.
+pub(super) fn parse_arguments(form: &CommandForm, arguments: &[Argument]) -> ParsedArguments {
     let mut sorter =
-        ArgumentParser { form, sorted: ParsedArguments::default(), coming: arguments.iter(), only_operands: false };
+        ArgumentParser { form, parsed: ParsedArguments::default(), coming: arguments.iter(), only_operands: false };
     sorter.run();
-    sorter.sorted
+    sorter.parsed
 }
 
 struct ArgumentParser<'a> {
     form: &'a CommandForm,
-    sorted: ParsedArguments,
+    parsed: ParsedArguments,
     coming: std::slice::Iter<'a, Argument>,
     only_operands: bool,
 }
@@ -43,7 +43,7 @@ struct ArgumentParser<'a> {
 impl ArgumentParser<'_> {
     fn run(&mut self) {
         while let Some(argument) = self.coming.next() {
-            let begins = self.form.operands.command_at().filter(|(at, _)| *at == self.sorted.operands.len());
+            let begins = self.form.operands.command_at().filter(|(at, _)| *at == self.parsed.operands.len());
             match argument.known() {
                 Some(text) if self.form.numbers && is_number(text, '+') => {}
                 Some(text) if self.form.plus && !self.only_operands && text.starts_with('+') => {}
@@ -55,7 +55,7 @@ impl ArgumentParser<'_> {
                 _ => {
                     if let Some((_, role)) = begins {
                         let rest = [argument].into_iter().chain(self.coming.by_ref()).cloned().collect();
-                        self.sorted.rest = Some((role, rest));
+                        self.parsed.rest = Some((role, rest));
                         return;
                     }
                     self.operand(argument);
@@ -64,7 +64,7 @@ impl ArgumentParser<'_> {
         }
     }
 
-    /// An argument whose beginning isn't known may be a flag.
+    /// An argument with an unknown beginning may be a flag.
     fn operand(&mut self, argument: &Argument) {
         let may_be_flag = match argument.certainty {
             Certainty::Literal => false,
@@ -72,14 +72,14 @@ impl ArgumentParser<'_> {
             Certainty::Names | Certainty::Unclear => true,
         };
         if may_be_flag && !self.only_operands && !self.form.quiet && self.form.is_risky() {
-            self.sorted.unclear.push(format!("`{}` could be an option", argument.text));
+            self.parsed.unclear.push(format!("`{}` could be an option", argument.text));
         }
-        let role = self.form.operands.role(self.sorted.operands.len(), usize::MAX);
+        let role = self.form.operands.role(self.parsed.operands.len(), usize::MAX);
         self.only_operands |= role.ends_flags() || self.form.options_first;
-        self.sorted.operands.push(argument.clone());
+        self.parsed.operands.push(argument.clone());
     }
 
-    /// `--name`, `--name=value`; the name may be shortened.
+    /// `--name`, `--name=value`; the name may be abbreviated.
     fn long(&mut self, text: &str) {
         let (name, attached) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -134,14 +134,15 @@ impl ArgumentParser<'_> {
         };
         let second = role.second.and_then(|second| Some((second, self.coming.next()?.clone())));
         let role = self.unless_harmless(name, role, value.as_ref());
-        self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role, value });
+        self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role, value });
         if let Some((second, value)) = second {
             let role = FlagRole { value: Some(second), ..FlagRole::default() };
-            self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role, value: Some(value) });
+            self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role, value: Some(value) });
         }
     }
 
-    /// A flag whose value is a whole command: up to `;` or `+` where flags have one dash, else all that is left.
+    /// A flag whose value is an entire command: up to `;` or `+` where flags have one dash, otherwise all remaining
+    /// words.
     fn nested_command(&mut self, name: &str, role: FlagRole, attached: Option<String>) {
         let mut words: Vec<Argument> = attached.map(Argument::literal).into_iter().collect();
         for word in self.coming.by_ref() {
@@ -151,8 +152,8 @@ impl ArgumentParser<'_> {
             }
             words.push(word.clone());
         }
-        self.sorted.commands.push(words);
-        self.sorted.flags.push(ParsedFlag {
+        self.parsed.commands.push(words);
+        self.parsed.flags.push(ParsedFlag {
             name: name.to_owned(),
             role: FlagRole { value: None, ..role },
             value: None,
@@ -168,9 +169,9 @@ impl ArgumentParser<'_> {
 
     fn unlisted(&mut self, name: &str) {
         if self.form.strict {
-            self.sorted.unclear.push(format!("the option `{name}` isn't known"));
+            self.parsed.unclear.push(format!("the option `{name}` isn't known"));
         }
-        self.sorted.flags.push(ParsedFlag { name: name.to_owned(), role: FlagRole::default(), value: None });
+        self.parsed.flags.push(ParsedFlag { name: name.to_owned(), role: FlagRole::default(), value: None });
     }
 }
 
@@ -179,7 +180,7 @@ fn is_number(text: &str, sign: char) -> bool {
     text.strip_prefix(sign).is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a table calls this flag with this value harmless: `"-c color.*"`.
+/// Whether a table marks this flag with this value as harmless: `"-c color.*"`.
 fn is_harmless(patterns: &[String], name: &str, value: Option<&Argument>) -> bool {
     let Some(value) = value.and_then(Argument::known) else { return false };
     patterns.iter().filter_map(|pattern| pattern.split_once(' ')).any(|(flag, pattern)| {
@@ -191,8 +192,12 @@ fn is_harmless(patterns: &[String], name: &str, value: Option<&Argument>) -> boo
     })
 }
 
-/// Flags before a subcommand: takes them off, and gives what they are.
-pub(super) fn sort_globals(flags: &FlagTable, harmless: &[String], arguments: &[Argument]) -> (Vec<ParsedFlag>, usize) {
+/// Parses the flags before a subcommand. Returns them and how many words they take.
+pub(super) fn parse_globals(
+    flags: &FlagTable,
+    harmless: &[String],
+    arguments: &[Argument],
+) -> (Vec<ParsedFlag>, usize) {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(text) = arguments.get(at).and_then(Argument::known) {
         if text.len() > 1 && text.starts_with('+') {

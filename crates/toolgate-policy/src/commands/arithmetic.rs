@@ -1,11 +1,11 @@
-//! Calculating and comparing numbers. A shell evaluates what variables hold, and that may run code.
+//! Arithmetic and numeric comparisons. A shell evaluates the content of variables, and that may run code.
 
 use super::Argument;
 use super::shell_reader::ShellReader;
 use super::syntax::ShellWord;
 
 impl<'t> ShellReader<'t> {
-    /// `[[ … ]]`. Numbers are compared as arithmetic, which runs what variables hold.
+    /// Visits `[[ … ]]`. Numbers are compared as arithmetic, which evaluates the content of variables.
     pub(super) fn test(&mut self, words: &'t [ShellWord]) {
         const COMPARING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
         let arguments: Vec<Vec<Argument>> = words.iter().map(|word| self.expand(word)).collect();
@@ -18,21 +18,21 @@ impl<'t> ShellReader<'t> {
             is_number(Some(at + 1)) && (word.written == "-v" || is_number(at.checked_sub(1)))
         };
         if !numbers.into_iter().all(is_plain) {
-            self.wild.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
+            self.hidden_code.get_or_insert_with(|| "it compares numbers that aren't known, which can run code".into());
         }
-        self.note_wild();
+        self.note_hidden_code();
     }
 
     pub(super) fn calculate(&mut self, expression: &str) {
         if !self.is_plain_arithmetic(expression) {
-            self.wild
+            self.hidden_code
                 .get_or_insert_with(|| "it calculates with variables that aren't known, which can run code".into());
         }
         self.forget_names(expression);
-        self.note_wild();
+        self.note_hidden_code();
     }
 
-    /// The three expressions of an arithmetic `for`. What the first sets to a number is one.
+    /// The three expressions of an arithmetic `for`. A variable that the first one sets to a number is a number.
     pub(super) fn count(&mut self, expressions: &str) {
         let first = expressions.split(';').next().unwrap_or_default();
         for (name, value) in first.split(',').filter_map(|part| part.split_once('=')) {
@@ -53,7 +53,7 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Only numbers, signs, and variables that hold numbers.
+    /// Whether the expression has only numbers, operators, and variables that contain numbers.
     pub(super) fn is_plain_arithmetic(&self, expression: &str) -> bool {
         if expression.contains(['[', '`', '\'', '"', '\\']) {
             return false;

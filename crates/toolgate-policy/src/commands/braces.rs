@@ -1,14 +1,14 @@
-//! `a{b,c}d` and `{1..3}`: one word that stands for several.
+//! Brace expansion: `a{b,c}d` and `{1..3}`.
 
 use super::syntax::WordPiece;
 
-/// More words than this and it isn't worth telling.
+/// With more words than this, the expansion is unknown.
 const MOST: usize = 256;
 
-/// Nor if there are more groups than this.
+/// With more groups than this, the expansion is unknown.
 const MOST_GROUPS: usize = 16;
 
-/// The words that these pieces stand for; none if there are too many.
+/// The words that these pieces expand to; none if there are too many.
 pub(super) fn alternatives(pieces: &[WordPiece]) -> Option<Vec<Vec<WordPiece>>> {
     if pieces.iter().filter(|piece| **piece == WordPiece::Brace('{')).count() > MOST_GROUPS {
         return None;
@@ -37,7 +37,7 @@ pub(super) fn alternatives(pieces: &[WordPiece]) -> Option<Vec<Vec<WordPiece>>> 
     Some(options.iter().flat_map(|option| tails.iter().map(move |tail| join(option, tail))).collect())
 }
 
-/// `{a..e..2}` and the like, which bash understands and this doesn't.
+/// `{a..e..2}` and similar sequences, which bash expands and this code doesn't.
 fn has_odd_sequence(pieces: &[WordPiece]) -> bool {
     pieces.windows(3).any(|three| match three {
         [WordPiece::Brace('{'), inside @ WordPiece::Text(text), WordPiece::Brace('}')] => {
@@ -47,7 +47,7 @@ fn has_odd_sequence(pieces: &[WordPiece]) -> bool {
     })
 }
 
-/// The first braces that stand for several words: where they open and close, and the commas between.
+/// The first braces that expand: where they open and close, and the commas between.
 fn group(pieces: &[WordPiece]) -> Option<(usize, usize, Vec<usize>)> {
     let mut from = 0;
     while let Some(open) = (from..pieces.len()).find(|at| pieces[*at] == WordPiece::Brace('{')) {

@@ -1,5 +1,4 @@
-//! Simple commands, as far as the shell itself is concerned: assignments, redirections, and the commands that change
-//! what the shell knows.
+//! The shell's own part in a simple command: assignments, redirections, and builtins that change the shell's state.
 
 use toolgate_contract::{Access, Permission};
 
@@ -11,11 +10,11 @@ use super::shell_state::NAMES;
 use super::simple_command::{Argument, Certainty, Danger, Need, SimpleCommand, Touch};
 use super::syntax::{AssignedValue, Assignment, Redirection, RedirectionKind, RedirectionTarget, ShellWord};
 
-/// Files that take what is written and keep nothing.
+/// Files that discard what is written to them.
 pub(super) const SINKS: &[&str] =
     &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/full", "/dev/zero"];
 
-/// How deep functions may call each other.
+/// How deep function calls may be nested.
 const MOST_CALLS: usize = 16;
 
 impl<'t> ShellReader<'t> {
@@ -35,8 +34,8 @@ impl<'t> ShellReader<'t> {
         let values: Vec<_> = assignments.iter().map(|assignment| (assignment, self.assigned(assignment))).collect();
         let mut outer = self.part(Vec::new());
         let input = self.redirect(redirections, &mut outer);
-        let wild = self.wild.take();
-        if let Some(why) = &wild {
+        let hidden_code = self.hidden_code.take();
+        if let Some(why) = &hidden_code {
             outer.doubt(why);
         }
         let input = input.unwrap_or_else(|| self.input.clone());
@@ -45,8 +44,8 @@ impl<'t> ShellReader<'t> {
             self.copied_input = context.input.clone();
         }
         if arguments.is_empty() {
-            // Words that came to nothing: what would have run is the output of a substitution.
-            if !words.is_empty() && wild.is_none() {
+            // The words expanded to nothing: the output of a substitution decides what runs.
+            if !words.is_empty() && hidden_code.is_none() {
                 outer.doubt("what runs isn't written here");
             }
             values.into_iter().for_each(|(assignment, value)| self.assign(&assignment.name, value));
@@ -57,7 +56,7 @@ impl<'t> ShellReader<'t> {
             let is_tame = name.ends_with("PAGER") && matches!(value.as_deref(), Some("cat" | ""));
             is_decisive(name) && !is_tame && !(is_read && name == "IFS")
         };
-        // A function or one of the shell's own commands may see these, and may keep them.
+        // A function or builtin may see these variables, and may keep them.
         values.iter().for_each(|(assignment, _)| self.shell.set(&assignment.name, None));
         if let Some((assignment, _)) = values.iter().find(|(assignment, value)| decisive(&assignment.name, value)) {
             outer.doubt(format!("`{}` decides what it does", assignment.name));
@@ -66,7 +65,7 @@ impl<'t> ShellReader<'t> {
         self.invoke(arguments, context);
     }
 
-    /// Effects of redirections without a command.
+    /// Adds the effects of redirections without a command.
     fn push_outer(&mut self, outer: SimpleCommand, context: &CommandContext) {
         if !outer.touches.is_empty() || !outer.unclear.is_empty() || !outer.dangers.is_empty() {
             let mut outer = outer;
@@ -75,7 +74,7 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// A value that is one plain word is known.
+    /// The value of an assignment, which is known if it is one plain word.
     fn assigned(&mut self, assignment: &'t Assignment) -> Option<String> {
         match &assignment.value {
             AssignedValue::Word(word) => {
@@ -97,7 +96,7 @@ impl<'t> ShellReader<'t> {
         self.shell.set(name, value);
     }
 
-    /// What redirections touch. If they say what comes in: the text, as far as it is written here.
+    /// Applies the effects of redirections. Returns the input if they set it: the text, as far as it is written here.
     pub(super) fn redirect(
         &mut self,
         redirections: &'t [Redirection],
@@ -155,7 +154,7 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// A path that a part touches, wherever the shell may stand.
+    /// Adds a path that a simple command touches, in every possible working directory.
     pub(super) fn path(&self, part: &mut SimpleCommand, access: Access, argument: &Argument) {
         let pattern = match argument.certainty {
             Certainty::Unclear => {
@@ -164,7 +163,7 @@ impl<'t> ShellReader<'t> {
                 }
                 return part.doubt(format!("which file `{}` is isn't known", argument.text));
             }
-            // Names from elsewhere lie who knows where: read, the sandbox decides; changed, a person.
+            // File names from elsewhere: the sandbox decides about a read; a person decides about a change.
             Certainty::Names if access == Access::Read => return part.names = true,
             Certainty::Names => {
                 if access == Access::Delete {
@@ -186,7 +185,7 @@ impl<'t> ShellReader<'t> {
         };
         for directory in directories {
             let path = PathContext::resolve(&directory, &argument.text);
-            // A way through another process's eyes is judged by where it leads, and for itself.
+            // A path through another process's `/proc` entry is judged by its target, and by its own name.
             let written = PathContext::written(&directory, &argument.text);
             if written != path {
                 part.touch(Touch::Path { access, path: written, pattern });
@@ -199,7 +198,7 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Runs a command by its arguments: a function, something of the shell's own, or a program.
+    /// Runs a command by its arguments: a function, a builtin, or a program.
     pub(super) fn invoke(&mut self, arguments: Vec<Argument>, context: CommandContext) {
         let name = arguments[0].known().unwrap_or_default().to_owned();
         if let Some((body, certain)) = self.shell.functions.get(&name).copied() {
@@ -215,10 +214,10 @@ impl<'t> ShellReader<'t> {
     fn call(&mut self, arguments: &[Argument], body: &'t super::syntax::ShellCommand) {
         if self.calls.iter().any(|called| std::ptr::eq(*called, body)) {
             let mut part = self.part(arguments.to_vec());
-            match self.beside {
+            match self.concurrent {
                 true => part.dangers.push(Danger {
                     rule: "deny fork bombs".into(),
-                    reason: "It starts itself over and over until the machine stands still.".into(),
+                    reason: "It starts itself again and again until the machine stops responding.".into(),
                     fixed: true,
                 }),
                 false => part.doubt("it calls itself"),
@@ -235,13 +234,13 @@ impl<'t> ShellReader<'t> {
             self.shell.set(&number.to_string(), argument.known().map(str::to_owned));
         }
         self.run_command(body);
-        // Which of its assignments were made, and which were local, can't be told.
+        // It is unknown which assignments were made, and which variables were local.
         self.shell.forget_variables();
         self.level -= 1;
         self.calls.pop();
     }
 
-    /// What the shell's own commands change in it. What they touch is in the tables, as for any program.
+    /// Applies what builtins change in the shell's state. Their effects are in the tables, like those of programs.
     fn change_shell(&mut self, name: &str, arguments: &[Argument]) {
         match name {
             "cd" | "chdir" => self.change_directory(arguments),
@@ -259,7 +258,7 @@ impl<'t> ShellReader<'t> {
                     )
                 }) =>
             {
-                self.shell.mark_uncertain("`shopt` changed how words are read");
+                self.shell.mark_uncertain("`shopt` changed how words are parsed");
             }
             "enable" | "bind" | "complete" | "hash" if arguments.iter().any(|word| word.known() != Some("-r")) => {
                 self.shell.mark_uncertain(format!("`{name}` changed what names mean"));
@@ -269,9 +268,9 @@ impl<'t> ShellReader<'t> {
                     .iter()
                     .any(|word| word.known().is_none_or(|text| text == "posix" || text == "keyword")) =>
             {
-                self.shell.mark_uncertain("`set` changed how commands are read");
+                self.shell.mark_uncertain("`set` changed how commands are parsed");
             }
-            "source" | "." => self.shell.mark_uncertain(format!("`{name}` ran what can't be seen")),
+            "source" | "." => self.shell.mark_uncertain(format!("`{name}` ran code that can't be analyzed")),
             _ => {}
         }
     }
@@ -280,7 +279,7 @@ impl<'t> ShellReader<'t> {
         let operands: Vec<_> =
             arguments.iter().filter(|word| !matches!(word.known(), Some("-P" | "-L" | "-e" | "--"))).collect();
         let target = match operands[..] {
-            [] => Some(self.ground.home().to_owned()),
+            [] => Some(self.paths.home().to_owned()),
             [target] => target.known().filter(|text| !text.starts_with('-')).map(str::to_owned),
             _ => None,
         };
@@ -324,10 +323,10 @@ impl<'t> ShellReader<'t> {
             }
         }
         ["REPLY", "MAPFILE", "OPTARG", "OPTIND"].iter().for_each(|name| self.shell.set(name, None));
-        // Names that mere reading printed are names of files, as `xargs` would hand them on.
+        // Names that a reading command printed are file names, as `xargs` would pass them on.
         if command == "read" && self.is_fed_by_reading() {
             for name in arguments.iter().filter_map(Argument::known).filter(|name| !name.starts_with('-')) {
-                self.shell.loose.insert(name.to_owned(), NAMES.to_owned());
+                self.shell.file_names.insert(name.to_owned(), NAMES.to_owned());
             }
         }
     }

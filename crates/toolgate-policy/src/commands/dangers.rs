@@ -1,4 +1,4 @@
-//! What no preset lets pass: the table of dangers, and those that only show when a command is read.
+//! What is denied in every preset: the table of dangers, and the dangers that only the analysis of a command shows.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::simple_command::{Argument, Danger, SimpleCommand, Touch};
 use crate::path_glob::PathSet;
 use crate::sensitive_paths::find_sensitive;
 
-/// One entry of the table, as it is written.
+/// One entry of the table, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DangerEntry {
@@ -22,7 +22,7 @@ struct DangerEntry {
     flags: Vec<String>,
     #[serde(default)]
     operands: Vec<String>,
-    /// With one of these words it is harmless after all.
+    /// With one of these words the command is harmless.
     #[serde(default)]
     unless: Vec<String>,
     #[serde(default)]
@@ -36,7 +36,7 @@ struct DangerEntry {
 struct DangerPattern {
     entry: DangerEntry,
     words: Vec<GlobMatcher>,
-    /// Flags, each with the pattern that its value must fit, if any.
+    /// Flags, each with the pattern that its value must match, if any.
     flags: Vec<(String, Option<GlobMatcher>)>,
     operands: Vec<GlobMatcher>,
 }
@@ -52,18 +52,18 @@ static TABLE: LazyLock<Vec<DangerPattern>> = LazyLock::new(|| {
     table.danger.into_iter().map(DangerPattern::new).collect()
 });
 
-/// A pattern of the table; letters count whatever their case.
+/// A pattern of the table; letter case is ignored.
 fn glob(text: &str) -> GlobMatcher {
     GlobBuilder::new(text).case_insensitive(true).build().expect("the built-in table is tested").compile_matcher()
 }
 
-/// Programs that turn text into something else before it is run.
+/// Programs that transform text before it is run.
 const DECODERS: &[&str] = &[
     "base64", "base32", "basenc", "xxd", "openssl", "gpg", "uudecode", "rev", "gunzip", "zcat", "gzip", "bunzip2",
     "xz", "unxz", "zstd", "od",
 ];
 
-/// Places that may be read without a thought: the system's own.
+/// Whether a path is on the list of sensitive paths.
 pub(super) fn is_sensitive(place: &WorkspacePath) -> bool {
     find_sensitive(Access::Read, place, &PathSet::default()).is_some()
 }
@@ -77,14 +77,14 @@ pub(super) fn examples() -> impl Iterator<Item = (String, &'static str, bool)> {
     })
 }
 
-/// Holds a command against the table. `sorted` are its arguments, if a form of it is known.
+/// Checks a command against the table. `parsed` are its arguments, if a form of it is known.
 pub(super) fn from_table(
     part: &mut SimpleCommand,
     name: &str,
     arguments: &[Argument],
-    sorted: Option<&ParsedArguments>,
+    parsed: Option<&ParsedArguments>,
 ) {
-    for known in TABLE.iter().filter(|known| known.matches(name, arguments, sorted)) {
+    for known in TABLE.iter().filter(|known| known.matches(name, arguments, parsed)) {
         let danger = Danger { rule: known.rule(), reason: known.entry.reason.clone(), fixed: known.entry.fixed };
         if !part.dangers.contains(&danger) {
             part.dangers.push(danger);
@@ -110,12 +110,12 @@ impl DangerPattern {
         format!("deny dangerous command {}", self.entry.command)
     }
 
-    fn matches(&self, name: &str, arguments: &[Argument], sorted: Option<&ParsedArguments>) -> bool {
+    fn matches(&self, name: &str, arguments: &[Argument], parsed: Option<&ParsedArguments>) -> bool {
         let Some((program, rest)) = self.words.split_first() else { return false };
         if !program.is_match(name) {
             return false;
         }
-        // Flags may stand between the words that name a command.
+        // Flags may be between the words that name a command.
         let mut plain = arguments.iter().filter(|argument| !argument.text.starts_with('-') || argument.text == "-");
         let is_word =
             |word: &GlobMatcher, argument: &Argument| argument.known().is_some_and(|text| word.is_match(text));
@@ -130,8 +130,8 @@ impl DangerPattern {
             return true;
         }
         let is_operand = |argument: &Argument| self.operands.iter().any(|pattern| pattern.is_match(&argument.text));
-        let operands = match sorted {
-            Some(sorted) => sorted.operands.iter().any(is_operand),
+        let operands = match parsed {
+            Some(parsed) => parsed.operands.iter().any(is_operand),
             None => plain.any(is_operand),
         };
         // A process may be named by a number with a dash, which isn't the first argument.
@@ -139,20 +139,20 @@ impl DangerPattern {
             .iter()
             .skip(1)
             .any(|argument| argument.text.starts_with('-') && self.entry.operands.contains(&argument.text));
-        operands || dashed || self.has_flag(arguments, sorted)
+        operands || dashed || self.has_flag(arguments, parsed)
     }
 
-    fn has_flag(&self, arguments: &[Argument], sorted: Option<&ParsedArguments>) -> bool {
+    fn has_flag(&self, arguments: &[Argument], parsed: Option<&ParsedArguments>) -> bool {
         let fits = |pattern: &Option<GlobMatcher>, value: Option<&str>| match (pattern, value) {
             (None, _) => true,
             (Some(pattern), Some(value)) => pattern.is_match(value),
             (Some(_), None) => false,
         };
-        let by_form = sorted.is_some_and(|sorted| {
+        let by_form = parsed.is_some_and(|parsed| {
             let is_flag = |(flag, pattern): &(String, Option<GlobMatcher>), given: &ParsedFlag| {
                 is_named(&given.name, flag) && fits(pattern, given.value.as_ref().map(|value| value.text.as_str()))
             };
-            sorted.flags.iter().any(|given| self.flags.iter().any(|flag| is_flag(flag, given)))
+            parsed.flags.iter().any(|given| self.flags.iter().any(|flag| is_flag(flag, given)))
         });
         let by_text = |index: usize, text: &str| {
             let next = arguments.get(index + 1).map(|argument| argument.text.as_str());
@@ -162,8 +162,8 @@ impl DangerPattern {
                 match (is_named(name, flag), short) {
                     (true, _) => fits(pattern, attached.or(next)),
                     (false, Some(rest)) => pattern.is_some() && fits(pattern, Some(rest)),
-                    // Among others in a bundle; a form would have told them apart.
-                    (false, None) => sorted.is_none() && pattern.is_none() && is_bundled(text, flag),
+                    // In a bundle with other flags; a form would have told them apart.
+                    (false, None) => parsed.is_none() && pattern.is_none() && is_bundled(text, flag),
                 }
             })
         };
@@ -172,7 +172,7 @@ impl DangerPattern {
     }
 }
 
-/// Whether a name is this flag, whole or shortened.
+/// Whether a name is this flag, complete or abbreviated.
 fn is_named(name: &str, flag: &str) -> bool {
     name == flag || name.starts_with("--") && name.len() > 4 && flag.starts_with(name)
 }
@@ -181,21 +181,20 @@ fn is_bundled(text: &str, flag: &str) -> bool {
     flag.len() == 2 && !text.starts_with("--") && text[1..].contains(&flag[1..])
 }
 
-/// Dangers that lie in what is touched.
-pub(super) fn dangers_of_touches(part: &mut SimpleCommand, ground: &PathContext, moves: bool, recursive: bool) {
+/// Dangers of the paths that a command touches.
+pub(super) fn dangers_of_touches(part: &mut SimpleCommand, paths: &PathContext, moves: bool, recursive: bool) {
     for touch in part.touches.clone() {
         let Touch::Path { access, path, pattern } = touch else { continue };
         if access != Access::Read && is_device(&path) {
-            part.dangers
-                .push(danger("deny writing to devices", "It overwrites a device, and all that is stored on it."));
+            part.dangers.push(danger("deny writing to devices", "It overwrites a device, and all data on it."));
         }
         let takes_away = access == Access::Delete || access == Access::Write && recursive;
         let directory = if pattern && !moves { all_of(&path) } else { (!pattern).then_some(path.as_str()) };
-        if takes_away && directory.is_some_and(|directory| ground.is_vital(directory)) {
+        if takes_away && directory.is_some_and(|directory| paths.is_vital(directory)) {
             let what = if access == Access::Delete { "deletes or moves away" } else { "changes everything in" };
             part.dangers.push(danger(
-                "deny taking away roots and home",
-                &format!("It {what} `{}`, which too much depends on.", ground.shown(&path)),
+                "deny removing roots and home",
+                &format!("It {what} `{}`, which the system or its user depends on.", paths.shown(&path)),
             ));
         }
     }
@@ -205,7 +204,7 @@ fn danger(rule: &str, reason: &str) -> Danger {
     Danger { rule: rule.to_owned(), reason: reason.to_owned(), fixed: true }
 }
 
-/// The directory of which a pattern names everything: `/etc` for `/etc/*`.
+/// The directory whose entire content a pattern names: `/etc` for `/etc/*`.
 fn all_of(path: &str) -> Option<&str> {
     let (directory, name) = path.rsplit_once('/')?;
     let is_all = !name.is_empty() && name.chars().all(|letter| matches!(letter, '*' | '?' | '.' | '[' | ']' | '!'));
@@ -219,7 +218,7 @@ fn is_device(path: &str) -> bool {
         && !matches!(name, "random" | "urandom" | "ptmx" | "tcp" | "udp")
 }
 
-/// Code from elsewhere that is run at once.
+/// Denies running code that comes straight from the network or a decoder.
 pub(super) fn dangers_of_sources<'a>(part: &mut SimpleCommand, mut sources: impl Iterator<Item = &'a SimpleCommand>) {
     let is_decoder = |source: &SimpleCommand| {
         let name = source.words.first().and_then(Argument::known).unwrap_or_default();
@@ -227,8 +226,8 @@ pub(super) fn dangers_of_sources<'a>(part: &mut SimpleCommand, mut sources: impl
     };
     if let Some(source) = sources.find(|source| source.reaches_out() || is_decoder(source)) {
         let reason = match source.reaches_out() {
-            true => "It runs what comes from the network, unseen.",
-            false => "It decodes text and runs it, unseen.",
+            true => "It runs code straight from the network, before anyone can inspect it.",
+            false => "It decodes text and runs it, before anyone can inspect it.",
         };
         part.dangers.push(danger("deny running code from elsewhere", reason));
     }

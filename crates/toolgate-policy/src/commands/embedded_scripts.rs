@@ -1,10 +1,10 @@
-//! Programs of `sed` and `awk`, as far as one must read them to know that they do no more than print.
+//! Programs of `sed`, `awk` and `jq`, parsed far enough to know that they only print.
 
 use toolgate_contract::Access;
 
 type FileAccesses = Vec<(Access, String)>;
 
-/// The files that a program of `sed` reads and writes, or why that can't be told.
+/// The files that a program of `sed` reads and writes, or why they are unknown.
 pub(super) fn sed(program: &str) -> Result<FileAccesses, String> {
     let mut reader = SedParser { rest: program, files: Vec::new() };
     while !reader.rest.is_empty() {
@@ -95,12 +95,12 @@ impl SedParser<'_> {
         Ok(())
     }
 
-    /// The text up to a mark that isn't escaped and stands in no set.
+    /// Skips the text up to a mark that isn't escaped and isn't in a set.
     fn until(&mut self, mark: char) -> Result<(), String> {
         let mut in_set = false;
         while let Some(letter) = self.take() {
             match letter {
-                // In a set a backslash is plain, and then again not always.
+                // In a set a backslash is literal, but not in every version.
                 '\\' if in_set => return Err(unread()),
                 '\\' => drop(self.take()),
                 '[' if !in_set && mark != '[' => {
@@ -153,12 +153,12 @@ impl SedParser<'_> {
 }
 
 fn unread() -> String {
-    "its program can't be read".into()
+    "its program can't be parsed".into()
 }
 
-/// The files that a program of `awk` touches: none, or it can't be told.
+/// The files that a program of `awk` touches: none, or why they are unknown.
 pub(super) fn awk(program: &str) -> Result<FileAccesses, String> {
-    // Where a pattern ends and a division begins is hard to tell, so these count even in what looks like text.
+    // It is hard to tell where a pattern ends and a division begins, so these words count even in apparent text.
     if program.len() > 16 * 1024 || ["system", "getline"].iter().any(|word| program.contains(word)) {
         return Err("its program may run commands".into());
     }
@@ -170,7 +170,7 @@ pub(super) fn awk(program: &str) -> Result<FileAccesses, String> {
         }
     }
     if code.contains('@') {
-        return Err("its program loads or calls what can't be seen (`@`)".into());
+        return Err("its program loads or calls code that can't be analyzed (`@`)".into());
     }
     if code.replace("||", "").contains('|') {
         return Err("its program pipes to a command".into());
@@ -201,13 +201,13 @@ fn redirects(code: &str) -> bool {
     false
 }
 
-/// Whether a program of `jq` loads files or looks at the environment: these words, neither as a field nor in a string.
+/// Whether a program of `jq` loads files or reads the environment: these words, neither as a field nor in a string.
 pub(super) fn jq_loads(program: &str) -> bool {
     let mut plain = String::new();
     let mut letters = program.chars();
     while let Some(letter) = letters.next() {
         if letter == '"' {
-            // What a string interpolates is code again.
+            // Interpolations in a string are code again.
             while let Some(inner) = letters.next() {
                 match inner {
                     '\\' if letters.next() == Some('(') => return true,
@@ -224,7 +224,7 @@ pub(super) fn jq_loads(program: &str) -> bool {
     words.map(|word| word.trim_end_matches('.')).any(|word| loads.contains(&word) || word.starts_with("load"))
 }
 
-/// The program with strings and patterns taken out; none if one isn't closed.
+/// The program without strings and patterns; none if one isn't closed.
 fn without_literals(program: &str) -> Option<String> {
     let mut code = String::new();
     let mut letters = program.chars().peekable();

@@ -1,4 +1,4 @@
-//! Variables that change what runs, or where it looks: setting one makes what follows unknown.
+//! Environment variables that change what runs, or where it looks: setting one makes the following commands unknown.
 
 use std::sync::LazyLock;
 

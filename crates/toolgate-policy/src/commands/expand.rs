@@ -1,4 +1,4 @@
-//! Words as the arguments that they stand for.
+//! Expands words into arguments.
 
 use super::braces::alternatives;
 use super::shell_reader::ShellReader;
@@ -6,11 +6,11 @@ use super::shell_state::NAMES;
 use super::simple_command::{Argument, Certainty};
 use super::syntax::{ExpansionOperator, ShellWord, WordPiece};
 
-/// What has been put together of one argument.
+/// One argument under construction.
 #[derive(Default)]
 struct ArgumentBuilder {
     text: String,
-    /// The same with what is quoted escaped, to be read as a pattern.
+    /// The text with quoted characters escaped, to be used as a pattern.
     pattern: String,
     is_pattern: bool,
     is_names: bool,
@@ -34,7 +34,7 @@ impl<'t> ShellReader<'t> {
         words.iter().flat_map(|word| self.expand(word)).collect()
     }
 
-    /// The arguments that a word stands for.
+    /// The arguments that a word expands to.
     pub(super) fn expand(&mut self, word: &'t ShellWord) -> Vec<Argument> {
         if let [WordPiece::Text(text)] = &word.pieces[..] {
             return vec![Argument::literal(text)];
@@ -84,12 +84,12 @@ impl<'t> ShellReader<'t> {
                 Some(home) => draft.push(&home),
                 None => draft.unclear = true,
             },
-            WordPiece::Variable { name, .. } if self.shell.loose.contains_key(name) => {
-                let loose = &self.shell.loose[name];
-                draft.text.push_str(loose);
-                draft.pattern.push_str(loose);
+            WordPiece::Variable { name, .. } if self.shell.file_names.contains_key(name) => {
+                let file_names = &self.shell.file_names[name];
+                draft.text.push_str(file_names);
+                draft.pattern.push_str(file_names);
                 draft.is_pattern = true;
-                draft.is_names |= loose == NAMES;
+                draft.is_names |= file_names == NAMES;
             }
             WordPiece::Variable { name, quoted } => match self.value(name) {
                 Some(value) if *quoted || !value.contains([' ', '\t', '\n', '*', '?', '[']) => draft.push(&value),
@@ -106,7 +106,7 @@ impl<'t> ShellReader<'t> {
             WordPiece::Number => draft.unclear = true,
             WordPiece::Arithmetic(expression, _) => {
                 if !self.is_plain_arithmetic(&expression.replace('$', "")) {
-                    self.wild.get_or_insert_with(|| {
+                    self.hidden_code.get_or_insert_with(|| {
                         format!("`$(({expression}))` calculates with variables that aren't known, which can run code")
                     });
                 }
@@ -126,7 +126,7 @@ impl<'t> ShellReader<'t> {
         let value = self.value(name);
         match (operator, value) {
             (ExpansionOperator::Wild, _) => {
-                self.wild.get_or_insert_with(|| "an expansion in it can run code".into());
+                self.hidden_code.get_or_insert_with(|| "an expansion in it can run code".into());
                 draft.unclear = true;
             }
             (ExpansionOperator::Default | ExpansionOperator::Assign, Some(value))
@@ -149,13 +149,13 @@ impl<'t> ShellReader<'t> {
     fn value(&self, name: &str) -> Option<String> {
         match (self.shell.variables.get(name), name) {
             (Some(value), _) => value.clone(),
-            (None, "HOME") => Some(self.ground.home().to_owned()),
+            (None, "HOME") => Some(self.paths.home().to_owned()),
             (None, "PWD") => self.only_directory().map(str::to_owned),
             _ => None,
         }
     }
 
-    /// Where the shell stands, if there is just one place.
+    /// The working directory, if only one is possible.
     pub(super) fn only_directory(&self) -> Option<&str> {
         match self.shell.directories.as_deref() {
             Some([directory]) => Some(directory),
@@ -163,17 +163,17 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Where other users live isn't known, save for one.
+    /// The home directory of a user. Only the current user's is known.
     fn home_of(&self, user: &str) -> Option<String> {
         match user {
-            "" => Some(self.ground.home().to_owned()),
+            "" => Some(self.paths.home().to_owned()),
             "+" => self.only_directory().map(str::to_owned),
             "root" => Some("/root".to_owned()),
             _ => None,
         }
     }
 
-    /// `$(pwd)` is known.
+    /// The working directory, if the list is only `pwd`.
     fn is_where_it_stands(&self, list: &super::syntax::CommandList) -> Option<String> {
         let [statement] = &list.0[..] else { return None };
         let [command] = &statement.first.0[..] else { return None };
@@ -185,20 +185,20 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Reads the commands inside words, each in a shell of its own.
+    /// Analyzes the commands inside words, each in a subshell.
     fn visit_nested(&mut self, pieces: &'t [WordPiece]) {
         for piece in pieces {
             match piece {
                 WordPiece::Substitution { script, .. } | WordPiece::Process(script) => {
-                    let (feeding, input, wild) =
-                        (std::mem::replace(&mut self.feeding, 0..0), self.input.take(), self.wild.take());
+                    let (upstream, input, hidden_code) =
+                        (std::mem::replace(&mut self.upstream, 0..0), self.input.take(), self.hidden_code.take());
                     self.level += 1;
-                    self.in_subshell(false, |walk| walk.list(script));
+                    self.in_subshell(false, |reader| reader.list(script));
                     self.level -= 1;
-                    (self.feeding, self.input, self.wild) = (feeding, input, wild);
+                    (self.upstream, self.input, self.hidden_code) = (upstream, input, hidden_code);
                 }
                 WordPiece::Arithmetic(_, nested) => {
-                    nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
+                    nested.iter().for_each(|list| self.in_subshell(false, |reader| reader.list(list)));
                 }
                 WordPiece::Expansion { word, .. } => self.visit_nested(word),
                 _ => {}

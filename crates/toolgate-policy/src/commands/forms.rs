@@ -1,5 +1,5 @@
-//! What is known of programs: the tables in `knowledge/`, read once. A form says what its operands and flags are; how
-//! they are told apart is in [`super::arguments`].
+//! What is known about programs: the tables in `knowledge/`, parsed once. A form describes the operands and flags of a
+//! program or subcommand; [`super::arguments`] tells them apart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use super::roles::{FlagRole, OperandRole, OperandRoles};
 use super::simple_command::Need;
-use toolgate_contract::Permission;
 
 /// The tables, by name.
 const TABLES: &[(&str, &str)] = &[
@@ -24,7 +23,7 @@ const TABLES: &[(&str, &str)] = &[
     ("wrappers", include_str!("knowledge/wrappers.toml")),
 ];
 
-/// One form of a program, as it is written.
+/// One form of a program, as written in a table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CommandForm {
@@ -35,7 +34,7 @@ pub(super) struct CommandForm {
     #[serde(default)]
     pub(super) flags: FlagTable,
     #[serde(default)]
-    pub(super) needs: Vec<NeedName>,
+    pub(super) needs: Vec<Need>,
     #[serde(default)]
     pub(super) hosts: Vec<String>,
     pub(super) when: Option<OperandCondition>,
@@ -49,9 +48,9 @@ pub(super) struct CommandForm {
     pub(super) long: bool,
     #[serde(default)]
     pub(super) numbers: bool,
-    /// What is done to the directory it runs in.
+    /// What happens to the directory that it runs in.
     pub(super) here: Option<OperandRole>,
-    /// An argument that isn't known is never an option.
+    /// An argument with an unknown value is never an option.
     #[serde(default)]
     pub(super) quiet: bool,
     /// `+x` is an option too.
@@ -70,9 +69,9 @@ pub(super) struct CommandForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FormKind {
-    /// All that it does is in its effects.
+    /// Everything that it does is in its effects.
     Known,
-    /// It runs code that can't be seen from here.
+    /// It runs code that can't be analyzed.
     Run,
 }
 
@@ -88,40 +87,13 @@ pub(super) enum OperandCondition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StdinRole {
-    /// A shell's: it can be read.
+    /// A shell script, which can be analyzed.
     Script,
-    /// Another language's.
+    /// Code in another language.
     Code,
 }
 
-/// A need by its name in the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) enum NeedName {
-    #[serde(rename = "git.write")]
-    GitWrite,
-    #[serde(rename = "net.connect")]
-    NetConnect,
-    #[serde(rename = "fs.write")]
-    FsWrite,
-    #[serde(rename = "fs.delete")]
-    FsDelete,
-    #[serde(rename = "privilege")]
-    Privilege,
-}
-
-impl NeedName {
-    pub(super) fn need(self) -> Need {
-        match self {
-            Self::GitWrite => Need::Permission(Permission::GitWrite),
-            Self::NetConnect => Need::Permission(Permission::NetConnect),
-            Self::FsWrite => Need::Permission(Permission::FsWrite),
-            Self::FsDelete => Need::Permission(Permission::FsDelete),
-            Self::Privilege => Need::Privilege,
-        }
-    }
-}
-
-/// Flags with what they mean. In the tables, names that mean the same stand together: `"-o --output" = "write"`.
+/// Flags with their meaning. In the tables, names with the same meaning share a key: `"-o --output" = "write"`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "BTreeMap<String, FlagRole>")]
 pub(super) struct FlagTable(BTreeMap<String, FlagRole>);
@@ -140,8 +112,8 @@ impl FlagTable {
         self.0.get(name).copied()
     }
 
-    /// The risky flag that a shortened long name may stand for. Harmless ones aren't looked for: a real flag that
-    /// merely begins like one would take the next operand for its value.
+    /// The risky flag that an abbreviated long name may mean. Harmless flags aren't considered: a different flag with
+    /// the same beginning would take the next operand for its value.
     pub(super) fn abbreviated(&self, name: &str) -> Option<(&str, FlagRole)> {
         let longer = self.0.range(name.to_owned()..).take_while(|(known, _)| known.starts_with(name));
         longer.map(|(known, role)| (known.as_str(), *role)).find(|(_, role)| role.is_risky())
@@ -153,7 +125,7 @@ impl FlagTable {
 }
 
 impl CommandForm {
-    /// Whether some argument could make it do more than its operands say.
+    /// Whether some argument could make it do more than its operands show.
     pub(super) fn is_risky(&self) -> bool {
         self.strict || self.flags.iter().any(FlagRole::is_risky) || self.operands.is_risky()
     }
@@ -178,7 +150,7 @@ struct ProgramTable {
     globals: Vec<GlobalFlags>,
 }
 
-/// Everything that is known, by program.
+/// All known forms, by program.
 pub(super) struct ProgramCatalog {
     programs: HashMap<&'static str, Vec<(Vec<&'static str>, &'static CommandForm)>>,
     globals: HashMap<&'static str, &'static GlobalFlags>,
@@ -203,7 +175,7 @@ impl ProgramCatalog {
                 programs.entry(program).or_default().push((words.collect(), form));
             }
         }
-        // The more words, the more is known; a stable sort keeps the tables' order among equals.
+        // More words mean more knowledge; a stable sort keeps the tables' order among equals.
         programs.values_mut().for_each(|forms| forms.sort_by_key(|(words, _)| std::cmp::Reverse(words.len())));
         let globals = tables.iter().flat_map(|table| &table.globals);
         Self { programs, globals: globals.map(|globals| (globals.program.as_str(), globals)).collect() }
@@ -219,7 +191,7 @@ impl ProgramCatalog {
     }
 }
 
-/// Every example of the tables: a command and what it should come to.
+/// Every example of the tables: a command and the expected analysis.
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let forms = TABLES_READ.iter().flat_map(|table| &table.form);
     forms.flat_map(|form| form.examples.iter().map(|(command, expected)| (command.as_str(), expected.as_str())))

@@ -1,10 +1,10 @@
 //! The narrowest pattern that a person can sensibly allow for a command: `cargo test *`, not `cargo *`, and never an
-//! interpreter or `sudo`, which would be a grant for anything (C-18).
+//! interpreter or `sudo`, which would allow anything.
 
 use super::simple_command::{Argument, Need, SimpleCommand};
-use super::{PathContext, read};
+use super::{PathContext, analyze};
 
-/// Programs whose first operand says what runs.
+/// Programs whose first operand decides what runs.
 const TASKS: &[&str] = &[
     "make",
     "gmake",
@@ -21,12 +21,12 @@ const TASKS: &[&str] = &[
     "tox",
 ];
 
-/// What a yes to a command may cover later.
+/// What the approval of a command may cover later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantPattern {
     /// The words that a command must begin with.
     pub words: Vec<String>,
-    /// Nothing may follow them.
+    /// Whether no further words may follow.
     pub exact: bool,
 }
 
@@ -41,25 +41,27 @@ impl std::fmt::Display for GrantPattern {
 
 /// The pattern for one simple command; none if not all of it is known.
 pub fn grant_pattern(command: &str) -> Option<GrantPattern> {
-    let reading = read(command, ".", &PathContext::default());
-    let part = reading.parts.first().filter(|_| reading.fault.is_none())?;
+    let analysis = analyze(command, ".", &PathContext::default());
+    let part = analysis.parts.first().filter(|_| analysis.fault.is_none())?;
     let words: Vec<String> = part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
     if words.is_empty() || !part.unclear.is_empty() {
         return None;
     }
-    let is_alone =
-        reading.parts.len() == 1 && !part.interprets && !part.wraps && !part.needs.contains(&Need::Privilege);
-    match named(part).filter(|_| is_alone) {
+    let is_alone = analysis.parts.len() == 1
+        && !part.interprets_text
+        && !part.is_wrapper
+        && !part.needs.contains(&Need::Privilege);
+    match naming_words(part).filter(|_| is_alone) {
         Some(words) => Some(GrantPattern { words, exact: false }),
         None => Some(GrantPattern { words, exact: true }),
     }
 }
 
-/// The words that name what is done.
-fn named(part: &SimpleCommand) -> Option<Vec<String>> {
+/// The words that name the action.
+fn naming_words(part: &SimpleCommand) -> Option<Vec<String>> {
     let plain: Vec<String> = part.without_globals().iter().map(|word| word.text.clone()).collect();
     let Some(known) = part.form else {
-        // A program that no table knows: itself, with whatever it is given.
+        // A program that no table knows: the program, with any arguments.
         return Some(vec![plain.first()?.clone()]);
     };
     let mut words: Vec<String> = plain.iter().take(known).cloned().collect();
@@ -70,7 +72,7 @@ fn named(part: &SimpleCommand) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The words of a line that is one plain simple command, such as a list in the configuration holds.
+/// The words of a line that is one plain simple command, such as an entry of a list in configuration.
 pub(crate) fn plain_words(line: &str) -> Option<Vec<String>> {
     let script = super::syntax::parse(line).ok().filter(|script| script.documents.is_empty())?;
     let [statement] = &script.list.0[..] else { return None };

@@ -1,12 +1,12 @@
-//! The hosts that operands lead to.
+//! The hosts that operands name.
 
 use toolgate_contract::Permission;
 
 use super::roles::OperandRole;
 use super::simple_command::{Argument, Need, SimpleCommand, Touch};
 
-/// The host that an operand leads to.
-pub(super) fn reach(part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
+/// Adds the host that an operand names.
+pub(super) fn add_host(part: &mut SimpleCommand, role: OperandRole, argument: &Argument) {
     // Brackets around an address look like a pattern.
     let Some(text) = (!argument.is_unclear()).then(|| argument.text.replace('\\', "")) else {
         part.doubt(format!("which host `{}` is isn't known", argument.text));
@@ -45,7 +45,7 @@ pub(super) fn host(role: OperandRole, text: &str) -> Option<(String, u16)> {
     (!name.is_empty()).then(|| (name.to_owned(), port.and_then(|port| port.parse().ok()).unwrap_or(default)))
 }
 
-/// `user@host`, `host:path`; the bare name of a repository says nothing.
+/// `user@host`, `host:path`; the bare name of a repository names no host.
 fn host_of_copy(role: OperandRole, text: &str) -> Option<(String, u16)> {
     let (before, path) = text.split_once(':').map_or((text, None), |(before, path)| (before, Some(path)));
     let name = before.rsplit('@').next().unwrap_or_default();

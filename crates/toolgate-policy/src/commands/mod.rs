@@ -1,12 +1,12 @@
-//! Reads a shell command as the effects it has (C-11).
+//! Analyzes a shell command into its effects.
 //!
 //! ```text
-//!  text ──syntax──▶ tree ──walk──▶ simple commands ──knowledge──▶ parts: what each touches, needs, runs
+//!  text ──syntax──▶ tree ──shell_reader──▶ simple commands ──knowledge──▶ what each touches, needs, runs
 //! ```
 //!
-//! [`syntax`] is the grammar. [`walk`] goes through the tree as a shell would and keeps what it knows on the way:
-//! variables, the working directory, functions. [`program`] holds each simple command against the tables in `knowledge/`,
-//! takes wrappers off, and reads what is inside them in turn. What can't be told is said to be unclear, never guessed.
+//! [`syntax`] is the grammar. [`shell_reader`] walks the tree as a shell would and tracks variables, the working
+//! directory and functions. [`program`] matches each simple command against the tables in `knowledge/`, unwraps
+//! wrappers, and analyzes what is inside them in turn. What can't be determined is reported as unclear, never guessed.
 
 mod arguments;
 mod arithmetic;
@@ -41,34 +41,34 @@ pub(crate) use simple_command::{Argument, Certainty, Need, SimpleCommand, Touch}
 
 use shell_reader::ShellReader;
 
-/// All that can be told of a command.
+/// The analysis of a command.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct CommandAnalysis {
-    /// The simple commands that may run, in the order they are written.
+    /// The simple commands that may run, in the order of the text.
     pub(crate) parts: Vec<SimpleCommand>,
-    /// Why the command as a whole can't be read.
+    /// Why the command can't be parsed.
     pub(crate) fault: Option<String>,
 }
 
-/// Reads a command that runs in `workdir`, which is relative to the workspace or absolute.
-pub(crate) fn read(command: &str, workdir: &str, ground: &PathContext) -> CommandAnalysis {
+/// Analyzes a command that runs in `workdir`, which is relative to the workspace or absolute.
+pub(crate) fn analyze(command: &str, workdir: &str, paths: &PathContext) -> CommandAnalysis {
     let script = match syntax::parse(command) {
         Ok(script) => script,
         Err(syntax::SyntaxFault::Control) => return disguised(command),
         Err(fault) => return CommandAnalysis { parts: Vec::new(), fault: Some(fault.to_string()) },
     };
-    let directory = PathContext::resolve(ground.workspace(), workdir);
-    let mut walk = ShellReader::new(ground, &script.documents, Some(vec![directory]));
-    walk.watch_functions(&script.functions);
-    walk.list(&script.list);
-    walk.finish()
+    let directory = PathContext::resolve(paths.workspace(), workdir);
+    let mut reader = ShellReader::new(paths, &script.documents, Some(vec![directory]));
+    reader.watch_functions(&script.functions);
+    reader.list(&script.list);
+    reader.finish()
 }
 
-/// A command that looks like another one is refused, whatever it would do.
+/// Denies a command that can be displayed as a different one, regardless of its effects.
 fn disguised(command: &str) -> CommandAnalysis {
     let danger = simple_command::Danger {
         rule: "deny control characters".into(),
-        reason: "It holds control characters, which can make it look like another command.".into(),
+        reason: "It contains control characters, which can make it look like another command.".into(),
         fixed: true,
     };
     let words = vec![Argument::unclear(command.escape_default().to_string())];

@@ -1,4 +1,4 @@
-//! Commands inside commands: what wrappers run, what shells are given as text, what `xargs` fills in.
+//! Commands inside commands: what wrappers run, scripts given to shells as text, and what `xargs` fills in.
 
 use toolgate_contract::Access;
 
@@ -9,29 +9,29 @@ use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, SimpleCommand, Touch};
 use super::syntax;
 
-/// How deep wrappers may stand inside each other.
+/// How deep wrappers may be nested.
 const MOST_LEVELS: usize = 40;
 
-/// How deep commands given as text may stand inside each other.
+/// How deep commands given as text may be nested.
 const MOST_SCRIPTS: usize = 8;
 
-/// What a part turns out to run, and what else is known of it on the way.
+/// What a simple command turns out to run.
 #[derive(Default)]
 pub(super) struct NestedCommands {
     pub(super) commands: Vec<Vec<Argument>>,
     pub(super) scripts: Vec<String>,
     pub(super) recursive: bool,
-    /// What can't be known of the commands in it.
+    /// What is unknown about the nested commands.
     pub(super) doubt: Option<String>,
-    /// What `xargs` fills in for what it reads.
+    /// The placeholder that `xargs` replaces with its input.
     pub(super) replaces: Option<String>,
     pub(super) moves: bool,
-    /// Code was given, so none is read from the input.
+    /// Code was given as an argument, so none is read from standard input.
     pub(super) code: bool,
 }
 
 impl ShellReader<'_> {
-    /// Commands and scripts inside this one.
+    /// Analyzes the commands and scripts inside this command.
     pub(super) fn inside(&mut self, nested: NestedCommands, name: &str, context: &CommandContext) {
         if self.level >= MOST_LEVELS {
             self.overflow = true;
@@ -40,13 +40,13 @@ impl ShellReader<'_> {
         self.level += 1;
         let outer = context.outer.clone();
         for words in nested.commands {
-            // What decides for the wrapper decides for what it runs.
+            // Variables that decide what the wrapper does also decide what it runs.
             let unclear = outer.as_ref().map(|outer| outer.unclear.clone()).unwrap_or_default();
             let mut outer = SimpleCommand { unclear, ..SimpleCommand::default() };
             nested.doubt.iter().for_each(|why| outer.doubt(why.clone()));
             let words = self.with_input(name, nested.replaces.as_deref(), words, &mut outer);
             if !words.is_empty() {
-                // Wrappers know nothing of functions: they run the program of that name.
+                // Wrappers don't see shell functions: they run the program of that name.
                 let functions = std::mem::take(&mut self.shell.functions);
                 let (inner, input) = (context.inner.clone(), context.input.clone());
                 self.invoke(words, CommandContext { outer: Some(outer), inner, input });
@@ -60,7 +60,7 @@ impl ShellReader<'_> {
         self.level -= 1;
     }
 
-    /// Other shells than bash read some of this differently.
+    /// Shells other than bash parse some of this differently.
     fn doubt_dialect(&mut self, name: &str, script: &str) {
         const BASH_ALONE: &[&str] =
             &["[[", "((", "function ", "&>", "<<<", "$'", "<(", ">(", "{1..", "\\n", "\\0", "\\x"];
@@ -72,22 +72,22 @@ impl ShellReader<'_> {
         };
         if differs {
             let mut part = self.part(Vec::new());
-            part.doubt(format!("`{base}` may read the command differently"));
+            part.doubt(format!("`{base}` may parse the command differently"));
             self.push(part);
         }
     }
 
-    /// Whether what comes in was printed by commands that only read.
+    /// Whether the input was printed by commands that only read.
     pub(super) fn is_fed_by_reading(&self) -> bool {
         let only_reads = |part: &SimpleCommand| {
             let reads = |touch: &Touch| matches!(touch, Touch::Path { access: Access::Read, .. });
             part.is_known() && part.needs.is_empty() && part.touches.iter().all(reads)
         };
-        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
-        !fed.is_empty() && fed.iter().all(only_reads)
+        let upstream = self.parts.get(self.upstream.clone()).unwrap_or_default();
+        !upstream.is_empty() && upstream.iter().all(only_reads)
     }
 
-    /// `xargs` appends what it reads, or fills it in.
+    /// `xargs` appends its input, or fills it in.
     fn with_input(
         &self,
         name: &str,
@@ -107,60 +107,60 @@ impl ShellReader<'_> {
         };
         let Some(replaced) = replaces else { return [words, given].concat() };
         if words.iter().any(|word| word.text.contains(replaced) && word.text != replaced) {
-            outer.doubt(format!("what comes in for `{replaced}` isn't known"));
+            outer.doubt(format!("the replacement for `{replaced}` isn't known"));
         }
         words.into_iter().flat_map(|word| if word.text == replaced { given.clone() } else { vec![word] }).collect()
     }
 
-    /// A command given as text: to a shell of its own, or to `eval`, which is this one.
+    /// A command given as text: to a new shell, or to `eval`, which runs it in this one.
     fn script(&mut self, text: &str, here: bool) {
         let script = match syntax::parse(text) {
             Ok(script) if self.depth < MOST_SCRIPTS => script,
             parsed => {
                 let mut part = self.part(Vec::new());
                 let why = parsed.err().map_or_else(|| "it is nested too deep".to_owned(), |fault| fault.to_string());
-                part.doubt(format!("a command in it can't be read: {why}"));
+                part.doubt(format!("a command in it can't be parsed: {why}"));
                 return self.push(part);
             }
         };
-        let mut walk = ShellReader::new(self.ground, &script.documents, self.shell.directories.clone());
-        walk.watch_functions(&script.functions);
-        walk.level = self.level;
-        walk.depth = self.depth + 1;
-        walk.beside = self.beside;
-        walk.shell.trouble = walk.shell.trouble.or_else(|| self.shell.trouble.clone());
-        walk.steps = self.steps;
+        let mut reader = ShellReader::new(self.paths, &script.documents, self.shell.directories.clone());
+        reader.watch_functions(&script.functions);
+        reader.level = self.level;
+        reader.depth = self.depth + 1;
+        reader.concurrent = self.concurrent;
+        reader.shell.uncertainty = reader.shell.uncertainty.or_else(|| self.shell.uncertainty.clone());
+        reader.steps = self.steps;
         if here {
-            walk.shell.variables = self.shell.variables.clone();
+            reader.shell.variables = self.shell.variables.clone();
         }
-        walk.list(&script.list);
-        let defines = !walk.shell.functions.is_empty();
+        reader.list(&script.list);
+        let defines = !reader.shell.functions.is_empty();
         if here {
-            self.shell.variables = walk.shell.variables.clone();
-            self.shell.directories = walk.shell.directories.clone();
-            self.shell.trouble = walk.shell.trouble.clone();
+            self.shell.variables = reader.shell.variables.clone();
+            self.shell.directories = reader.shell.directories.clone();
+            self.shell.uncertainty = reader.shell.uncertainty.clone();
             if defines {
                 self.shell.mark_uncertain("`eval` defined functions");
             }
         }
-        self.overflow |= walk.overflow;
-        self.steps = walk.steps;
-        for part in walk.parts {
+        self.overflow |= reader.overflow;
+        self.steps = reader.steps;
+        for part in reader.parts {
             self.push(part);
         }
     }
 
-    /// Code that comes from the network, or out of a decoder, is never run.
+    /// Code from the network, or out of a decoder, must never run.
     pub(super) fn check_sources(&mut self, part: &mut SimpleCommand, context: &CommandContext) {
-        if !part.interprets {
+        if !part.interprets_text {
             return;
         }
         let inner = self.parts.get(context.inner.clone()).unwrap_or_default();
-        let fed = self.parts.get(self.feeding.clone()).unwrap_or_default();
-        dangers::dangers_of_sources(part, inner.iter().chain(fed));
+        let upstream = self.parts.get(self.upstream.clone()).unwrap_or_default();
+        dangers::dangers_of_sources(part, inner.iter().chain(upstream));
     }
 
-    /// Interpreters without a file run what comes in.
+    /// Interpreters without a file run their standard input.
     pub(super) fn standard_input(
         &mut self,
         part: &mut SimpleCommand,
@@ -172,10 +172,10 @@ impl ShellReader<'_> {
         if nested.code {
             return;
         }
-        part.interprets = true;
+        part.interprets_text = true;
         match (&context.input, role) {
             (Some(script), StdinRole::Script) if part.form.is_some() => {
-                part.runs = false;
+                part.runs_code = false;
                 nested.scripts.push(script.clone());
             }
             _ => {}

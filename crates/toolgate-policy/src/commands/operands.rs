@@ -1,18 +1,18 @@
-//! What one operand, or the value of one flag, means for a part.
+//! What one operand, or the value of one flag, means for a simple command.
 
 use toolgate_contract::{Access, Permission};
 
 use super::PathContext;
 use super::dangers;
 use super::embedded_scripts;
-use super::hosts::{host, reach};
+use super::hosts::{add_host, host};
 use super::nested_commands::NestedCommands;
 use super::roles::OperandRole;
 use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
 impl ShellReader<'_> {
-    /// One operand, or the value of one flag.
+    /// Applies one operand, or the value of one flag.
     pub(super) fn operand(
         &mut self,
         part: &mut SimpleCommand,
@@ -35,22 +35,22 @@ impl ShellReader<'_> {
                 let path = argument.text["file://".len()..].to_owned();
                 self.path(part, Access::Read, &Argument { text: path, certainty: argument.certainty });
             }
-            OperandRole::Url | OperandRole::Host | OperandRole::Remote => reach(part, role, argument),
+            OperandRole::Url | OperandRole::Host | OperandRole::Remote => add_host(part, role, argument),
             OperandRole::Rev | OperandRole::Revpath => self.revision(part, role, argument),
             OperandRole::Dd => self.copy_operand(part, argument),
             OperandRole::Sed | OperandRole::Awk => self.script_text(part, role, argument),
             OperandRole::GitRef => part.need(Need::Permission(Permission::GitWrite)),
             OperandRole::Unclear => part.doubt(format!("`{}` can make it do anything", argument.text)),
             OperandRole::Code => {
-                part.runs = true;
-                part.interprets = true;
+                part.runs_code = true;
+                part.interprets_text = true;
                 nested.code = true;
             }
             OperandRole::Program => {
-                part.runs = true;
+                part.runs_code = true;
                 nested.code |= argument.text != "-";
                 if argument.is_unclear() || argument.text.starts_with("/dev/") {
-                    part.interprets = true;
+                    part.interprets_text = true;
                 } else {
                     self.path(part, Access::Read, argument);
                 }
@@ -62,7 +62,7 @@ impl ShellReader<'_> {
             OperandRole::Data => self.sent(part, argument),
             OperandRole::Copy | OperandRole::CopyTo | OperandRole::Cloud => self.copied(part, role, argument),
             OperandRole::Script | OperandRole::Scripts => {
-                part.interprets = true;
+                part.interprets_text = true;
                 match argument.known() {
                     Some("-") | Some("") => {}
                     Some(text) => nested.scripts.push(text.to_owned()),
@@ -75,14 +75,14 @@ impl ShellReader<'_> {
         }
     }
 
-    /// A directory that is gone to: nothing is read yet, but a sensitive one is no place to be.
+    /// A directory that is only entered: nothing is read yet, but a sensitive one is denied.
     fn visits(&mut self, part: &mut SimpleCommand, directory: &Argument) {
         let mut probe = SimpleCommand { directory: part.directory.clone(), ..SimpleCommand::default() };
         if directory.certainty == Certainty::Literal && !directory.text.starts_with('-') {
             self.path(&mut probe, Access::Read, directory);
         }
         for touch in probe.touches {
-            if matches!(&touch, Touch::Path { path, .. } if dangers::is_sensitive(&self.ground.place(path))) {
+            if matches!(&touch, Touch::Path { path, .. } if dangers::is_sensitive(&self.paths.place(path))) {
                 part.touch(touch);
             }
         }
@@ -98,7 +98,7 @@ impl ShellReader<'_> {
             _ => None,
         };
         if let Some(path) = path {
-            // `:(top)a`, `:!a`, `:/a`: how git writes paths from elsewhere.
+            // `:(top)a`, `:!a`, `:/a`: git's syntax for paths from elsewhere.
             let path = path.split_once(')').filter(|_| path.starts_with('(')).map_or(path, |(_, path)| path);
             let path = if argument.text.starts_with(':') { path.trim_start_matches(['!', '^', '/']) } else { path };
             self.path(part, Access::Read, &Argument { text: path.to_owned(), certainty: argument.certainty });
@@ -116,7 +116,7 @@ impl ShellReader<'_> {
         self.path(part, access, &Argument { text: value.to_owned(), certainty: argument.certainty });
     }
 
-    /// `@file`, `name=@file` and `name=<file` send what is in a file.
+    /// `@file`, `name=@file` and `name=<file` send the content of a file.
     fn sent(&mut self, part: &mut SimpleCommand, argument: &Argument) {
         if argument.is_unclear() {
             return part.doubt(format!("what `{}` sends isn't known", argument.text));
@@ -151,7 +151,7 @@ impl ShellReader<'_> {
         let found = match argument.known() {
             Some(text) if role == OperandRole::Sed => embedded_scripts::sed(text),
             Some(text) => embedded_scripts::awk(text),
-            None => return part.doubt(format!("what `{}` says isn't known", argument.text)),
+            None => return part.doubt(format!("the content of `{}` isn't known", argument.text)),
         };
         match found {
             Ok(files) => {
@@ -163,10 +163,10 @@ impl ShellReader<'_> {
         }
     }
 
-    /// A directory that the program works in from here on.
+    /// Changes the directory that the program works in.
     pub(super) fn move_to(&mut self, part: &mut SimpleCommand, directory: &Argument) {
         self.path(part, Access::Read, directory);
-        part.touches.pop_if(|touch| matches!(touch, Touch::Path { access: Access::Read, path, .. } if !dangers::is_sensitive(&self.ground.place(path))));
+        part.touches.pop_if(|touch| matches!(touch, Touch::Path { access: Access::Read, path, .. } if !dangers::is_sensitive(&self.paths.place(path))));
         part.directory = match (directory.known(), &part.directory) {
             (Some(directory), _) if directory.starts_with('/') => Some(PathContext::resolve("/", directory)),
             (Some(directory), Some(from)) => Some(PathContext::resolve(from, directory)),
@@ -184,7 +184,7 @@ fn unquoted(written: &str) -> Option<String> {
     Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
-/// Whether a word is plainly a revision and no path.
+/// Whether a word is clearly a revision and not a path.
 fn is_revision(word: &str) -> bool {
     let is_name = |name: &str| matches!(name, "main" | "master" | "develop" | "dev" | "trunk" | "stash");
     let is_hash = |word: &str| (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit());

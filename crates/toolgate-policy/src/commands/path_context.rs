@@ -1,12 +1,12 @@
-//! The ground that a command stands on: what `~`, `.` and absolute paths mean. All of it is arithmetic on names; where
-//! links lead is for the sandbox.
+//! The directories that `~`, `.` and absolute paths in a command refer to. Everything here works on names only; the
+//! sandbox resolves links.
 
 use toolgate_contract::WorkspacePath;
 
-/// The root number of a place that lies in none of the roots.
+/// The root index of a path outside all roots.
 pub(crate) const OUTSIDE: usize = usize::MAX;
 
-/// Directories by name. Absolute, without `.` and `..`.
+/// Directories by name: absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathContext {
     /// The workspace, then the other roots in their order.
@@ -15,14 +15,14 @@ pub struct PathContext {
 }
 
 impl Default for PathContext {
-    /// Made-up directories, for judging where there is no workspace.
+    /// Made-up directories, for judging without a workspace.
     fn default() -> Self {
         Self::new(["/workspace"], "/home/user")
     }
 }
 
 impl PathContext {
-    /// The workspace and the other roots, and the home of whoever runs the command.
+    /// The workspace and the other roots, and the home directory of the user who runs the command.
     pub fn new<Root: AsRef<str>>(roots: impl IntoIterator<Item = Root>, home: &str) -> Self {
         let roots = roots.into_iter().map(|root| tidy(root.as_ref())).collect();
         Self { roots, home: tidy(home) }
@@ -36,18 +36,18 @@ impl PathContext {
         self.roots.first().map_or("/", String::as_str)
     }
 
-    /// The absolute path that `path` means in `directory`, which is absolute itself.
+    /// The absolute path of `path` in `directory`, which is absolute itself.
     pub(crate) fn resolve(directory: &str, path: &str) -> String {
         let joined = Self::written(directory, path);
         through_proc(&joined, directory).unwrap_or(joined)
     }
 
-    /// The same, but with the links of `/proc` left as they are written.
+    /// The absolute path of `path` in `directory`, with the links of `/proc` kept as written.
     pub(crate) fn written(directory: &str, path: &str) -> String {
         if path.starts_with('/') { tidy(path) } else { tidy(&format!("{directory}/{path}")) }
     }
 
-    /// Which root it lies in, and where there.
+    /// The root that an absolute path is in, and the path relative to it.
     pub(crate) fn place(&self, absolute: &str) -> WorkspacePath {
         let beneath = |(root, directory): (usize, &String)| {
             below(directory, absolute).map(|path| WorkspacePath { root, path: path.to_owned() })
@@ -56,7 +56,7 @@ impl PathContext {
         self.roots.iter().enumerate().find_map(beneath).unwrap_or_else(outside)
     }
 
-    /// The path as a person would write it: relative in the workspace, else absolute.
+    /// The path as a person would write it: relative in the workspace, otherwise absolute.
     pub(crate) fn shown(&self, absolute: &str) -> String {
         match below(self.workspace(), absolute) {
             Some("") => ".".to_owned(),
@@ -65,8 +65,8 @@ impl PathContext {
         }
     }
 
-    /// Whether losing this directory with all that is in it would be a ruin: the system's directories, home, a root, and
-    /// whatever holds one of them.
+    /// Whether losing this directory and its content would be disastrous: the system's directories, home, a root, and
+    /// every parent of one of them.
     pub(crate) fn is_vital(&self, absolute: &str) -> bool {
         let holds = |directory: &String| below(absolute, directory).is_some();
         let is_home = self.home == absolute || holds(&self.home);
@@ -95,18 +95,18 @@ const VITAL: &[&str] = &[
     "/var/spool",
 ];
 
-/// A directory at the top whose content nobody relies on.
+/// A top-level directory whose content is expendable.
 fn is_scratch(absolute: &str) -> bool {
     absolute == "/tmp"
 }
 
-/// What is left of `path` below `directory`, if it is below.
+/// The part of `path` below `directory`, if it is below.
 fn below<'a>(directory: &str, path: &'a str) -> Option<&'a str> {
     let rest = path.strip_prefix(directory.trim_end_matches('/'))?;
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
 }
 
-/// Takes out `.`, `..` and doubled slashes.
+/// Removes `.`, `..` and doubled slashes.
 fn tidy(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
@@ -119,7 +119,7 @@ fn tidy(path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
-/// `/proc/self/root/x` is `/x`, and `/proc/self/cwd/x` is `x`.
+/// Resolves `/proc/self/root/x` to `/x`, and `/proc/self/cwd/x` to `x` in `directory`.
 fn through_proc(absolute: &str, directory: &str) -> Option<String> {
     let rest = absolute.strip_prefix("/proc/")?;
     let (process, rest) = rest.split_once('/')?;
@@ -161,26 +161,26 @@ mod tests {
 
     #[test]
     fn a_place_is_in_the_first_root_that_holds_it() {
-        let ground = PathContext::new(["/home/me/ws", "/data"], "/home/me/");
+        let paths = PathContext::new(["/home/me/ws", "/data"], "/home/me/");
         for (path, root, rest) in [
             ("/home/me/ws/a", 0, "a"),
             ("/home/me/ws", 0, ""),
             ("/data/x", 1, "x"),
             ("/home/me/ws-evil", OUTSIDE, "home/me/ws-evil"),
         ] {
-            assert_eq!(ground.place(path), WorkspacePath { root, path: rest.into() }, "{path}");
+            assert_eq!(paths.place(path), WorkspacePath { root, path: rest.into() }, "{path}");
         }
-        assert_eq!(ground.shown("/home/me/ws"), ".");
+        assert_eq!(paths.shown("/home/me/ws"), ".");
     }
 
     #[test]
     fn directories_that_hold_a_root_or_home_are_vital() {
-        let ground = PathContext::new(["/srv/code/ws"], "/home/me");
+        let paths = PathContext::new(["/srv/code/ws"], "/home/me");
         for path in ["/", "/home", "/home/me", "/srv", "/srv/code", "/srv/code/ws", "/etc", "/usr", "/usr/bin"] {
-            assert!(ground.is_vital(path), "{path}");
+            assert!(paths.is_vital(path), "{path}");
         }
         for path in ["/tmp", "/tmp/a", "/srv/code/ws/target", "/home/me/old", "/home/you", "/opt/a"] {
-            assert!(!ground.is_vital(path), "{path}");
+            assert!(!paths.is_vital(path), "{path}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What a program does when it is called with these arguments, by what the tables know of it.
+//! What a program does with these arguments, according to the tables.
 
 use std::ops::Range;
 
 use toolgate_contract::{Access, Permission};
 
 use super::PathContext;
-use super::arguments::{ParsedArguments, ParsedFlag, sort, sort_globals};
+use super::arguments::{ParsedArguments, ParsedFlag, parse_arguments, parse_globals};
 use super::dangers;
 use super::environment::is_decisive;
 use super::forms::{CommandForm, FormKind, KNOWLEDGE, OperandCondition};
@@ -14,42 +14,42 @@ use super::roles::{FlagEffect, OperandRole};
 use super::shell_reader::ShellReader;
 use super::simple_command::{Argument, Certainty, Need, SimpleCommand, Touch};
 
-/// Directories whose programs are what their names say.
+/// Directories in which programs are what their names say.
 const SYSTEM_PROGRAMS: &[&str] = &["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
-/// What stands around a command.
+/// The context of a command.
 #[derive(Clone, Default)]
 pub(super) struct CommandContext {
     /// Effects of the redirections and assignments around it.
     pub(super) outer: Option<SimpleCommand>,
-    /// The parts inside its words.
+    /// The simple commands inside its words.
     pub(super) inner: Range<usize>,
     /// Its input, if all of it is written in the command.
     pub(super) input: Option<String>,
 }
 
-/// A form that fits, with its arguments sorted.
+/// A form that matches, with its parsed arguments.
 struct FormMatch {
     form: &'static CommandForm,
-    /// How many words name it, the program included.
+    /// How many words name it, including the program.
     words: usize,
-    sorted: ParsedArguments,
+    parsed: ParsedArguments,
 }
 
 impl ShellReader<'_> {
-    /// Reads one call of a program and pushes it, and what it runs in turn.
+    /// Analyzes one call of a program, and what it runs in turn.
     pub(super) fn program(&mut self, arguments: Vec<Argument>, context: CommandContext) {
         let mut part = self.part(arguments);
         if let Some(outer) = &context.outer {
             (part.touches, part.unclear, part.dangers) =
                 (outer.touches.clone(), outer.unclear.clone(), outer.dangers.clone());
         }
-        if let Some(why) = &self.shell.trouble {
+        if let Some(why) = &self.shell.uncertainty {
             part.doubt(why.clone());
         }
         let Some(name) = self.name(&mut part) else {
             part.doubt("which program runs isn't known");
-            part.interprets = true;
+            part.interprets_text = true;
             self.check_sources(&mut part, &context);
             return self.push(part);
         };
@@ -58,7 +58,7 @@ impl ShellReader<'_> {
             with_dash(&mut arguments);
         }
         let (globals, skipped) = match KNOWLEDGE.globals(&name) {
-            Some(globals) => sort_globals(&globals.flags, &globals.harmless, &arguments),
+            Some(globals) => parse_globals(&globals.flags, &globals.harmless, &arguments),
             None => (Vec::new(), 0),
         };
         part.globals = skipped;
@@ -72,18 +72,18 @@ impl ShellReader<'_> {
             None => self.unlisted(&mut part, &arguments),
         }
         if matches!(name.as_str(), "source" | ".") {
-            part.doubt("it runs what can't be seen in this very shell");
+            part.doubt("it runs code that can't be analyzed in this shell");
         }
-        let sorted = found.as_ref().map(|found| &found.sorted);
-        dangers::from_table(&mut part, &name, &arguments[skipped..], sorted);
-        dangers::dangers_of_touches(&mut part, self.ground, nested.moves, nested.recursive);
+        let parsed = found.as_ref().map(|found| &found.parsed);
+        dangers::from_table(&mut part, &name, &arguments[skipped..], parsed);
+        dangers::dangers_of_touches(&mut part, self.paths, nested.moves, nested.recursive);
         self.check_sources(&mut part, &context);
-        part.wraps = !nested.commands.is_empty() || !nested.scripts.is_empty();
+        part.is_wrapper = !nested.commands.is_empty() || !nested.scripts.is_empty();
         self.push(part);
         self.inside(nested, &name, &context);
     }
 
-    /// The program's name. One that isn't in a system directory may be anything, whatever it is called.
+    /// The program's name. A program outside the system directories may be anything, regardless of its name.
     fn name(&self, part: &mut SimpleCommand) -> Option<String> {
         let text = part.words.first()?.known()?;
         if text.is_empty() {
@@ -94,7 +94,7 @@ impl ShellReader<'_> {
         let resolved = PathContext::resolve(directory, text);
         let parent = resolved.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !SYSTEM_PROGRAMS.contains(&parent) {
-            part.runs = true;
+            part.runs_code = true;
         }
         Some(base.to_owned())
     }
@@ -112,13 +112,13 @@ impl ShellReader<'_> {
         }
     }
 
-    /// A program that no table knows. It runs; what it is given that is plainly a sensitive file counts as read.
+    /// A program that no table knows. It runs; arguments that are clearly sensitive files count as read.
     fn unlisted(&mut self, part: &mut SimpleCommand, arguments: &[Argument]) {
-        part.runs = true;
+        part.runs_code = true;
         self.mentions(part, arguments);
     }
 
-    /// What a program is given that can't be seen into.
+    /// Adds the arguments of a program whose behaviour is unknown.
     pub(super) fn mentions(&mut self, part: &mut SimpleCommand, arguments: &[Argument]) {
         for argument in arguments {
             if argument.is_unclear() {
@@ -127,9 +127,9 @@ impl ShellReader<'_> {
             let value = argument.known().map(|text| text.rsplit_once('=').map_or(text, |(_, value)| value));
             let Some(value) = value.filter(|value| !value.is_empty() && !value.starts_with('-')) else { continue };
             let value = value.strip_prefix('@').unwrap_or(value);
-            let directory = part.directory.clone().unwrap_or_else(|| self.ground.workspace().to_owned());
+            let directory = part.directory.clone().unwrap_or_else(|| self.paths.workspace().to_owned());
             let path = PathContext::resolve(&directory, value);
-            if dangers::is_sensitive(&self.ground.place(&path)) {
+            if dangers::is_sensitive(&self.paths.place(&path)) {
                 part.touch(Touch::Path { access: Access::Read, path, pattern: false });
             }
         }
@@ -142,31 +142,31 @@ impl ShellReader<'_> {
         context: &CommandContext,
         nested: &mut NestedCommands,
     ) {
-        let FormMatch { form, words, sorted } = found;
-        let is_risky = sorted.flags.iter().any(|flag| flag.role.is_risky()) || !sorted.unclear.is_empty();
-        if sorted.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky {
+        let FormMatch { form, words, parsed } = found;
+        let is_risky = parsed.flags.iter().any(|flag| flag.role.is_risky()) || !parsed.unclear.is_empty();
+        if parsed.flags.iter().any(|flag| flag.role.has(FlagEffect::Help)) && !is_risky {
             part.form = Some(*words);
             return;
         }
         part.form = Some(*words);
-        part.runs |= form.kind == FormKind::Run;
-        form.needs.iter().for_each(|need| part.need(need.need()));
+        part.runs_code |= form.kind == FormKind::Run;
+        form.needs.iter().for_each(|need| part.need(*need));
         form.hosts.iter().for_each(|host| part.touch(Touch::Host { name: host.clone(), port: 443 }));
-        sorted.unclear.iter().for_each(|why| part.doubt(why.clone()));
+        parsed.unclear.iter().for_each(|why| part.doubt(why.clone()));
         nested.moves = form.operands.moves();
-        self.flags(part, &sorted.flags, nested);
+        self.flags(part, &parsed.flags, nested);
         self.operands(part, found, nested);
         self.standard_input(part, form, context, nested);
         if let Some(role) = form.here {
             self.operand(part, role, &Argument::literal("."), nested);
         }
         let looks_around = form.operands.role(0, 1).is_source() || form.operands.role(0, 1) == OperandRole::Exec;
-        if looks_around && sorted.operands.is_empty() && part.directory.is_none() && self.shell.directories.is_none() {
+        if looks_around && parsed.operands.is_empty() && part.directory.is_none() && self.shell.directories.is_none() {
             part.doubt("which directory it runs in isn't known");
         }
-        // `test $a 'b[$(c)]'`: what is compared may be calculated.
+        // `test $a 'b[$(c)]'`: the compared words may be evaluated as arithmetic.
         if form.quiet
-            && sorted
+            && parsed
                 .operands
                 .iter()
                 .any(|word| word.text.contains(['`', '[']) && word.text.len() > 1 && !word.is_unclear())
@@ -174,14 +174,14 @@ impl ShellReader<'_> {
             part.doubt("what it compares may run code");
         }
         if form.operands.role(0, 1) != OperandRole::Exec {
-            nested.commands.extend(sorted.commands.iter().cloned());
+            nested.commands.extend(parsed.commands.iter().cloned());
         }
-        if let Some((role, rest)) = &sorted.rest {
+        if let Some((role, rest)) = &parsed.rest {
             let from = if *role == OperandRole::Environment { self.leading_assignments(part, rest) } else { 0 };
             nested.commands.extend((from < rest.len()).then(|| rest[from..].to_vec()));
         }
-        if part.runs {
-            self.mentions(part, &sorted.operands);
+        if part.runs_code {
+            self.mentions(part, &parsed.operands);
         }
     }
 
@@ -190,7 +190,7 @@ impl ShellReader<'_> {
             for mark in flag.role.marks.into_iter().flatten() {
                 match mark {
                     FlagEffect::Unclear => part.doubt(format!("`{}` can make it do anything", flag.name)),
-                    FlagEffect::Run => part.runs = true,
+                    FlagEffect::Run => part.runs_code = true,
                     FlagEffect::Net => part.need(Need::Permission(Permission::NetConnect)),
                     FlagEffect::GitWrite => part.need(Need::Permission(Permission::GitWrite)),
                     FlagEffect::FsWrite => part.need(Need::Permission(Permission::FsWrite)),
@@ -217,11 +217,11 @@ impl ShellReader<'_> {
     }
 
     fn operands(&mut self, part: &mut SimpleCommand, found: &FormMatch, nested: &mut NestedCommands) {
-        let FormMatch { form, sorted, .. } = found;
-        let has = |mark| sorted.flags.iter().any(|flag| flag.role.has(mark));
+        let FormMatch { form, parsed, .. } = found;
+        let has = |mark| parsed.flags.iter().any(|flag| flag.role.has(mark));
         let roles = if has(FlagEffect::Shift) { form.operands.shifted() } else { form.operands.clone() };
         if roles.role(0, 1) == OperandRole::Exec {
-            return self.find(part, sorted, nested);
+            return self.find(part, parsed, nested);
         }
         let as_well = [
             (FlagEffect::Write, Access::Write),
@@ -230,7 +230,7 @@ impl ShellReader<'_> {
         ];
         let as_well: Vec<Access> =
             as_well.into_iter().filter(|(mark, _)| has(*mark)).map(|(_, access)| access).collect();
-        let operands = if form.plus { after_lone_dash(&sorted.operands) } else { &sorted.operands };
+        let operands = if form.plus { after_lone_dash(&parsed.operands) } else { &parsed.operands };
         let count = operands.len();
         let roles: Vec<OperandRole> = (0..count)
             .map(|index| if has(FlagEffect::Text) { OperandRole::Text } else { roles.role(index, count) })
@@ -254,7 +254,7 @@ impl ShellReader<'_> {
         }
     }
 
-    /// `NAME=value` words before a command. Gives how many there are.
+    /// `NAME=value` words before a command. Returns how many there are.
     fn leading_assignments(&mut self, part: &mut SimpleCommand, words: &[Argument]) -> usize {
         let mut count = 0;
         for word in words {
@@ -270,7 +270,7 @@ impl ShellReader<'_> {
     }
 }
 
-/// `bash -c - TEXT`: for a shell a lone dash merely ends the options.
+/// `bash -c - TEXT`: for a shell a lone dash only ends the options.
 fn after_lone_dash(operands: &[Argument]) -> &[Argument] {
     match operands {
         [dash, rest @ ..] if dash.text == "-" && !rest.is_empty() => rest,
@@ -278,7 +278,7 @@ fn after_lone_dash(operands: &[Argument]) -> &[Argument] {
     }
 }
 
-/// A program that is known and is only asked what it is.
+/// Whether a known program is only asked for its version.
 fn asks_for_version(name: &str, arguments: &[Argument]) -> bool {
     let [only] = arguments else { return false };
     only.known() == Some("--version") && !KNOWLEDGE.forms(name).is_empty()
@@ -295,7 +295,7 @@ fn with_dash(arguments: &mut [Argument]) {
     }
 }
 
-/// The first form that fits.
+/// The first form that matches.
 fn choose(name: &str, arguments: &[Argument]) -> Option<FormMatch> {
     let says = |words: &[&str]| {
         words.len() <= arguments.len()
@@ -303,14 +303,18 @@ fn choose(name: &str, arguments: &[Argument]) -> Option<FormMatch> {
     };
     let forms = KNOWLEDGE.forms(name).iter().filter(|(words, _)| says(words));
     forms
-        .map(|(words, form)| FormMatch { form, words: words.len() + 1, sorted: sort(form, &arguments[words.len()..]) })
+        .map(|(words, form)| FormMatch {
+            form,
+            words: words.len() + 1,
+            parsed: parse_arguments(form, &arguments[words.len()..]),
+        })
         .find(fits)
 }
 
 fn fits(found: &FormMatch) -> bool {
-    let FormMatch { form, sorted, .. } = found;
-    let has = |names: &[String]| sorted.flags.iter().any(|flag| names.contains(&flag.name));
-    let is_bare = sorted.operands.is_empty() && sorted.rest.is_none();
+    let FormMatch { form, parsed, .. } = found;
+    let has = |names: &[String]| parsed.flags.iter().any(|flag| names.contains(&flag.name));
+    let is_bare = parsed.operands.is_empty() && parsed.rest.is_none();
     (form.with.is_empty() || has(&form.with))
         && !has(&form.without)
         && match form.when {

@@ -1,4 +1,4 @@
-//! The words of the tables: what an operand is, what a flag does.
+//! The vocabulary of the tables: what an operand is, what a flag does.
 
 use serde::Deserialize;
 
@@ -6,19 +6,19 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OperandRole {
-    /// Nothing that is touched.
+    /// Not touched.
     #[serde(alias = "signal")]
     Text,
-    /// A file or directory that is looked at.
+    /// A file or directory that is read.
     #[serde(alias = "list")]
     Read,
     Write,
     Delete,
-    /// An address whose host is reached.
+    /// A URL whose host is connected to.
     Url,
     /// `[user@]host[:…]`.
     Host,
-    /// A repository: a name that configuration explains, a URL, or `host:path`.
+    /// A repository: a name from the configuration, a URL, or `host:path`.
     Remote,
     /// A revision; `REV:PATH` reads a path.
     Rev,
@@ -57,11 +57,11 @@ pub(super) enum OperandRole {
     CopyTo,
     /// A local file, or an address in a cloud.
     Cloud,
-    /// Each is a shell command of its own.
+    /// Each operand is a shell command of its own.
     Scripts,
-    /// A reference of a repository, which changes.
+    /// A git reference, which changes.
     GitRef,
-    /// It decides what happens in a way that can't be told.
+    /// It decides what happens in an unknown way.
     Unclear,
 }
 
@@ -71,22 +71,22 @@ impl OperandRole {
         Self::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))
     }
 
-    /// Whether an argument in this role may do more than look or talk.
+    /// Whether an argument in this role may do more than read or print.
     pub(super) fn is_risky(self) -> bool {
         !matches!(self, Self::Text | Self::Read | Self::Rev | Self::Revpath | Self::Workdir | Self::Assignments)
     }
 
-    /// Whether it is a file to begin with, which a flag may change or take away as well.
+    /// Whether it is a file initially, which a flag may also change or delete.
     pub(super) fn is_source(self) -> bool {
         matches!(self, Self::Read | Self::Revpath | Self::Copy)
     }
 
-    /// Whether what follows isn't the program's own any more: the parameters of a script.
+    /// Whether the following words are no longer the program's own: the parameters of a script.
     pub(super) fn ends_flags(self) -> bool {
         matches!(self, Self::Program | Self::Script)
     }
 
-    /// Whether the rest of the words belongs to another command.
+    /// Whether all remaining words belong to another command.
     pub(super) fn takes_the_rest(self) -> bool {
         matches!(self, Self::Command | Self::Environment)
     }
@@ -98,7 +98,7 @@ impl OperandRole {
 pub(super) struct OperandRoles {
     /// Roles of the first operands.
     first: Vec<OperandRole>,
-    /// The role of all in between: what is written with a star, or the last.
+    /// The role of all operands in between: the one written with a star, or the last one.
     middle: Option<OperandRole>,
     /// The role of the last operand, where it differs.
     last: Option<OperandRole>,
@@ -143,7 +143,7 @@ impl OperandRoles {
         at.map(|at| (at, self.first[at])).or(middle.map(|role| (self.first.len(), role)))
     }
 
-    /// The same without the first role: a flag has said what that operand would have said.
+    /// The roles without the first one: a flag has replaced that operand.
     pub(super) fn shifted(&self) -> Self {
         let mut shifted = self.clone();
         if !shifted.first.is_empty() {
@@ -152,7 +152,7 @@ impl OperandRoles {
         shifted
     }
 
-    /// Whether what is deleted comes back under the name that is written.
+    /// Whether the operands are moved: deleted, and written under another name.
     pub(super) fn moves(&self) -> bool {
         let roles = [self.first.first().copied(), self.middle, self.last];
         roles.contains(&Some(OperandRole::Delete)) && roles.contains(&Some(OperandRole::Write))
@@ -163,7 +163,7 @@ impl OperandRoles {
     }
 }
 
-/// What a flag without a value, or beside its value, changes.
+/// What a flag changes, without a value or in addition to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FlagEffect {
@@ -175,19 +175,19 @@ pub(super) enum FlagEffect {
     Read,
     /// Operands are plain text.
     Text,
-    /// What is read is filled in for this value, or for `{}`.
+    /// Its input replaces this value, or `{}`.
     Fill,
-    /// The first operand's role is taken.
+    /// The flag replaces the first operand.
     Shift,
     Unclear,
     Run,
     Net,
     #[serde(rename = "git.write")]
     GitWrite,
-    /// It writes where isn't said.
+    /// It writes files that aren't named.
     #[serde(rename = "fs.write")]
     FsWrite,
-    /// It deletes what isn't said.
+    /// It deletes files that aren't named.
     #[serde(rename = "fs.delete")]
     FsDelete,
     Recursive,
@@ -202,7 +202,7 @@ pub(super) struct FlagRole {
     pub(super) value: Option<OperandRole>,
     /// `find -fprintf FILE FORMAT` takes two.
     pub(super) second: Option<OperandRole>,
-    /// `[text]`: the value can be left out, and is attached if it is there.
+    /// `[text]`: the value is optional, and attached if present.
     pub(super) optional: bool,
     pub(super) marks: [Option<FlagEffect>; 2],
 }
@@ -224,7 +224,7 @@ impl TryFrom<String> for FlagRole {
                     let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
                     let mark = FlagEffect::deserialize(reader).map_err(|fault| format!("`{word}`: {fault}"))?;
                     let slot = role.marks.iter_mut().find(|slot| slot.is_none());
-                    *slot.ok_or_else(|| format!("`{written}` says too much"))? = Some(mark);
+                    *slot.ok_or_else(|| format!("`{written}` has too many words"))? = Some(mark);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl ShellChanges {
 
     fn by_words(&mut self, words: &[ShellWord]) {
         let Some(first) = words.first() else { return };
-        // `\cd` and `"cd"` are `cd`; what isn't plain may be anything.
+        // `\cd` and `"cd"` are `cd`; a word that isn't literal may be anything.
         match first.literal().as_deref().unwrap_or("eval") {
             "cd" | "pushd" | "popd" | "chdir" | "eval" | "source" | "." | "builtin" | "command" => {
                 self.directory = true

@@ -1,4 +1,4 @@
-//! Goes through a command's tree the way a shell would, along every way that it might take, and gathers the simple
+//! Walks a command's syntax tree as a shell would, along every branch that it might take, and collects the simple
 //! commands.
 
 use std::ops::Range;
@@ -12,66 +12,66 @@ use super::syntax::{
 };
 use super::{CommandAnalysis, PathContext};
 
-/// A command with more parts than this is unknown.
+/// A command line with more simple commands than this is unknown.
 const MOST_PARTS: usize = 2_000;
 
-/// So is one in which more commands have to be looked at, or that sets more variables.
+/// A command line that takes more steps than this, or sets more variables, is unknown.
 const MOST_STEPS: usize = 10_000;
 const MOST_VARIABLES: usize = 500;
 
-/// A loop is followed for as many words as this.
+/// A loop is followed for this many words.
 const MOST_ROUNDS: usize = 64;
 
 pub(super) struct ShellReader<'t> {
-    pub(super) ground: &'t PathContext,
+    pub(super) paths: &'t PathContext,
     pub(super) documents: &'t [ShellWord],
     pub(super) parts: Vec<SimpleCommand>,
     pub(super) shell: ShellState<'t>,
     pub(super) level: usize,
-    /// How many commands given as text stand around this one.
+    /// How many commands given as text this one is nested in.
     pub(super) depth: usize,
     /// The functions that are being called.
     pub(super) calls: Vec<&'t ShellCommand>,
-    /// What runs here may run many times at once: in a pipeline or in the background.
-    pub(super) beside: bool,
-    /// The parts whose output is the input here.
-    pub(super) feeding: Range<usize>,
+    /// What runs here may run many times concurrently: in a pipeline or in the background.
+    pub(super) concurrent: bool,
+    /// The simple commands whose output is the input here.
+    pub(super) upstream: Range<usize>,
     /// The input here, if all of it is written in the command.
     pub(super) input: Option<String>,
-    /// What a bare `cat` hands on.
+    /// The input that a bare `cat` copies.
     pub(super) copied_input: Option<String>,
-    /// Something in the words at hand may run code that can't be seen.
-    pub(super) wild: Option<String>,
+    /// Why the current words may run code that can't be analyzed.
+    pub(super) hidden_code: Option<String>,
     pub(super) overflow: bool,
-    /// Functions are defined somewhere, so a word may change more than it says.
+    /// Functions are defined somewhere, so a word may change more than it shows.
     pub(super) has_functions: bool,
-    /// How many commands were looked at, those in loops each time.
+    /// How many commands were visited, those in loops each time.
     pub(super) steps: usize,
 }
 
 impl<'t> ShellReader<'t> {
-    pub(super) fn new(ground: &'t PathContext, documents: &'t [ShellWord], directories: Option<Vec<String>>) -> Self {
+    pub(super) fn new(paths: &'t PathContext, documents: &'t [ShellWord], directories: Option<Vec<String>>) -> Self {
         Self {
-            ground,
+            paths,
             documents,
             parts: Vec::new(),
             shell: ShellState::in_directories(directories),
             level: 0,
             depth: 0,
             calls: Vec::new(),
-            beside: false,
-            feeding: 0..0,
+            concurrent: false,
+            upstream: 0..0,
             input: None,
             copied_input: None,
-            wild: None,
+            hidden_code: None,
             overflow: false,
             has_functions: false,
             steps: 0,
         }
     }
 
-    /// A function that takes a program's name, or comes in several versions, makes what that name runs uncertain from the
-    /// start: it may be defined in a branch, a loop or a trap.
+    /// A function with the name of a program, or with several definitions, makes the meaning of that name uncertain
+    /// from the start: it may be defined in a branch, a loop or a trap.
     pub(super) fn watch_functions(&mut self, names: &[String]) {
         self.has_functions |= !names.is_empty();
         let twice = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
@@ -102,19 +102,19 @@ impl<'t> ShellReader<'t> {
                 return;
             }
             match statement.background {
-                true => self.in_subshell(true, |walk| walk.statement(statement)),
+                true => self.in_subshell(true, |reader| reader.statement(statement)),
                 false => self.statement(statement),
             }
         }
     }
 
-    /// In a shell of its own: what changes there is forgotten.
-    pub(super) fn in_subshell(&mut self, beside: bool, read: impl FnOnce(&mut Self)) {
-        let (shell, was_beside) = (self.shell.clone(), self.beside);
-        self.beside |= beside;
+    /// Runs `read` in a subshell: changes to the shell's state are discarded.
+    pub(super) fn in_subshell(&mut self, concurrent: bool, read: impl FnOnce(&mut Self)) {
+        let (shell, was_concurrent) = (self.shell.clone(), self.concurrent);
+        self.concurrent |= concurrent;
         read(self);
         self.shell = shell;
-        self.beside = was_beside;
+        self.concurrent = was_concurrent;
     }
 
     fn statement(&mut self, statement: &'t Statement) {
@@ -128,10 +128,10 @@ impl<'t> ShellReader<'t> {
             }
             self.pipeline(pipeline);
             match (join, leaves(pipeline, !self.calls.is_empty())) {
-                // `cd x || exit`: whoever comes past it stands where `cd` led.
+                // `cd x || exit`: commands after it run in the directory that `cd` changed to.
                 (AndOr::Or, true) => self.shell = skipped,
-                (AndOr::Or, false) => self.shell.meet(skipped),
-                // What follows in an `&&` chain runs only if this did.
+                (AndOr::Or, false) => self.shell.merge_branch(skipped),
+                // The rest of an `&&` chain runs only if this succeeded.
                 (AndOr::And, _) => self.forget_what_changed(&skipped),
             }
         }
@@ -146,7 +146,7 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Variables that changed on a way that may not be taken aren't known afterwards.
+    /// Variables that changed in a branch that may not be taken are unknown afterwards.
     fn forget_what_changed(&mut self, before: &ShellState<'t>) {
         for (name, value) in &mut self.shell.variables {
             if before.variables.get(name) != Some(value) {
@@ -156,7 +156,7 @@ impl<'t> ShellReader<'t> {
     }
 
     fn pipeline(&mut self, pipeline: &'t Pipeline) {
-        let (feeding, input) = (self.feeding.clone(), self.input.clone());
+        let (upstream, input) = (self.upstream.clone(), self.input.clone());
         let start = self.parts.len();
         if let [only] = &pipeline.0[..] {
             self.run_command(only);
@@ -167,19 +167,19 @@ impl<'t> ShellReader<'t> {
                 }
                 let first = self.parts.len();
                 self.copied_input = None;
-                self.in_subshell(true, |walk| walk.run_command(stage));
+                self.in_subshell(true, |reader| reader.run_command(stage));
                 self.input = self.printed(first);
-                self.feeding = if index == 0 && feeding.is_empty() {
+                self.upstream = if index == 0 && upstream.is_empty() {
                     start..self.parts.len()
                 } else {
-                    feeding.start.min(start)..self.parts.len()
+                    upstream.start.min(start)..self.parts.len()
                 };
             }
         }
-        (self.feeding, self.input) = (feeding, input);
+        (self.upstream, self.input) = (upstream, input);
     }
 
-    /// What a stage prints, if it is a lone `echo` or `printf` of plain words.
+    /// What a stage prints, if it is a single `echo` or `printf` of plain words.
     fn printed(&self, first: usize) -> Option<String> {
         let [part] = self.parts.get(first..)? else { return None };
         let words: Option<Vec<&str>> = part.words.iter().map(|word| word.known()).collect();
@@ -209,11 +209,11 @@ impl<'t> ShellReader<'t> {
         match &command.shape {
             ShellCommandKind::Simple { assignments, words } => self.simple(assignments, words, redirections),
             ShellCommandKind::Function { name, body } => {
-                let certain = !self.beside && KNOWLEDGE.forms(name).is_empty();
+                let certain = !self.concurrent && KNOWLEDGE.forms(name).is_empty();
                 self.shell.functions.insert(name.clone(), (body, certain));
             }
             shape => {
-                let input = self.redirect_apart(redirections);
+                let input = self.redirect_compound(redirections);
                 let replaced = input.is_some();
                 let outer = self.input.clone();
                 if replaced {
@@ -225,11 +225,12 @@ impl<'t> ShellReader<'t> {
         }
     }
 
-    /// Redirections of a compound command are a part of their own. Gives what it reads, if that is written here.
-    fn redirect_apart(&mut self, redirections: &'t [Redirection]) -> Option<Option<String>> {
+    /// Redirections of a compound command count as a simple command of their own. Returns the input, if it is written
+    /// here.
+    fn redirect_compound(&mut self, redirections: &'t [Redirection]) -> Option<Option<String>> {
         let mut part = self.part(Vec::new());
         let input = self.redirect(redirections, &mut part);
-        if let Some(why) = self.wild.take() {
+        if let Some(why) = self.hidden_code.take() {
             part.doubt(why);
         }
         if !part.touches.is_empty() || !part.unclear.is_empty() || !part.dangers.is_empty() {
@@ -241,24 +242,24 @@ impl<'t> ShellReader<'t> {
     fn compound(&mut self, shape: &'t ShellCommandKind) {
         match shape {
             ShellCommandKind::Group(list) => self.list(list),
-            ShellCommandKind::Subshell(list) => self.in_subshell(false, |walk| walk.list(list)),
+            ShellCommandKind::Subshell(list) => self.in_subshell(false, |reader| reader.list(list)),
             ShellCommandKind::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
             ShellCommandKind::Loop { condition, arithmetic, body } => self.repeat(condition, arithmetic.as_ref(), body),
             ShellCommandKind::If { branches, otherwise } => self.choose(branches, otherwise),
             ShellCommandKind::Case { subject, arms } => {
-                self.look_at(std::slice::from_ref(subject));
+                self.visit_words(std::slice::from_ref(subject));
                 let before = self.shell.clone();
                 let mut after = self.shell.clone();
                 for (patterns, body) in arms {
-                    self.look_at(patterns);
+                    self.visit_words(patterns);
                     self.list(body);
-                    after.meet(std::mem::replace(&mut self.shell, before.clone()));
+                    after.merge_branch(std::mem::replace(&mut self.shell, before.clone()));
                 }
                 self.shell = after;
             }
             ShellCommandKind::Test(words) => self.test(words),
             ShellCommandKind::Arithmetic(expression, nested) => {
-                nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
+                nested.iter().for_each(|list| self.in_subshell(false, |reader| reader.list(list)));
                 self.calculate(expression);
             }
             ShellCommandKind::Simple { .. } | ShellCommandKind::Function { .. } => {}
@@ -273,13 +274,13 @@ impl<'t> ShellReader<'t> {
             self.list(body);
             let taken = std::mem::replace(&mut self.shell, skipped);
             match &mut ends {
-                Some(ends) => ends.meet(taken),
+                Some(ends) => ends.merge_branch(taken),
                 None => ends = Some(taken),
             }
         }
         self.list(otherwise);
         if let Some(ends) = ends {
-            self.shell.meet(ends);
+            self.shell.merge_branch(ends);
         }
     }
 
@@ -290,7 +291,7 @@ impl<'t> ShellReader<'t> {
         body: &'t CommandList,
     ) {
         if let Some((expressions, nested)) = arithmetic {
-            nested.iter().for_each(|list| self.in_subshell(false, |walk| walk.list(list)));
+            nested.iter().for_each(|list| self.in_subshell(false, |reader| reader.list(list)));
             self.count(expressions);
         }
         let directories = self.shell.directories.clone();
@@ -301,16 +302,16 @@ impl<'t> ShellReader<'t> {
             self.list(condition);
             self.list(body);
         }
-        self.shell.meet(skipped);
+        self.shell.merge_branch(skipped);
     }
 
-    /// Goes through the body once for each word that is certain; if one isn't, once with any value.
+    /// Walks the body once for each word that is certain; if one isn't, once with any value.
     fn for_each(&mut self, variable: &str, words: Option<&'t [ShellWord]>, body: &'t CommandList) {
         let directories = self.shell.directories.clone();
         let moves = self.forget_what_a_round_changes(body);
         let arguments = words.map(|words| self.expand_all(words));
-        self.note_wild();
-        // Files of one kind: whatever is done with one is done with the pattern.
+        self.note_hidden_code();
+        // Files that match one pattern: what is done with one is done with the pattern.
         let pattern = match arguments.as_deref() {
             Some([only]) if only.certainty == super::Certainty::Pattern => Some(only.text.clone()),
             _ => None,
@@ -322,14 +323,14 @@ impl<'t> ShellReader<'t> {
         let skipped = self.shell.clone();
         let values: Vec<Option<String>> = values.map_or(vec![None], |values| values.into_iter().map(Some).collect());
         if let Some(pattern) = pattern {
-            self.shell.loose.insert(variable.to_owned(), pattern);
+            self.shell.file_names.insert(variable.to_owned(), pattern);
         }
         for directories in rounds(directories, moves) {
             for value in &values {
                 self.shell.directories.clone_from(&directories);
                 if let Some(value) = value {
                     self.shell.set(variable, Some(value.clone()));
-                } else if !self.shell.loose.contains_key(variable) {
+                } else if !self.shell.file_names.contains_key(variable) {
                     self.shell.set(variable, None);
                 }
                 self.list(body);
@@ -338,12 +339,12 @@ impl<'t> ShellReader<'t> {
                 }
             }
         }
-        self.shell.meet(skipped);
+        self.shell.merge_branch(skipped);
         self.shell.set(variable, None);
     }
 
-    /// A later round sees what an earlier one did, so whatever a round may change isn't known from the start.
-    /// Says whether a round may move elsewhere.
+    /// A later round sees the changes of an earlier one, so variables that a round may change are unknown from the
+    /// start. Returns whether a round may change the directory.
     fn forget_what_a_round_changes(&mut self, list: &CommandList) -> bool {
         let mut changed = ShellChanges::default();
         changed.by_list(list);
@@ -360,15 +361,15 @@ impl<'t> ShellReader<'t> {
         moves
     }
 
-    /// Words that nothing is done with but to look what they say.
-    fn look_at(&mut self, words: &'t [ShellWord]) {
+    /// Visits words whose value has no effect, only their expansions.
+    fn visit_words(&mut self, words: &'t [ShellWord]) {
         self.expand_all(words);
-        self.note_wild();
+        self.note_hidden_code();
     }
 
-    /// Says of words without a command that they may run code.
-    pub(super) fn note_wild(&mut self) {
-        if let Some(why) = self.wild.take() {
+    /// Records for words without a command that they may run code.
+    pub(super) fn note_hidden_code(&mut self) {
+        if let Some(why) = self.hidden_code.take() {
             let mut part = self.part(Vec::new());
             part.doubt(why);
             self.push(part);
@@ -376,7 +377,8 @@ impl<'t> ShellReader<'t> {
     }
 }
 
-/// Where the rounds of a loop may begin: the first where the loop stands, a later one anywhere if rounds move.
+/// Where the rounds of a loop may begin: the first one in the current directory, a later one anywhere if rounds change
+/// it.
 fn rounds(directories: Option<Vec<String>>, moves: bool) -> Vec<Option<Vec<String>>> {
     match (directories, moves) {
         (Some(directories), true) => vec![Some(directories), None],
@@ -384,7 +386,7 @@ fn rounds(directories: Option<Vec<String>>, moves: bool) -> Vec<Option<Vec<Strin
     }
 }
 
-/// `exit` alone; `return` as well where there is something to return from.
+/// Whether a pipeline is `exit`, or `return` inside a function.
 fn leaves(pipeline: &Pipeline, in_function: bool) -> bool {
     let [ShellCommand { shape, .. }] = &pipeline.0[..] else { return false };
     match shape {

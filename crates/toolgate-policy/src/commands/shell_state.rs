@@ -1,59 +1,59 @@
-//! What a shell knows at one point of a command: its variables, where it stands, its functions. Where two ways meet,
-//! only what holds on both is still known.
+//! What is known about a shell at one point of a command: its variables, its working directory, its functions. Where
+//! two branches join, only what holds in both is still known.
 
 use std::collections::BTreeMap;
 
 use super::syntax::ShellCommand;
 
-/// A variable that stands for names that come from elsewhere.
+/// The value of a variable that contains file names from elsewhere.
 pub(super) const NAMES: &str = "…";
 
 /// Longer values aren't followed.
 const LONGEST_VALUE: usize = 64 * 1024;
 
-/// More possible directories than this and it isn't known where the shell stands.
+/// With more possible directories than this, the working directory is unknown.
 const MOST_DIRECTORIES: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct ShellState<'t> {
-    /// Values of variables that were set here; none if it can't be told which.
+    /// Variables that were set here; no value if it is unknown.
     pub(super) variables: BTreeMap<String, Option<String>>,
-    /// Where it may stand, absolute; none if that can't be told.
+    /// The possible working directories, absolute; none if they are unknown.
     pub(super) directories: Option<Vec<String>>,
-    /// Variables that stand for names of files: a pattern, or [`NAMES`] for names that come from elsewhere.
-    pub(super) loose: BTreeMap<String, String>,
-    /// Functions, and whether it is certain that they are defined.
+    /// Variables that contain file names: a pattern, or [`NAMES`] for names from elsewhere.
+    pub(super) file_names: BTreeMap<String, String>,
+    /// Functions, and whether they are certainly defined.
     pub(super) functions: BTreeMap<String, (&'t ShellCommand, bool)>,
-    /// Why nothing that follows is certain any more: what names mean has changed.
-    pub(super) trouble: Option<String>,
+    /// Why nothing that follows is certain: the meaning of names has changed.
+    pub(super) uncertainty: Option<String>,
 }
 
 impl<'t> ShellState<'t> {
     pub(super) fn in_directories(directories: Option<Vec<String>>) -> Self {
         Self {
             variables: BTreeMap::new(),
-            loose: BTreeMap::new(),
+            file_names: BTreeMap::new(),
             directories,
             functions: BTreeMap::new(),
-            trouble: None,
+            uncertainty: None,
         }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Option<String>) {
-        self.loose.remove(name);
-        // A value that doubles again and again is worth no memory.
+        self.file_names.remove(name);
+        // A value that doubles again and again isn't worth the memory.
         let value = value.filter(|value| value.len() <= LONGEST_VALUE);
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// Nothing is known of any variable any more.
+    /// Makes all variables unknown.
     pub(super) fn forget_variables(&mut self) {
-        self.loose.clear();
+        self.file_names.clear();
         self.variables.values_mut().for_each(|value| *value = None);
     }
 
-    /// What is known whichever of the two ways was taken.
-    pub(super) fn meet(&mut self, other: Self) {
+    /// Keeps only what is known in both branches.
+    pub(super) fn merge_branch(&mut self, other: Self) {
         for (name, value) in &other.variables {
             if self.variables.get(name) != Some(value) {
                 self.variables.insert(name.clone(), None);
@@ -64,12 +64,12 @@ impl<'t> ShellState<'t> {
                 *value = None;
             }
         }
-        self.loose.retain(|name, value| other.loose.get(name) == Some(value));
+        self.file_names.retain(|name, value| other.file_names.get(name) == Some(value));
         for (_, certain) in self.functions.values_mut() {
             *certain = false;
         }
         self.functions.extend(other.functions.into_iter().map(|(name, (body, _))| (name, (body, false))));
-        self.trouble = self.trouble.take().or(other.trouble);
+        self.uncertainty = self.uncertainty.take().or(other.uncertainty);
         self.merge_directories(other.directories);
     }
 
@@ -87,8 +87,8 @@ impl<'t> ShellState<'t> {
         };
     }
 
-    /// From here on nothing is certain.
+    /// Marks everything from here on as uncertain.
     pub(super) fn mark_uncertain(&mut self, why: impl Into<String>) {
-        self.trouble.get_or_insert(why.into());
+        self.uncertainty.get_or_insert(why.into());
     }
 }

@@ -1,23 +1,24 @@
-//! One simple command that may run, and what is known of it.
+//! One simple command that may run, and what is known about it.
 
+use serde::Deserialize;
 use toolgate_contract::{Access, Permission};
 
-/// One argument, as far as it can be told.
+/// One argument, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Argument {
-    /// Its value, or the way it is written where the value can't be told.
+    /// Its value, or its source text if the value is unknown.
     pub(crate) text: String,
     pub(crate) certainty: Certainty,
 }
 
-/// How much is known of an argument.
+/// How much is known about an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// All of it.
+    /// The exact value.
     Literal,
-    /// It stands for the names of existing files like this.
+    /// A glob pattern that matches existing files.
     Pattern,
-    /// It comes from the output of commands that only read, as `xargs` hands it on.
+    /// File names from the output of commands that only read, as `xargs` passes them on.
     Names,
     /// Nothing.
     Unclear,
@@ -42,14 +43,14 @@ impl Argument {
     }
 }
 
-/// Something that a part touches.
+/// Something that a simple command touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touch {
     Path {
         access: Access,
         /// Absolute.
         path: String,
-        /// The last names hold wildcards.
+        /// Whether the path contains wildcards.
         pattern: bool,
     },
     Host {
@@ -58,20 +59,37 @@ pub(crate) enum Touch {
     },
 }
 
-/// A right that a part needs and no touch shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A permission that a simple command needs and no touch shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) enum Need {
     Permission(Permission),
-    /// More rights than the user has.
+    /// More privileges than the user has.
     Privilege,
 }
 
-/// Why a part is refused in every preset.
+impl TryFrom<String> for Need {
+    type Error = String;
+
+    /// Parses a need by its name in the tables.
+    fn try_from(name: String) -> Result<Self, String> {
+        Ok(match name.as_str() {
+            "git.write" => Self::Permission(Permission::GitWrite),
+            "net.connect" => Self::Permission(Permission::NetConnect),
+            "fs.write" => Self::Permission(Permission::FsWrite),
+            "fs.delete" => Self::Permission(Permission::FsDelete),
+            "privilege" => Self::Privilege,
+            _ => return Err(format!("`{name}` is not a need")),
+        })
+    }
+}
+
+/// Why a simple command is denied in every preset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Danger {
     pub(crate) rule: String,
     pub(crate) reason: String,
-    /// No configuration makes an exception.
+    /// Whether no configuration can make an exception.
     pub(crate) fixed: bool,
 }
 
@@ -79,25 +97,25 @@ pub(crate) struct Danger {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<Argument>,
-    /// How deep it stands inside others.
+    /// How many other commands it is nested in.
     pub(crate) level: usize,
     /// How many words after the program are options before a subcommand.
     pub(crate) globals: usize,
-    /// The directory it runs in, absolute; none if that can't be told.
+    /// The directory it runs in, absolute; none if that is unknown.
     pub(crate) directory: Option<String>,
-    /// How many words name the form that is known: `cargo test` has two. None for a program that isn't known.
+    /// How many words name the known form: `cargo test` has two. None for an unknown program.
     pub(crate) form: Option<usize>,
-    /// It only starts another command, which is a part of its own.
-    pub(crate) wraps: bool,
-    /// It runs code that can't be seen from here.
-    pub(crate) runs: bool,
-    /// The code that it runs is given to it as text: a prefix of it means nothing.
-    pub(crate) interprets: bool,
+    /// It only starts another command, which is analyzed separately.
+    pub(crate) is_wrapper: bool,
+    /// It runs code that can't be analyzed.
+    pub(crate) runs_code: bool,
+    /// The code that it runs is given to it as text, so a prefix of its words means nothing.
+    pub(crate) interprets_text: bool,
     pub(crate) touches: Vec<Touch>,
     /// It reads files whose names come from elsewhere.
     pub(crate) names: bool,
     pub(crate) needs: Vec<Need>,
-    /// What can't be known of it, in words.
+    /// What is unknown about it, in words.
     pub(crate) unclear: Vec<String>,
     pub(crate) dangers: Vec<Danger>,
 }
@@ -108,15 +126,15 @@ impl SimpleCommand {
         self.words.iter().map(shown).collect::<Vec<_>>().join(" ")
     }
 
-    /// The words without options that stand before a subcommand: `git -C sub push` is `git push`.
+    /// The words without options before a subcommand: `git -C sub push` is `git push`.
     pub(crate) fn without_globals(&self) -> Vec<&Argument> {
         let (first, rest) = self.words.split_at(self.words.len().min(1));
         first.iter().chain(rest.iter().skip(self.globals)).collect()
     }
 
-    /// Whether all that it does is known.
+    /// Whether everything that it does is known.
     pub(crate) fn is_known(&self) -> bool {
-        !self.runs && self.unclear.is_empty()
+        !self.runs_code && self.unclear.is_empty()
     }
 
     pub(crate) fn reaches_out(&self) -> bool {
@@ -144,7 +162,7 @@ impl SimpleCommand {
     }
 }
 
-/// A word as it could be typed.
+/// A word as it could be typed in a shell.
 fn shown(word: &Argument) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,+@%^{}".contains(letter);
     match word.certainty {

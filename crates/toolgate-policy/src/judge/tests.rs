@@ -119,12 +119,12 @@ fn an_allow_rule_answers_what_it_speaks_of() {
         ("", by_risk, Allow),
         ("", by_permission, Allow),
         ("", "permission = 'fs.write'", Ask),
-        // The general doesn't answer the particular.
+        // A general rule doesn't answer a specific one.
         (path, "path = 'a/x'", Allow),
         (path, by_tool, Ask),
         (path, by_risk, Ask),
         (path, by_permission, Ask),
-        // Nor does one effect's rule answer for the whole call.
+        // A rule on one effect doesn't answer for the entire call.
         (by_tool, path, Ask),
         (by_tool, by_permission, Ask),
         (by_tool, by_tool, Allow),
@@ -177,7 +177,7 @@ fn sensitive_places_are_denied_in_every_preset_and_form() {
 }
 
 #[test]
-fn what_toolgate_keeps_is_restored_past_guards_and_not_past_rules() {
+fn what_toolgate_keeps_is_restored_despite_sensitive_paths_but_not_despite_rules() {
     let restore = |path: &str, access| Effect::Restore { path: path.into(), access };
     let rules = "rules = [{ decision = 'deny', path = 'shut/**' }]";
     for (text, path, access, expected) in [
@@ -296,7 +296,7 @@ fn many_changes_at_once_ask() {
 }
 
 #[test]
-fn to_write_what_programs_obey_is_asked_about_in_every_preset_but_full() {
+fn writing_autoloaded_files_asks_in_every_preset_but_full() {
     let path_rule = "rules = [{ decision = 'allow', path = './.mcp.json', access = ['write'] }]";
     let general = "rules = [{ decision = 'allow', tool = '*' }, { decision = 'allow', permission = 'fs.write' }]";
     for (text, path, expected) in [
@@ -318,13 +318,13 @@ fn to_write_what_programs_obey_is_asked_about_in_every_preset_but_full() {
     }
     assert_eq!(judge(&policy(""), &[Effect::read(".mcp.json")]).decision, Allow);
     let verdict = judge(&policy(""), &[Effect::write(".vscode/tasks.json")]);
-    assert_eq!(verdict.decided_by.name.rule, "preset workspace: files that programs obey");
+    assert_eq!(verdict.decided_by.name.rule, "preset workspace: autoloaded files");
     assert!(verdict.decided_by.reason.contains("editors run the tasks"), "{verdict:?}");
     let brought = compiled(vec![untrusted(path_rule)]).policy;
     assert_eq!(judge(&brought, &[Effect::write(".mcp.json")]).decision, Ask, "a repository can't allow it");
     let led = LocatedEffect { real: Some(WorkspacePath::in_workspace(".mcp.json")), ..located(Effect::write("notes")) };
-    let question = PolicyRequest { tool: &tool("write", Risk::Low, &[]), effects: &[led], ceilings: &[], bounds: None };
-    assert_eq!(policy("").judge(&question).decision, Ask, "nor does a link hide it");
+    let request = PolicyRequest { tool: &tool("write", Risk::Low, &[]), effects: &[led], ceilings: &[], bounds: None };
+    assert_eq!(policy("").judge(&request).decision, Ask, "nor does a link hide it");
 }
 
 #[test]
@@ -344,12 +344,12 @@ fn a_call_that_is_held_to_places_stays_in_them() {
         (located(run("ls src")), Deny),
     ] {
         let effects = [effect];
-        let question = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
-        assert_eq!(policy("preset = 'full'").judge(&question).decision, expected, "{effects:?}");
+        let request = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+        assert_eq!(policy("preset = 'full'").judge(&request).decision, expected, "{effects:?}");
     }
     let effects = [located(Effect::read("other"))];
-    let question = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
-    let verdict = policy("rules = [{ decision = 'allow', path = '**' }]").judge(&question);
+    let request = PolicyRequest { tool: &probe, effects: &effects, ceilings: &[], bounds: Some(&bounds) };
+    let verdict = policy("rules = [{ decision = 'allow', path = '**' }]").judge(&request);
     assert_eq!(verdict.decided_by.code, Some(ErrorCode::PathOutsideWorkspace), "no rule lifts it");
 }
 

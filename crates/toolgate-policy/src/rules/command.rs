@@ -1,5 +1,5 @@
-//! Rules about commands: the words that a command begins with, `command = ["git", "push"]`, each of which may be a
-//! pattern. With `exact`, no further words may follow; `flags`, `workdir` and `writes` narrow it further.
+//! Rules about commands: the first words of a command, `command = ["git", "push"]`, each of which may be a pattern.
+//! With `exact`, no further words may follow; `flags`, `workdir` and `writes` narrow the rule further.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use toolgate_config::{ConfigFault, RuleConfig};
 use toolgate_contract::{Access, Decision};
 
 use super::{Rule, RuleKind, word_glob};
-use crate::commands::{Argument, Certainty, PathContext, SimpleCommand, Touch, read};
+use crate::commands::{Argument, Certainty, PathContext, SimpleCommand, Touch, analyze};
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
-/// Speaks of every simple command that begins so.
+/// Matches every simple command that begins with these words.
 #[derive(Debug)]
 pub(crate) struct CommandRule {
     words: Vec<GlobMatcher>,
@@ -20,7 +20,8 @@ pub(crate) struct CommandRule {
     flags: Option<Vec<GlobMatcher>>,
     workdir: Option<(String, PathSet)>,
     writes: Option<(Vec<String>, PathSet)>,
-    /// What tightens matches when in doubt: a program called by its path, a word that isn't known. What loosens doesn't.
+    /// A rule that tightens also matches uncertain cases: a program called by its path, an unknown word. A rule that
+    /// loosens doesn't.
     tightens: bool,
 }
 
@@ -52,13 +53,13 @@ impl CommandRule {
         })
     }
 
-    pub(crate) fn matches(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
+    pub(crate) fn matches(&self, part: &SimpleCommand, paths: &PathContext) -> bool {
         if part.words.is_empty() || !self.tightens && !part.unclear.is_empty() {
             return false;
         }
         let plain = part.without_globals();
         let begins = self.begins(&part.words.iter().collect::<Vec<_>>()) || self.begins(&plain);
-        begins && self.has_only_flags(&plain) && self.is_there(part, ground) && self.changes_only(part, ground)
+        begins && self.has_only_flags(&plain) && self.is_there(part, paths) && self.changes_only(part, paths)
     }
 
     fn begins(&self, words: &[&Argument]) -> bool {
@@ -84,29 +85,29 @@ impl CommandRule {
         })
     }
 
-    fn is_there(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
+    fn is_there(&self, part: &SimpleCommand, paths: &PathContext) -> bool {
         let Some((_, set)) = &self.workdir else { return true };
         match &part.directory {
-            Some(directory) => set.is_match(&ground.place(directory).path),
+            Some(directory) => set.is_match(&paths.place(directory).path),
             None => self.tightens,
         }
     }
 
-    fn changes_only(&self, part: &SimpleCommand, ground: &PathContext) -> bool {
+    fn changes_only(&self, part: &SimpleCommand, paths: &PathContext) -> bool {
         let Some((_, set)) = &self.writes else { return true };
         let mut changed = part.touches.iter().filter_map(|touch| match touch {
-            Touch::Path { access: Access::Write | Access::Delete, path, .. } => Some(ground.place(path)),
+            Touch::Path { access: Access::Write | Access::Delete, path, .. } => Some(paths.place(path)),
             _ => None,
         });
-        // What it writes beyond what can be told is held by the sandbox.
+        // The sandbox limits writes that the analysis can't see.
         changed.all(|place| place.root == 0 && set.is_match(&place.path))
     }
 
-    /// An example is a whole command: the rule speaks of it if it speaks of any of its parts.
+    /// An example is an entire command line: the rule matches if it matches one of its simple commands.
     pub(crate) fn matches_example(&self, example: &str) -> bool {
-        let ground = PathContext::default();
-        let reading = read(example, ".", &ground);
-        reading.fault.is_none() && reading.parts.iter().any(|part| self.matches(part, &ground))
+        let paths = PathContext::default();
+        let analysis = analyze(example, ".", &paths);
+        analysis.fault.is_none() && analysis.parts.iter().any(|part| self.matches(part, &paths))
     }
 }
 
@@ -121,13 +122,13 @@ impl fmt::Display for CommandRule {
             write!(f, ", in {pattern}")?;
         }
         if let Some((patterns, _)) = &self.writes {
-            write!(f, ", changing only {}", patterns.join(" "))?;
+            write!(f, ", writing only {}", patterns.join(" "))?;
         }
         Ok(())
     }
 }
 
-/// Which rules may speak of a program, so that a thousand rules cost no more than the few that matter.
+/// The rules that may match a program, so that a thousand rules cost no more than the few that matter.
 #[derive(Debug, Default)]
 pub(crate) struct CommandIndex {
     by_program: HashMap<String, Vec<usize>>,
@@ -149,7 +150,7 @@ impl CommandIndex {
         index
     }
 
-    /// The rules to look at for a part.
+    /// The rules to check for a simple command.
     pub(crate) fn about(&self, part: &SimpleCommand) -> impl Iterator<Item = &usize> {
         let program = part.words.first().map_or("", |word| base_name(&word.text));
         self.by_program.get(program).into_iter().flatten().chain(&self.of_any)

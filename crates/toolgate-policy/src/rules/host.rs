@@ -1,4 +1,4 @@
-//! Rules about hosts: a domain, everything beneath one (`*.example.com`), an address, a range, or `*` for all.
+//! Rules about hosts: a domain, everything beneath one (`*.example.com`), an address, a CIDR range, or `*` for all.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use toolgate_config::ConfigFault;
 
 use crate::host::{CidrRange, Host, ReservedBlock};
 
-/// Speaks of every connection to such a host.
+/// Matches every connection to such a host.
 #[derive(Debug)]
 pub(crate) struct HostRule {
     written: String,
@@ -18,7 +18,7 @@ pub(crate) struct HostRule {
 enum HostPattern {
     Any,
     Name(String),
-    /// What a name must end in, its dot included.
+    /// The suffix of a name, including its leading dot.
     Beneath(String),
     Address(IpAddr),
     Range(CidrRange),
@@ -40,8 +40,8 @@ impl HostRule {
         }
     }
 
-    /// Whether the rule means this reserved host on purpose: by its name, its address, or a range within its block. A
-    /// pattern that merely happens to reach so far doesn't count.
+    /// Whether the rule names this reserved host on purpose: by its name, its address, or a range within its block. A
+    /// broader pattern that also covers the host doesn't count.
     pub(crate) fn names(&self, host: &Host, block: &ReservedBlock) -> bool {
         self.matches(host)
             && match &self.pattern {

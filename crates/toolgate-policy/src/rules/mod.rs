@@ -1,6 +1,5 @@
-//! The rules that configuration can hold. Each kind has a file of its own and answers three questions: can this rule be
-//! read, does it speak of this, and how is it called. A new kind is a new file, an arm in [`RuleKind`] and a field in
-//! [`RuleConfig`].
+//! The kinds of rules in configuration. Each kind has its own file with three functions: parse the rule, match it,
+//! describe it. A new kind is a new file, an arm in [`RuleKind`] and a field in [`RuleConfig`].
 
 pub(crate) mod command;
 pub(crate) mod host;
@@ -13,7 +12,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use toolgate_config::{ConfigFault, RuleConfig};
 use toolgate_contract::{Decision, ErrorCode, Layer, RuleName};
 
-/// What a rule speaks of.
+/// What a rule is about.
 #[derive(Debug)]
 pub(crate) enum RuleKind {
     Tool(tool::ToolRule),
@@ -31,16 +30,16 @@ pub(crate) struct Rule {
     pub(crate) decision: Decision,
     pub(crate) kind: RuleKind,
     pub(crate) reason: String,
-    /// What a denial by this rule is called.
+    /// The error code of a denial by this rule.
     pub(crate) code: ErrorCode,
-    /// The file it came from.
+    /// The file that the rule is in.
     pub(crate) file: String,
-    /// Examples, each with whether it should match.
+    /// Examples, each with whether the rule should match it.
     pub(crate) examples: Vec<(String, bool)>,
 }
 
 impl Rule {
-    /// Reads a rule and holds it against its own examples.
+    /// Parses a rule and checks it against its own examples.
     pub(crate) fn new(config: &RuleConfig, layer: Layer, file: &str) -> Result<Self, ConfigFault> {
         let kind = RuleKind::new(config)?;
         let decision = config.decision;
@@ -132,7 +131,7 @@ impl RuleKind {
         }
     }
 
-    /// Whether the rule speaks of an example, which is a string of the rule's own kind.
+    /// Whether the rule matches an example, which is a string of the rule's own kind.
     pub(crate) fn matches_example(&self, example: &str) -> Result<bool, ConfigFault> {
         match self {
             Self::Tool(rule) => Ok(rule.matches(example)),
@@ -166,7 +165,7 @@ fn word_glob(pattern: &str, what: &str) -> Result<GlobMatcher, ConfigFault> {
     Ok(glob.compile_matcher())
 }
 
-/// Reads a word of a fixed vocabulary, such as a risk, as configuration writes it.
+/// Parses a word of a fixed vocabulary, such as a risk, as written in configuration.
 fn read_word<T: serde::de::DeserializeOwned>(word: &str, what: &str, known: &str) -> Result<T, ConfigFault> {
     let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(word);
     T::deserialize(reader)

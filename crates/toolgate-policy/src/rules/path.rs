@@ -1,5 +1,5 @@
-//! Rules about paths: `path = "docs/secret/**"`, for some kinds of access or all. What tightens compares letters
-//! loosely and what loosens exactly, since the file system may do either.
+//! Rules about paths: `path = "docs/secret/**"`, for some kinds of access or all. Rules that tighten ignore letter case
+//! and rules that loosen compare exactly, since the file system may do either.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use toolgate_contract::{Access, Decision};
 
 use crate::path_glob::{CaseFolding, PathGlob, PathSet};
 
-/// Speaks of every effect on such a path.
+/// Matches every effect on such a path.
 #[derive(Debug)]
 pub(crate) struct PathRule {
     glob: PathGlob,
@@ -26,7 +26,7 @@ impl PathRule {
         Ok(Self { glob, alone, access })
     }
 
-    /// For the set in which all path rules are matched at once.
+    /// The pattern, for the set in which all path rules are matched at once.
     pub(crate) fn glob(&self) -> &PathGlob {
         &self.glob
     }
@@ -46,7 +46,7 @@ impl fmt::Display for PathRule {
     }
 }
 
-/// Some kinds of access; all of them unless said otherwise.
+/// Some kinds of access; all of them by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccessSet([bool; 3]);
 

@@ -7,7 +7,7 @@ use toolgate_contract::Permission;
 
 use super::read_word;
 
-/// Speaks of every effect that needs the permission.
+/// Matches every effect that needs the permission.
 #[derive(Debug)]
 pub(crate) struct PermissionRule {
     permission: Permission,

@@ -1,5 +1,5 @@
-//! Rules about a risk. What tightens speaks of that risk and every higher one, what loosens of that risk and every lower
-//! one, so that `allow risk = "low"` never lets a dangerous tool through.
+//! Rules about a risk. A rule that tightens matches that risk and every higher one, a rule that loosens matches that
+//! risk and every lower one, so that `allow risk = "low"` never allows a dangerous tool.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use toolgate_contract::{Decision, Risk};
 
 use super::read_word;
 
-/// Speaks of every call of the tools with such a risk.
+/// Matches every call of the tools with such a risk.
 #[derive(Debug)]
 pub(crate) struct RiskRule {
     risk: Risk,

@@ -8,7 +8,7 @@ use toolgate_config::ConfigFault;
 
 use super::word_glob;
 
-/// Speaks of every call of the tools that it names.
+/// Matches every call of the tools that it names.
 #[derive(Debug)]
 pub(crate) struct ToolRule {
     names: GlobMatcher,

@@ -1,5 +1,5 @@
-//! Against bash itself: of generated scripts in which nothing is unknown, the simple commands that we read are those
-//! that bash runs. The commands are functions that write down how they were called and do nothing else.
+//! Compares the analysis with bash itself: in generated scripts in which nothing is unknown, the simple commands that
+//! the analysis finds are those that bash runs. The commands are functions that only record how they were called.
 #![allow(clippy::disallowed_methods, reason = "runs bash, to be compared with it")]
 
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ use crate::world::policy;
 
 const NAMES: &[&str] = &["red", "green", "blue", "grey"];
 
-/// The stand-ins: each call is written down, one a line, with its words in between unit separators.
+/// The stand-ins: each call is recorded on one line, its words separated by unit separators.
 const PRELUDE: &str = r#"
 exec 9>&1 >/dev/null 2>&1 </dev/null
 note() { local IFS=$'\x1f'; printf '%s\n' "$*" >&9; }
 red() { note red "$@"; }; green() { note green "$@"; }; blue() { note blue "$@"; }; grey() { note grey "$@"; }
 "#;
 
-/// A script, and whether bash is sure to run all of it.
+/// A script, and whether bash certainly runs all of it.
 #[derive(Debug, Clone)]
 struct Script {
     text: String,
@@ -119,7 +119,7 @@ fn script() -> impl Strategy<Value = Script> {
     })
 }
 
-/// What bash ran; none if it couldn't read the script.
+/// What bash ran; none if it couldn't parse the script.
 fn run_by_bash(text: &str) -> Option<Vec<String>> {
     let script = format!("{PRELUDE}known=value; split='l r'\n{text}\n");
     let output = Command::new("bash")
@@ -136,7 +136,7 @@ fn run_by_bash(text: &str) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// What we read, in the same form: the calls that are wholly known, and how many aren't.
+/// What the analysis found, in the same form: the calls that are completely known, and how many aren't.
 fn read_by_us(text: &str) -> (Vec<String>, usize, Option<String>) {
     let explained = policy("").explain(&format!("known=value; split='l r'\n{text}"), ".");
     let is_stand_in = |part: &&ExplainedCommand| part.words.first().is_some_and(|name| NAMES.contains(&name.as_str()));
@@ -158,7 +158,7 @@ proptest! {
     fn what_bash_runs_is_what_we_read(script in script()) {
         let ran = run_by_bash(&script.text).unwrap();
         let (read, unknown, fault) = read_by_us(&script.text);
-        // Here-documents inside each other are left unread, which is safe.
+        // Nested here-documents are left unparsed, which is safe.
         prop_assume!(!fault.as_deref().is_some_and(|fault| fault.contains("here-document")));
         prop_assert_eq!(fault, None, "{}", script.text);
         if script.all && unknown == 0 {

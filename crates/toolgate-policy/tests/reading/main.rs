@@ -1,4 +1,4 @@
-//! Reading commands: against a table, against bash, against nonsense.
+//! Tests the analysis of commands: against a table, against bash, against random input.
 
 mod against_bash;
 mod nonsense;

@@ -1,11 +1,11 @@
-//! Commands that nobody would type: random, mutated, endless, nested without end. None may make the reader fail, loop
-//! or overflow its stack.
+//! Commands that nobody would type: random, mutated, very long, deeply nested. None may make the parser fail, loop or
+//! overflow its stack.
 
 use toolgate_policy::Policy;
 
 use crate::world::{commands, judge, policy};
 
-/// Every input that was made from a rule, so that a failure can be found again.
+/// A seeded generator, so that every failing input can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// Pieces that mean something to a shell.
+/// Tokens with a meaning to a shell.
 const SIGNS: &[&str] = &[
     "'",
     "\"",
@@ -122,7 +122,7 @@ fn nonsense(random: &mut Random) -> String {
     (0..random.below(30)).map(|_| SIGNS[random.below(SIGNS.len())]).collect()
 }
 
-/// How many to try: a few here, as many as `TOOLGATE_FUZZ` says in a longer run.
+/// How many inputs to try: a few by default, as many as `TOOLGATE_FUZZ` says in a longer run.
 fn rounds() -> usize {
     std::env::var("TOOLGATE_FUZZ").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000)
 }

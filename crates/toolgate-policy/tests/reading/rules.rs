@@ -1,4 +1,4 @@
-//! Rules about files, hosts and permissions bind commands too.
+//! Rules about files, hosts and permissions apply to commands too.
 
 use toolgate_contract::Decision::{Allow, Ask, Deny};
 

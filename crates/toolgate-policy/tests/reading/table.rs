@@ -1,4 +1,4 @@
-//! A table of commands, as people and agents type them, with what is expected of each: `commands/*.toml`.
+//! A table of commands that people and agents type, with the expected result of each: `commands/*.toml`.
 
 use toolgate_policy::Policy;
 
@@ -37,7 +37,7 @@ fn the_table_holds_enough_of_each_kind() {
     );
 }
 
-/// What is wrong with one row, in lines.
+/// What is wrong with one row, one fault per line.
 fn faults(row: &Expected, defaults: &Defaults, presets: &Presets) -> Vec<String> {
     let mut faults = decisions(&presets.workspace, row, row.workspace.as_ref().unwrap_or(&defaults.workspace));
     faults.extend(decisions(&presets.read_only, row, row.read_only.as_ref().unwrap_or(&defaults.read_only)));
@@ -52,7 +52,7 @@ fn faults(row: &Expected, defaults: &Defaults, presets: &Presets) -> Vec<String>
     }
     if let Some(expected) = &row.parts {
         let expected: Vec<String> = expected.iter().map(|part| part.replace(" ~", &format!(" {HOME}"))).collect();
-        let parts = explained.parts.iter().filter(|part| !part.wraps && !part.words.is_empty());
+        let parts = explained.parts.iter().filter(|part| !part.is_wrapper && !part.words.is_empty());
         let told: Vec<String> = parts.map(|part| part.words.join(" ")).collect();
         if expected != told {
             faults.push(format!("parts: expected {expected:?}, told {told:?}"));

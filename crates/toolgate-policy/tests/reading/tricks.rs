@@ -1,4 +1,4 @@
-//! Commands that were found to pass as something that they are not.
+//! Commands that were found to look like something that they are not.
 
 use toolgate_contract::Decision::{Allow, Deny};
 
@@ -14,7 +14,7 @@ fn none_of_these_passes_as_plain_reading() {
         "for i in *; do ls; ls() { touch pwned; }; done",
         "trap ls EXIT; ls() { touch pwned; }",
         "command_not_found_handle() { touch pwned; }; lsd",
-        // Variables that don't keep the value that they seem to have.
+        // Variables that don't keep the value that they appear to have.
         "x=touch; f() { local x=ls; }; f; $x pwned",
         "x=ls; f() { x='touch pwned'; }; while true; do $x; f; done",
         "for d in a b; do cat shadow; \\cd /etc; done",
@@ -32,7 +32,7 @@ fn none_of_these_passes_as_plain_reading() {
         "for ((i=0;i<$(touch pwned;echo 1);i++)); do :; done",
         "read 'x[$(touch pwned)]' <<< 1",
         "declare -a 'x=($(touch pwned))'",
-        // A script that isn't where it seems to be.
+        // A script that isn't where it appears to be.
         "bash -c - 'touch pwned'",
         "bash -c +x 'touch pwned'",
         "echo ls | bash < evil.sh",

@@ -1,4 +1,4 @@
-//! What these tests share: a table of commands with what is expected, and a judge.
+//! Shared by these tests: a table of commands with expected results, and a judge.
 
 use serde::Deserialize;
 use toolgate_config::{Config, ConfigLayer};
@@ -17,7 +17,7 @@ pub(crate) struct Table {
     pub(crate) commands: Vec<Expected>,
 }
 
-/// What an entry leaves out.
+/// The values of fields that an entry leaves out.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Defaults {
@@ -56,7 +56,7 @@ pub(crate) fn commands() -> Vec<String> {
 pub(crate) fn policy(text: &str) -> Policy {
     let config = Config::parse(text, "user.toml").unwrap();
     let layer = ConfigLayer { layer: Layer::User, trusted: true, config, source: "user.toml".into() };
-    compile(vec![layer]).unwrap().policy.on(PathContext::new(["/home/me/project"], HOME))
+    compile(vec![layer]).unwrap().policy.with_paths(PathContext::new(["/home/me/project"], HOME))
 }
 
 fn shell() -> Declaration {

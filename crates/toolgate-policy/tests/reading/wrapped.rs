@@ -1,4 +1,4 @@
-//! What is denied stays denied, whatever it is wrapped in.
+//! A denied command stays denied in every wrapper.
 
 use toolgate_contract::Decision;
 

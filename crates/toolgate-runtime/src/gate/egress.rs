@@ -30,8 +30,8 @@ impl CallEgress {
 
 impl EgressPolicy for CallEgress {
     fn pass(&self, host: &str, port: u16) -> Result<(), Denial> {
-        let (crossing, cleared) = (self.policy.crossing(host), self.cleared_at(host));
-        match crossing.decision {
+        let (verdict, cleared) = (self.policy.judge_connection(host), self.cleared_at(host));
+        match verdict.decision {
             Decision::Allow => Ok(()),
             Decision::Ask if cleared.contains(&port) => Ok(()),
             Decision::Ask => {
@@ -39,12 +39,12 @@ impl EgressPolicy for CallEgress {
                     true => "The call doesn't name this host".to_owned(),
                     false => format!("The call names this host, but not its port {port}"),
                 };
-                let reason = format!("{host} wasn't reached: {} {unnamed}, and no rule allows it.", crossing.reason);
+                let reason = format!("{host} wasn't reached: {} {unnamed}, and no rule allows it.", verdict.reason);
                 Err(Denial::of_host(host, port, reason, None))
             }
             Decision::Deny => {
-                let reason = format!("{host} wasn't reached: {}", crossing.reason);
-                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+                let reason = format!("{host} wasn't reached: {}", verdict.reason);
+                Err(Denial::of_host(host, port, reason, Some(verdict.name)))
             }
         }
     }
@@ -52,9 +52,9 @@ impl EgressPolicy for CallEgress {
     fn arrive(&self, host: &str, port: u16, address: IpAddr) -> Result<(), Denial> {
         match self.policy.forbids_address(host, address) {
             None => Ok(()),
-            Some(crossing) => {
-                let reason = format!("{host} wasn't reached: it leads to {address}. {}", crossing.reason);
-                Err(Denial::of_host(host, port, reason, Some(crossing.name)))
+            Some(verdict) => {
+                let reason = format!("{host} wasn't reached: it leads to {address}. {}", verdict.reason);
+                Err(Denial::of_host(host, port, reason, Some(verdict.name)))
             }
         }
     }

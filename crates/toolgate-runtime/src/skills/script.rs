@@ -1,5 +1,5 @@
-//! How a skill's script is started (C-52): from where it really lies in the skill's `scripts` directory, by itself if it can be
-//! executed, else by what its first line or its name says. A path that leaves that directory starts nothing.
+//! Starts a skill's script: only from the skill's `scripts` directory, directly if it is executable, otherwise with the
+//! interpreter that its first line or its file name extension names. A path that leaves that directory is refused.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -11,12 +11,12 @@ use super::{SkillDirectory, SkillLoader, beneath};
 
 /// The directory of a skill that holds its scripts.
 const SCRIPTS: &str = "scripts/";
-/// As much of a file as the kernel itself looks at.
-const HEAD: u64 = 256;
-/// Of a file's mode, that somebody may execute it.
+/// The part of a file that the kernel reads to find the interpreter.
+const HEAD_BYTES: u64 = 256;
+/// The execute bits of a file's mode.
 const EXECUTABLE: u32 = 0o111;
 
-/// What starts a script that can't be executed, by the end of its name.
+/// Interpreters of scripts that can't be executed directly, by file name extension.
 const INTERPRETERS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("cjs", "node"),
@@ -29,19 +29,21 @@ const INTERPRETERS: &[(&str, &str)] = &[
 ];
 
 impl SkillLoader {
-    /// What runs a script: in a directory of its own, with the skill's directory to look into, and no shell before it.
+    /// What runs a script: in a directory of its own, with the skill's directory readable, and no shell before it.
     pub(super) fn starter(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError> {
-        let (shelf, skill) = self.find(&script.skill)?;
+        let (skills, skill) = self.find(&script.skill)?;
         let place = beneath(&skill, inside_scripts(&script.path)?);
-        if self.hides(shelf, &place) {
+        if self.hides(skills, &place) {
             return Err(no_such_script(script));
         }
-        let file = shelf.files.open(&place).map_err(|error| not_there(script, error))?;
+        let file = skills.files.open(&place).map_err(|error| unopenable(script, error))?;
         let (is_executable, mut head) = (file.mode & EXECUTABLE != 0, Vec::new());
-        file.take(HEAD).read_to_end(&mut head).map_err(|error| ToolError::io("The script can't be read", &error))?;
-        let home = shelf.directory.join(&script.skill);
-        let path = home.join(&script.path);
-        let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| unstartable(script))?;
+        file.take(HEAD_BYTES)
+            .read_to_end(&mut head)
+            .map_err(|error| ToolError::io("The script can't be read", &error))?;
+        let directory = skills.directory.join(&script.skill);
+        let path = directory.join(&script.path);
+        let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| no_interpreter(script))?;
         let arguments = script.arguments.iter().map(Into::into);
         let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);
         let program = words.next().unwrap_or_default();
@@ -50,29 +52,29 @@ impl SkillLoader {
             command: script.line(),
             arguments: words.collect(),
             directory: StartDirectory::Machine(own.clone()),
-            read_only: vec![home],
+            read_only: vec![directory],
             own: vec![own],
             ..LaunchSpec::program(program)
         })
     }
 
-    /// Where a skill lies; of two with one name the first counts.
+    /// The directory of a skill; of two with the same name the first counts.
     fn find(&self, name: &str) -> Result<(&SkillDirectory, WorkspacePath), ToolError> {
-        let is_skill = |shelf: &SkillDirectory, entry: &DirectoryEntry| {
-            self.may_be_skill(shelf, entry) && self.directory(shelf, entry.name.clone(), &entry.place).is_some()
+        let is_skill = |skills: &SkillDirectory, entry: &DirectoryEntry| {
+            self.may_be_skill(skills, entry) && self.directory(skills, entry.name.clone(), &entry.place).is_some()
         };
-        for shelf in self.skill_directories.iter() {
-            let entries = shelf.files.entries(&shelf.place).unwrap_or_default();
-            let found = entries.into_iter().find(|entry| entry.name == name && is_skill(shelf, entry));
+        for skills in self.skill_directories.iter() {
+            let entries = skills.files.entries(&skills.place).unwrap_or_default();
+            let found = entries.into_iter().find(|entry| entry.name == name && is_skill(skills, entry));
             if let Some(entry) = found {
-                return Ok((shelf, entry.place));
+                return Ok((skills, entry.place));
             }
         }
         Err(ToolError::new(ErrorCode::NotFound, format!("There is no skill `{name}`.")))
     }
 }
 
-/// A path that begins in `scripts` and is plain from there on.
+/// Checks that a path begins with `scripts/` and has no `..` or empty parts.
 fn inside_scripts(path: &str) -> Result<&str, ToolError> {
     let is_plain = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
     match path.strip_prefix(SCRIPTS) {
@@ -80,19 +82,22 @@ fn inside_scripts(path: &str) -> Result<&str, ToolError> {
         _ => {
             let message = format!("`{path}` isn't a plain path inside the skill's directory `{SCRIPTS}`.");
             Err(ToolError::new(ErrorCode::PathOutsideWorkspace, message).with_hint(
-                "Name it as the tool `skill` lists it, such as `scripts/fill.py`; only what lies there is run.",
+                "Use the path that the tool `skill` lists, such as `scripts/fill.py`; only scripts in that directory are run.",
             ))
         }
     }
 }
 
-fn not_there(script: &SkillScript, error: ToolError) -> ToolError {
+fn unopenable(script: &SkillScript, error: ToolError) -> ToolError {
     match error.code {
         ErrorCode::NotFound => no_such_script(script),
         ErrorCode::PathOutsideWorkspace => {
-            let message = format!("`{}` of the skill `{}` is a link, or lies behind one.", script.path, script.skill);
+            let message = format!(
+                "`{}` of the skill `{}` is a symbolic link, or is reached through one.",
+                script.path, script.skill
+            );
             ToolError::new(error.code, message)
-                .with_hint("Scripts are run only from where they really lie. Ask the person to put the file there.")
+                .with_hint("Scripts are never run through symbolic links. Ask the person to put the file itself there.")
         }
         _ => error,
     }
@@ -104,14 +109,18 @@ fn no_such_script(script: &SkillScript) -> ToolError {
         .with_hint(format!("The tool `skill` lists the files of `{skill}` when it loads it."))
 }
 
-fn unstartable(script: &SkillScript) -> ToolError {
-    let message = format!("Nothing says what runs `{}`: neither its first line nor the end of its name.", script.path);
+fn no_interpreter(script: &SkillScript) -> ToolError {
+    let message = format!(
+        "`{}` has no known interpreter: neither its first line nor its file name extension names one.",
+        script.path
+    );
     ToolError::new(ErrorCode::NotAFile, message).with_hint(
         "Ask the person to give it a first line such as `#!/usr/bin/env python3` and to make it executable (`chmod +x`).",
     )
 }
 
-/// The words before the script's own path: none for what the kernel can execute. None at all if nothing can start it.
+/// The interpreter and its arguments, before the script's path; empty if the kernel can execute the script. None if
+/// nothing can start it.
 fn interpreter(path: &Path, is_executable: bool, head: &[u8]) -> Option<Vec<OsString>> {
     let first_line = head.strip_prefix(b"#!").map(words_of_first_line).filter(|words| !words.is_empty());
     let can_be_executed = first_line.is_some() || head.starts_with(b"\x7fELF");
@@ -123,7 +132,7 @@ fn interpreter(path: &Path, is_executable: bool, head: &[u8]) -> Option<Vec<OsSt
     first_line.or_else(by_name)
 }
 
-/// The interpreter in a first line, and its one argument, as the kernel takes them.
+/// The interpreter in a `#!` line, and its one argument, as the kernel parses them.
 fn words_of_first_line(rest: &[u8]) -> Vec<OsString> {
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line.trim_ascii()).into_owned();

@@ -1,6 +1,6 @@
-//! Cuts a reply's payload to the limits and stores what was cut in full (C-27). The texts in it share one budget: the
-//! largest are cut first, to a common size, so that a long log doesn't cost a short error message its place. A payload
-//! that is too large by its structure is stored as a whole and shown as a preview.
+//! Cuts a reply's payload to the limits and stores every cut text in full. The texts share one budget: the largest are
+//! cut first, to a common size, so that a long log doesn't displace a short error message. A payload whose structure is
+//! too large is stored as one artifact and shown as a preview.
 
 use memchr::memchr_iter;
 use serde_json::{Value, json};
@@ -8,31 +8,31 @@ use toolgate_contract::{ArtifactRef, OmittedText, ToolError, Truncated};
 
 use super::{StoredRemainder, TrimLimits, TrimmedText, count_lines, fits, trim_with_rest};
 
-/// More texts to cut than this, and the payload is stored as one: nobody wants to open dozens of artifacts.
-const MOST_CUTS: usize = 16;
+/// With more texts to cut than this, the payload is stored as one artifact: nobody wants to open dozens.
+const MAX_CUTS: usize = 16;
 
-/// What was cut from a payload, and where it is.
+/// What was cut from a payload, and where it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PayloadCut {
     /// How much is missing.
     pub truncated: Truncated,
-    /// Everything that was cut, in full.
+    /// The artifacts with everything that was cut, in full.
     pub refs: Vec<ArtifactRef>,
 }
 
-/// Keeps a text, given with the JSON pointer of its field, and returns its handle; of a text that is kept already and isn't
-/// all there, also how much is missing.
+/// Stores a text, given with the JSON pointer of its field, and returns its artifact; for a text that is stored already
+/// and is incomplete here, also how much is missing.
 type TextStore<'a> = dyn FnMut(&str, &str) -> Result<OmittedText, ToolError> + 'a;
 
-/// Cuts `payload` to `limits`; none if it fits as it is. Whatever is cut goes to `store` first, in full, with the JSON
-/// pointer of its field; the empty pointer stands for the whole payload, as JSON unless it is a text itself. If storing
-/// fails, the payload stays as it was.
+/// Cuts `payload` to `limits`; none if it fits unchanged. Every text is passed to `store` in full before it is cut,
+/// with the JSON pointer of its field; the empty pointer means the entire payload, as JSON unless it is a text itself.
+/// If storing fails, the payload stays unchanged.
 pub fn trim_payload(
     payload: &mut Value,
     limits: &TrimLimits,
     store: &mut TextStore<'_>,
 ) -> Result<Option<PayloadCut>, ToolError> {
-    if TrimBudget::in_all(limits).takes(payload) {
+    if TrimBudget::in_all(limits).fits(payload) {
         return Ok(None);
     }
     let mut survey = PayloadSurvey::default();
@@ -43,8 +43,8 @@ pub fn trim_payload(
         ..*limits
     };
     let to_cut: Vec<&PayloadText> = survey.texts.iter().filter(|text| text.exceeds(&caps)).collect();
-    let unwieldy = survey.structure > limits.bytes || to_cut.len() > MOST_CUTS;
-    if unwieldy && let Some(outcome) = preview(payload, limits, store)? {
+    let needs_preview = survey.structure > limits.bytes || to_cut.len() > MAX_CUTS;
+    if needs_preview && let Some(outcome) = preview(payload, limits, store)? {
         return Ok(Some(outcome));
     }
     let (mut outcome, mut shown) = (PayloadCutBuilder::default(), Vec::new());
@@ -62,7 +62,7 @@ pub fn trim_payload(
     Ok(outcome.finish())
 }
 
-/// A text's cut form, once it is stored.
+/// Stores a text and cuts it.
 fn cut(
     full: &str,
     pointer: &str,
@@ -83,7 +83,7 @@ fn cut(
     Ok(trim_with_rest(full, limits, &rest).map(|trimmed| (stored, trimmed)))
 }
 
-/// Stores the payload as a whole and leaves the beginning and end of its JSON.
+/// Stores the entire payload and leaves the beginning and end of its JSON.
 fn preview(
     payload: &mut Value,
     limits: &TrimLimits,
@@ -98,7 +98,7 @@ fn preview(
     Ok(outcome.finish())
 }
 
-/// The outcome in the making.
+/// A [`PayloadCut`] under construction.
 #[derive(Default)]
 struct PayloadCutBuilder {
     truncated: Truncated,
@@ -106,7 +106,7 @@ struct PayloadCutBuilder {
 }
 
 impl PayloadCutBuilder {
-    /// Counts a text that was cut and returns what is left of it.
+    /// Counts a text that was cut and returns the remaining text.
     fn add(&mut self, stored: ArtifactRef, trimmed: TrimmedText) -> String {
         self.truncated.lines += trimmed.missing_lines as u64;
         self.truncated.bytes += trimmed.missing_bytes as u64;
@@ -135,8 +135,8 @@ impl PayloadText {
     }
 }
 
-/// What is left of the limits while a payload is gone over. Nearly every payload fits, so this comes first and keeps
-/// no account of where things are.
+/// What is left of the limits while a payload is scanned. Nearly every payload fits, so this check comes first and
+/// doesn't record positions.
 struct TrimBudget {
     bytes: usize,
     lines: usize,
@@ -149,8 +149,8 @@ impl TrimBudget {
         Self { bytes: limits.bytes, lines: limits.lines, structure: limits.bytes, line_chars: limits.line_chars }
     }
 
-    /// Whether there is room for this value; if so, less is left.
-    fn takes(&mut self, value: &Value) -> bool {
+    /// Whether this value fits into the rest of the budget, which is reduced by it.
+    fn fits(&mut self, value: &Value) -> bool {
         take(&mut self.structure, STRUCTURE)
             && match value {
                 Value::String(text) => {
@@ -158,26 +158,27 @@ impl TrimBudget {
                         && take(&mut self.lines, lines_of(text))
                         && all_lines_fit(text, self.line_chars)
                 }
-                Value::Array(items) => items.iter().all(|item| self.takes(item)),
+                Value::Array(items) => items.iter().all(|item| self.fits(item)),
                 Value::Object(fields) => {
-                    fields.iter().all(|(name, field)| take(&mut self.structure, name.len() + 3) && self.takes(field))
+                    fields.iter().all(|(name, field)| take(&mut self.structure, name.len() + 3) && self.fits(field))
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) => true,
             }
     }
 }
 
-/// Takes `amount` away if that much is left.
+/// Subtracts `amount` if that much is left.
 fn take(left: &mut usize, amount: usize) -> bool {
     let rest = left.checked_sub(amount);
     *left = rest.unwrap_or_default();
     rest.is_some()
 }
 
-/// Bytes of JSON that every value costs at least.
+/// The minimum size of a value in JSON, in bytes.
 const STRUCTURE: usize = 2;
 
-/// The lines of a text; one of a single line has none, so that long lists of names aren't counted by their entries.
+/// The lines of a text; a text of a single line counts as none, so that long lists of names aren't counted by their
+/// entries.
 fn lines_of(text: &str) -> usize {
     if text.contains('\n') { count_lines(text) } else { 0 }
 }
@@ -192,11 +193,11 @@ fn all_lines_fit(text: &str, line_chars: usize) -> bool {
         && fits(&text[start..], line_chars)
 }
 
-/// What the payload is made of.
+/// The texts and the size of a payload.
 #[derive(Default)]
 struct PayloadSurvey {
     texts: Vec<PayloadText>,
-    /// Bytes of JSON besides the texts, counted low.
+    /// Bytes of JSON besides the texts, a lower bound.
     structure: usize,
 }
 
@@ -232,7 +233,7 @@ impl PayloadSurvey {
     }
 }
 
-/// The size to which the largest have to be cut so that all together fit in `budget`.
+/// The size to which the largest texts have to be cut so that all together fit in `budget`.
 fn common_cap(sizes: impl Iterator<Item = usize>, budget: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.collect();
     sizes.sort_unstable();

@@ -43,13 +43,13 @@ pub(crate) fn look(
     each: &mut dyn FnMut(&OsStr, EntryKind),
 ) -> Result<DirectoryScan, Errno> {
     if known.is_some() && known == marked(root, path).as_ref() {
-        return Ok(DirectoryScan::AsBefore);
+        return Ok(DirectoryScan::Unchanged);
     }
     let directory = match openat2::open(way, root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
         // Removed or replaced since its parent was listed.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(DirectoryScan::Nothing),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(DirectoryScan::Absent),
         Err(Errno::ACCESS) if !path.is_empty() => {
-            return Ok(if is_within_reach(root, path) { DirectoryScan::Closed } else { DirectoryScan::Nothing });
+            return Ok(if is_within_reach(root, path) { DirectoryScan::Closed } else { DirectoryScan::Absent });
         }
         other => other?,
     };
@@ -59,7 +59,7 @@ pub(crate) fn look(
     let is_reliable = mark.changed.0 < now - SETTLED_AFTER && keeps_time(&directory);
     let mut room = vec![MaybeUninit::uninit(); NAMES];
     each_entry(&directory, &mut room, |name, kind| each(OsStr::from_bytes(name), kind))?;
-    Ok(DirectoryScan::Anew(is_reliable.then_some(mark)))
+    Ok(DirectoryScan::Scanned(is_reliable.then_some(mark)))
 }
 
 /// Whether a command of this user could access something in a directory that we can't list: by name, or after a `chmod`.

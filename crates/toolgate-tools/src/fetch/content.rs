@@ -1,4 +1,4 @@
-//! What a server's bytes are: text in some spelling, a page to be made readable, or something else.
+//! Classifies a response body: text in some encoding, an HTML page to make readable, or binary data.
 
 use encoding_rs::Encoding as Known;
 use schemars::JsonSchema;
@@ -7,34 +7,34 @@ use serde::Deserialize;
 use crate::fetch::html;
 use crate::support::encoding::{Encoding, is_binary};
 
-/// In what form text comes back.
+/// The form in which text is returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BodyFormat {
-    /// Readable: pages without their tags.
+    /// Readable text: pages without tags.
     #[default]
     Text,
-    /// Readable, with headings, lists and links.
+    /// With headings, lists and links.
     Markdown,
-    /// As it came.
+    /// Unchanged.
     Raw,
 }
 
-/// What came.
+/// A classified response body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FetchedBody {
-    /// Something to read.
+    /// Readable text.
     Text { title: Option<String>, text: String },
-    /// Something else.
+    /// Anything else.
     Binary { bytes: Vec<u8>, mime: String },
 }
 
-/// Bytes in which a page may say how it is spelt.
-const SAYS_SO_WITHIN: usize = 2048;
+/// Only this many bytes at the start are searched for a `<meta charset>`.
+const META_CHARSET_BYTES: usize = 2048;
 
 pub(super) fn read(bytes: Vec<u8>, content_type: Option<&str>, format: BodyFormat) -> FetchedBody {
     let (mime, charset) = split(content_type.unwrap_or_default());
-    let encoding = spelling(&bytes, charset.as_deref());
+    let encoding = declared_encoding(&bytes, charset.as_deref());
     if !is_text(&mime, &bytes, encoding) {
         let mime = if mime.is_empty() { "application/octet-stream".to_owned() } else { mime };
         return FetchedBody::Binary { bytes, mime };
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: Vec<u8>, content_type: Option<&str>, format: BodyForma
     FetchedBody::Text { title: page.title, text: page.text }
 }
 
-/// The media type and the charset of a header.
+/// The media type and the charset in a `Content-Type` header.
 fn split(content_type: &str) -> (String, Option<String>) {
     let mut parts = content_type.split(';');
     let mime = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -60,35 +60,36 @@ fn split(content_type: &str) -> (String, Option<String>) {
     (mime, charset)
 }
 
-/// How it is spelt, as far as anybody says: a mark at the start, the server, the page itself.
-fn spelling(bytes: &[u8], charset: Option<&str>) -> Option<Encoding> {
-    let known = |label: &str| Known::for_label(label.as_bytes()).map(Encoding::from);
-    let marked = || Encoding::marked(bytes).map(|(encoding, _)| encoding);
-    marked().or_else(|| charset.and_then(known)).or_else(|| meta_charset(bytes).and_then(|label| known(&label)))
+/// The declared encoding, from a byte order mark, the server's header, or the page itself.
+fn declared_encoding(bytes: &[u8], charset: Option<&str>) -> Option<Encoding> {
+    let by_label = |label: &str| Known::for_label(label.as_bytes()).map(Encoding::from);
+    let from_bom = || Encoding::from_bom(bytes).map(|(encoding, _)| encoding);
+    from_bom().or_else(|| charset.and_then(by_label)).or_else(|| meta_charset(bytes).and_then(|label| by_label(&label)))
 }
 
 /// `<meta charset="…">` and `<meta … content="…; charset=…">`.
 fn meta_charset(bytes: &[u8]) -> Option<String> {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(SAYS_SO_WITHIN)]).to_ascii_lowercase();
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(META_CHARSET_BYTES)]).to_ascii_lowercase();
     let meta = head.split("<meta").skip(1).find_map(|tag| tag.split('>').next()?.split_once("charset="))?.1;
     let label: String =
         meta.trim_start_matches(['"', '\'', ' ']).chars().take_while(|c| !"\"' />;".contains(*c)).collect();
     (!label.is_empty()).then_some(label)
 }
 
-fn is_text(mime: &str, bytes: &[u8], said: Option<Encoding>) -> bool {
+fn is_text(mime: &str, bytes: &[u8], declared: Option<Encoding>) -> bool {
     const TEXTUAL: &[&str] =
         &["json", "xml", "javascript", "ecmascript", "yaml", "toml", "x-www-form-urlencoded", "graphql"];
-    let is_wide = matches!(said, Some(Encoding::Utf16Le | Encoding::Utf16Be));
+    let is_wide = matches!(declared, Some(Encoding::Utf16Le | Encoding::Utf16Be));
     let claims = mime.is_empty() || mime.starts_with("text/") || TEXTUAL.iter().any(|kind| mime.contains(kind));
     match claims {
         true => is_wide || !is_binary(bytes),
-        // Many a server says that of everything it doesn't know. What isn't shown as text isn't searched for secrets either.
+        // Many servers use this type for anything they don't recognise. Content not shown as text isn't searched for
+        // secrets either.
         false => is_utf8_text(bytes),
     }
 }
 
-/// Text whatever anybody says: all of it is UTF-8, and nothing in it is only for machines.
+/// Whether the bytes are text regardless of any declared type: valid UTF-8 without binary control characters.
 fn is_utf8_text(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes).is_none() && !is_binary(bytes) && std::str::from_utf8(bytes).is_ok()
 }
@@ -98,9 +99,9 @@ fn is_page(text: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// Without the mark at the start.
+/// Removes the byte order mark.
 fn without_bom(mut bytes: Vec<u8>) -> Vec<u8> {
-    if let Some((_, length)) = Encoding::marked(&bytes) {
+    if let Some((_, length)) = Encoding::from_bom(&bytes) {
         bytes.drain(..length);
     }
     bytes
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_decoded_as_somebody_says() {
+    fn text_is_decoded_as_declared() {
         for (bytes, content_type, expected) in [
             (&b"caf\xe9"[..], "text/plain; charset=ISO-8859-1", "café"),
             (b"caf\xc3\xa9", "text/plain", "café"),

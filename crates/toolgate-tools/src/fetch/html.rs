@@ -1,23 +1,24 @@
-//! Pages made readable: tags go, what they mean for the eye stays. It reads whatever comes, in one pass; a page that is
-//! broken gives text that is a little broken.
+//! Converts HTML to readable text: tags are removed, the visual structure stays. It accepts any input, in one pass; a
+//! malformed page gives slightly malformed text.
 
 mod entities;
 
 use entities::decoded;
 
-/// What a page says.
+/// The text of an HTML page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadablePage {
-    /// Its title.
+    /// The page's title.
     pub(crate) title: Option<String>,
-    /// What is to be read.
+    /// The readable text.
     pub(crate) text: String,
 }
 
-/// Elements whose content nobody reads.
-const UNREAD: &[&str] = &["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "math"];
+/// Elements whose content is never shown.
+const SKIPPED_ELEMENTS: &[&str] =
+    &["script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "math"];
 
-/// Elements that stand by themselves.
+/// Block elements: they start and end a line.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -55,11 +56,11 @@ const BLOCKS: &[&str] = &[
     "option",
 ];
 
-/// Blocks with an empty line around them.
+/// Block elements with an empty line around them.
 const SPACED: &[&str] =
     &["blockquote", "dl", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"];
 
-/// Reads a page; in Markdown, or as plain text.
+/// Converts a page to Markdown or plain text.
 pub(crate) fn read(page: &str, markdown: bool) -> ReadablePage {
     let mut writer = HtmlTextWriter { markdown, ..HtmlTextWriter::default() };
     let mut rest = page;
@@ -75,7 +76,7 @@ pub(crate) fn read(page: &str, markdown: bool) -> ReadablePage {
     writer.finish()
 }
 
-/// A tag as it stands.
+/// An HTML tag.
 struct HtmlTag<'a> {
     name: String,
     closes: bool,
@@ -83,7 +84,7 @@ struct HtmlTag<'a> {
 }
 
 impl<'a> HtmlTag<'a> {
-    /// Reads a tag, and gives what comes behind it; none if this is no tag.
+    /// Parses a tag and returns the text after it; `None` if this is not a tag.
     fn read(text: &'a str) -> Option<(Self, &'a str)> {
         let inside = text.strip_prefix('<')?;
         let (closes, inside) = inside.strip_prefix('/').map_or((false, inside), |inside| (true, inside));
@@ -119,7 +120,7 @@ impl<'a> HtmlTag<'a> {
     }
 }
 
-/// A value with or without quotes, and what comes behind it.
+/// A quoted or unquoted value, and the text after it.
 fn value_of(text: &str) -> (&str, &str) {
     match text.chars().next() {
         Some(quote @ ('"' | '\'')) => text[1..].split_once(quote).unwrap_or((&text[1..], "")),
@@ -127,7 +128,7 @@ fn value_of(text: &str) -> (&str, &str) {
     }
 }
 
-/// Where a tag ends; a `>` in quotes doesn't.
+/// Where a tag ends; a `>` inside quotes doesn't count.
 fn end_of_tag(inside: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in inside.bytes().enumerate() {
@@ -138,37 +139,37 @@ fn end_of_tag(inside: &str) -> Option<usize> {
             _ => {}
         }
     }
-    // Quotes that never close: the next `>` it is.
+    // The quotes never close: fall back to the next `>`.
     inside.find('>')
 }
 
-/// Text in the making.
+/// The output text while it is being built.
 #[derive(Default)]
 struct HtmlTextWriter {
     markdown: bool,
     title: Option<String>,
     text: String,
-    /// Line ends that are due before the next word.
+    /// Line ends to write before the next word.
     due: usize,
-    /// Whether a blank is.
+    /// Whether to write a space before the next word.
     blank: bool,
-    /// Words at the start of the next line, such as `- `.
+    /// A prefix for the next line, such as `- `.
     bullet: String,
-    /// Inside how many `pre`.
-    kept: usize,
+    /// Nesting depth of `pre` elements.
+    pre_depth: usize,
     lists: Vec<Option<usize>>,
-    /// Where links that are open began, and where they lead.
+    /// The open links: where their text begins, and their targets.
     links: Vec<(usize, String)>,
 }
 
 impl HtmlTextWriter {
-    /// A tag or something that only looks like one. Gives what comes behind it.
+    /// Handles a tag, or text that only looks like one. Returns the text after it.
     fn markup<'a>(&mut self, text: &'a str) -> &'a str {
         let Some((tag, after)) = HtmlTag::read(text) else {
             self.words("<");
             return &text[1..];
         };
-        if !tag.closes && (UNREAD.contains(&tag.name.as_str()) || tag.name == "title") {
+        if !tag.closes && (SKIPPED_ELEMENTS.contains(&tag.name.as_str()) || tag.name == "title") {
             let (content, after) = until_closed(after, &tag.name);
             if tag.name == "title" && self.title.is_none() {
                 let title = decoded(content).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -183,7 +184,7 @@ impl HtmlTextWriter {
     fn tag(&mut self, tag: &HtmlTag<'_>) {
         let name = tag.name.as_str();
         if BLOCKS.contains(&name) {
-            // Nothing inside a list stands apart; only its own end does.
+            // Nothing inside a list has empty lines around it; only the list itself does.
             let outermost = if tag.closes && matches!(name, "ul" | "ol") { 1 } else { 0 };
             self.due = self.due.max(if SPACED.contains(&name) && self.lists.len() <= outermost { 2 } else { 1 });
             self.blank = false;
@@ -202,13 +203,13 @@ impl HtmlTextWriter {
                     self.raw(&format!("[{}]", words.trim()));
                 }
             }
-            _ if self.markdown => self.marked(tag),
+            _ if self.markdown => self.markdown_tag(tag),
             _ => {}
         }
     }
 
-    /// What only Markdown can say.
-    fn marked(&mut self, tag: &HtmlTag<'_>) {
+    /// Handles tags that only Markdown can express.
+    fn markdown_tag(&mut self, tag: &HtmlTag<'_>) {
         match (tag.name.as_str(), tag.closes) {
             ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", false) => {
                 let level = usize::from(tag.name.as_bytes()[1] - b'0');
@@ -217,11 +218,11 @@ impl HtmlTextWriter {
             ("blockquote", false) => self.bullet = "> ".into(),
             ("b" | "strong", false) => self.opening("**"),
             ("b" | "strong", true) => self.closing("**"),
-            ("code", false) if self.kept == 0 => self.opening("`"),
-            ("code", true) if self.kept == 0 => self.closing("`"),
+            ("code", false) if self.pre_depth == 0 => self.opening("`"),
+            ("code", true) if self.pre_depth == 0 => self.closing("`"),
             ("a", false) => {
                 let to = tag.attribute("href").filter(|to| !to.starts_with('#') && !to.starts_with("javascript:"));
-                self.settle();
+                self.flush_pending();
                 self.links.push((self.text.len(), to.unwrap_or_default()));
             }
             ("a", true) => {
@@ -238,16 +239,16 @@ impl HtmlTextWriter {
 
     fn preformatted(&mut self, closes: bool) {
         if closes {
-            self.kept = self.kept.saturating_sub(1);
+            self.pre_depth = self.pre_depth.saturating_sub(1);
         }
         if self.markdown {
-            // The fence lies close to what it holds and apart from the rest.
+            // The fence is next to its content, with an empty line outside.
             let (before, after) = if closes { (1, 2) } else { (self.due, 1) };
             self.due = before;
             self.raw("```");
             self.due = after;
         }
-        self.kept += usize::from(!closes);
+        self.pre_depth += usize::from(!closes);
     }
 
     fn item(&mut self) {
@@ -262,13 +263,13 @@ impl HtmlTextWriter {
         self.bullet = format!("{}{mark}", "  ".repeat(depth));
     }
 
-    /// Words between tags: blanks of any kind are one, except where they are kept.
+    /// Text between tags: any run of whitespace becomes one space, except inside `pre`.
     fn words(&mut self, words: &str) {
         if words.is_empty() {
             return;
         }
         let words = decoded(words);
-        if self.kept > 0 {
+        if self.pre_depth > 0 {
             return self.raw(&words);
         }
         self.blank |= words.starts_with(char::is_whitespace);
@@ -279,9 +280,9 @@ impl HtmlTextWriter {
         self.blank = words.ends_with(char::is_whitespace);
     }
 
-    /// Puts something down, after what is due.
+    /// Writes text, after any pending line ends or space.
     fn raw(&mut self, words: &str) {
-        self.settle();
+        self.flush_pending();
         self.text.push_str(words);
     }
 
@@ -293,7 +294,7 @@ impl HtmlTextWriter {
         self.text.push_str(mark);
     }
 
-    fn settle(&mut self) {
+    fn flush_pending(&mut self) {
         if self.due > 0 && !self.text.is_empty() {
             self.text.truncate(self.text.trim_end_matches([' ', '\t']).len());
             let there = self.text.len() - self.text.trim_end_matches('\n').len();
@@ -314,7 +315,7 @@ impl HtmlTextWriter {
     }
 }
 
-/// Everything up to the tag that closes this element, and what comes behind that tag.
+/// Everything up to the tag that closes this element, and the text after that tag.
 fn until_closed<'a>(text: &'a str, name: &str) -> (&'a str, &'a str) {
     let mut from = 0;
     while let Some(at) = text[from..].find("</").map(|at| at + from) {

@@ -1,5 +1,5 @@
-//! What is kept of one file's matches: line, column, text, and the lines around. An over-long line is cut around its
-//! match, so that a minified file costs an answer no more than any other.
+//! Collects the matches of one file: line, column, text and context. A very long line is cut around its match, so a
+//! minified file takes no more of a reply than any other.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 
 use super::GrepMode;
 
-/// Characters that are shown of a line.
-const MOST_LINE: usize = 500;
-/// Characters that are shown of a match over several lines.
-const MOST_LINES: usize = 4_000;
+/// Maximum characters shown of a line.
+const MAX_LINE: usize = 500;
+/// Maximum characters shown of a match that spans several lines.
+const MAX_LINES: usize = 4_000;
 
 /// One match.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,23 +31,23 @@ impl MatchedLine {
     }
 }
 
-/// Text as it is shown.
+/// Text as shown to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ClippedText {
     pub(super) shown: String,
     pub(super) is_cut: bool,
 }
 
-/// Takes what the searcher finds in one file.
+/// Receives what the searcher finds in one file.
 pub(super) struct MatchCollector<'a> {
     mode: GrepMode,
     matcher: &'a RegexMatcher,
-    /// Matches up to this line were told before.
+    /// Matches up to this line were in an earlier page.
     after: u64,
     most: usize,
     before: Vec<String>,
     pub(super) hits: Vec<MatchedLine>,
-    /// Lines that match, as far as was looked.
+    /// Matching lines counted so far.
     pub(super) count: u64,
     pub(super) is_binary: bool,
 }
@@ -73,7 +73,7 @@ impl Sink for &mut MatchCollector<'_> {
         }
         let bytes = without_ending(found.bytes());
         let at = self.matcher.find(bytes).ok().flatten().map_or(0, |at| at.start());
-        let most = if bytes.contains(&b'\n') { MOST_LINES } else { MOST_LINE };
+        let most = if bytes.contains(&b'\n') { MAX_LINES } else { MAX_LINE };
         let column = String::from_utf8_lossy(&bytes[..at]).chars().count() as u64 + 1;
         self.hits.push(MatchedLine { line, column, text: cut(bytes, at, most), before, after: Vec::new() });
         Ok(self.hits.len() < self.most)
@@ -81,10 +81,10 @@ impl Sink for &mut MatchCollector<'_> {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         if self.mode == GrepMode::Matches {
-            let text = || cut(without_ending(context.bytes()), 0, MOST_LINE).shown;
+            let text = || cut(without_ending(context.bytes()), 0, MAX_LINE).shown;
             match context.kind() {
                 SinkContextKind::Before => self.before.push(text()),
-                // Lines after a match that was told before were told with it.
+                // Lines after a match from an earlier page were shown with it.
                 _ => self.hits.last_mut().into_iter().for_each(|hit| hit.after.push(text())),
             }
         }
@@ -102,9 +102,9 @@ fn without_ending(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// At most so many characters of a line, around the byte `at`.
+/// At most `most` characters of a line, around the byte `at`.
 fn cut(line: &[u8], at: usize, most: usize) -> ClippedText {
-    // A character has four bytes at the most, so this is enough to choose from, however long the line.
+    // A UTF-8 character has at most four bytes, so this window is enough however long the line is.
     let (lead, enough) = (most * 3 / 10, most * 4 + 4);
     if line.len() < enough {
         let shown = String::from_utf8_lossy(line);
@@ -151,8 +151,8 @@ mod tests {
     fn a_cut_never_shows_half_a_character() {
         let line = "é漢🦀".repeat(1_000);
         for (at, _) in line.char_indices().step_by(7) {
-            let text = cut(line.as_bytes(), at, MOST_LINE);
-            assert!(!text.shown.contains('\u{fffd}') && text.shown.chars().count() <= MOST_LINE + 2, "{at}");
+            let text = cut(line.as_bytes(), at, MAX_LINE);
+            assert!(!text.shown.contains('\u{fffd}') && text.shown.chars().count() <= MAX_LINE + 2, "{at}");
         }
     }
 }

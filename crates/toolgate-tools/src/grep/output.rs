@@ -1,4 +1,4 @@
-//! From what the threads found to one page of an answer.
+//! Builds one page of the reply from what the threads found.
 
 use std::sync::atomic::Ordering;
 
@@ -11,10 +11,10 @@ use super::search::{ContentSearch, FileMatches, SearchCounters};
 use super::{Args, GrepMode};
 use crate::support::cursor::{Cursor, SortKey, page};
 
-/// With so few matches, the lines around them are shown unasked.
-const FEW: usize = 3;
+/// With at most this many matches, context is shown by default.
+const FEW_MATCHES: usize = 3;
 
-/// What was found, by the mode that was asked for.
+/// The result, in the requested mode.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
     /// The lines that match.
@@ -26,12 +26,13 @@ pub struct Output {
     /// How many lines match in each file.
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<Vec<FileMatchCount>>,
-    /// Whether there are more; go on with `cursor`.
+    /// Whether there are more; use `cursor`.
     has_more: bool,
-    /// Numbers for the whole search. Missing where it ended early because the page was full; mode `counts` always has them.
+    /// Totals for the entire search. Missing if it ended early because the page was full; mode `counts` always has
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<SearchTotals>,
-    /// Something to know about the answer.
+    /// A remark about the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -43,14 +44,14 @@ struct LineMatch {
     path: String,
     /// The line's number, from 1.
     line: u64,
-    /// Where in the line the first match begins, in characters from 1.
+    /// Column of the first match, in characters from 1.
     column: u64,
-    /// The line, or the lines that a match goes over.
+    /// The line, or the lines that a match spans.
     text: String,
-    /// Whether the line is longer than what is shown; `…` stands for the rest.
+    /// Whether the line is cut; `…` marks where.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-    /// The lines before, as far as they weren't shown with an earlier match.
+    /// Lines before it that weren't shown with an earlier match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
     /// The lines after, up to the next match.
@@ -63,23 +64,23 @@ struct LineMatch {
 struct FileMatchCount {
     /// The file, relative to the workspace.
     path: String,
-    /// Lines that match; with `multiline`, stretches of lines.
+    /// Matching lines; with `multiline`, blocks of lines.
     count: u64,
 }
 
-/// Numbers for the whole search.
+/// Totals for the entire search.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchTotals {
-    /// Lines that match; missing in mode `files`, which looks no further than the first.
+    /// Matching lines; missing in mode `files`, which stops at a file's first match.
     #[serde(skip_serializing_if = "Option::is_none")]
     matches: Option<u64>,
-    /// Files that have a match.
+    /// Files with a match.
     files: u64,
-    /// Files that were searched.
+    /// Files searched.
     searched: u64,
-    /// Binary files among them, which were left at the first NUL byte.
+    /// Binary files among them, searched up to the first NUL byte.
     binary: u64,
-    /// Files with a line of more than 16 MiB, or with `multiline` of more than 16 MiB, which were left there.
+    /// Files searched only in part: a line, or with `multiline` the file, exceeds 16 MiB.
     #[serde(skip_serializing_if = "is_zero")]
     too_long: u64,
     /// Files and directories that couldn't be read.
@@ -91,7 +92,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Makes the page, and says where the next one begins.
+/// Builds the page, and says where the next one begins.
 pub(super) fn answer(
     search: ContentSearch<'_>,
     args: &Args,
@@ -108,7 +109,7 @@ pub(super) fn answer(
     match args.mode {
         GrepMode::Matches => {
             let hits: usize = found.iter().map(|(_, file)| file.hits.len()).sum();
-            if args.asked_context().is_none() && !(is_start && hits <= FEW) {
+            if args.requested_context().is_none() && !(is_start && hits <= FEW_MATCHES) {
                 found.iter_mut().for_each(|(_, file)| file.hits.iter_mut().for_each(MatchedLine::drop_context));
             }
             let matches = found.into_iter().flat_map(|(key, file)| {

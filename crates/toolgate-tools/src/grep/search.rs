@@ -1,4 +1,4 @@
-//! Searching the files that a walk comes by: what the threads share, and what each does with a file.
+//! Searches the files that a directory walk visits: the state shared by the threads, and each thread's part.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,14 +16,14 @@ use crate::support::cursor::{ResumePoint, SortKey, SortOrder};
 use crate::support::skipped_matches::SkippedMatches;
 use crate::support::top_items::TopItems;
 
-/// The largest compiled pattern.
-const MOST_PATTERN_BYTES: usize = 10 * 1024 * 1024;
-/// What a thread may hold of one file: a whole line, or the whole file when matches may go over lines.
-const MOST_HELD_BYTES: usize = 16 * 1024 * 1024;
-/// Read at once; most files are smaller, and are searched where they lie.
+/// Maximum size of the compiled pattern.
+const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
+/// Maximum bytes of one file in a thread's memory: one line, or the entire file when matches may span lines.
+const MAX_HELD_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of the first read; most files are smaller and are searched in this buffer.
 const READ_BYTES: usize = 64 * 1024;
 
-/// One search, shared by the threads of the walk.
+/// One search, shared by the worker threads.
 pub(super) struct ContentSearch<'a> {
     hands: &'a Hands,
     matcher: RegexMatcher,
@@ -32,20 +32,20 @@ pub(super) struct ContentSearch<'a> {
     context: (usize, usize),
     order: SortOrder,
     pub(super) after: ResumePoint,
-    /// More than the page holds by one, so that it is known whether more follow.
+    /// One more than fits on the page, to know whether more follow.
     most: usize,
     pub(super) first: TopItems<FileMatches>,
     pub(super) left_out: SkippedMatches,
     pub(super) tally: SearchCounters,
 }
 
-/// What one file had.
+/// The matches of one file.
 pub(super) struct FileMatches {
     pub(super) hits: Vec<MatchedLine>,
     pub(super) count: u64,
 }
 
-/// What was counted on the way.
+/// Counters of the search so far.
 #[derive(Default)]
 pub(super) struct SearchCounters {
     pub(super) matches: AtomicU64,
@@ -65,7 +65,7 @@ impl<'a> ContentSearch<'a> {
             matcher: matcher(args)?,
             mode: args.mode,
             multiline: args.multiline,
-            context: if args.mode == GrepMode::Matches { args.asked_context().unwrap_or(free) } else { (0, 0) },
+            context: if args.mode == GrepMode::Matches { args.requested_context().unwrap_or(free) } else { (0, 0) },
             order: args.order,
             after: ResumePoint::new(args.cursor.as_deref(), args.order)?,
             most,
@@ -75,9 +75,9 @@ impl<'a> ContentSearch<'a> {
         })
     }
 
-    /// Counts tell of everything, so nothing is passed over for them.
-    fn wants(&self, key: &SortKey) -> bool {
-        self.mode == GrepMode::Counts || self.first.wants(key)
+    /// Counts cover every file, so none is skipped in that mode.
+    fn accepts(&self, key: &SortKey) -> bool {
+        self.mode == GrepMode::Counts || self.first.accepts(key)
     }
 }
 
@@ -85,17 +85,17 @@ impl<'a> ContentSearch<'a> {
 fn matcher(args: &Args) -> Result<RegexMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder.multi_line(true).unicode(true).case_insensitive(args.ignore_case).fixed_strings(args.literal);
-    builder.size_limit(MOST_PATTERN_BYTES).dfa_size_limit(MOST_PATTERN_BYTES).crlf(true);
+    builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES).crlf(true);
     if args.multiline {
         builder.line_terminator(None);
     }
     builder.build(&args.pattern).map_err(|fault| {
         let hint = match fault.to_string() {
             words if words.contains("look-around") || words.contains("backreferences") => {
-                "Look-around and backreferences aren't supported: search for more, and choose from what you get."
+                "Look-around and backreferences aren't supported: use a broader pattern and filter the result."
             }
-            words if words.contains("\\n") => "Set `multiline` to find text that goes over several lines.",
-            _ => "Mend the pattern where the mark is, or set `literal` to search for it as plain text.",
+            words if words.contains("\\n") => "Set `multiline` to find text that spans several lines.",
+            _ => "Fix the pattern at the marked position, or set `literal` to search for it as plain text.",
         };
         ToolError::invalid_args(format!("The pattern can't be used: {fault}")).with_hint(hint)
     })
@@ -112,7 +112,7 @@ pub(super) struct SearchWorker<'a> {
 impl<'a> SearchWorker<'a> {
     pub(super) fn new(search: &'a ContentSearch<'a>) -> Self {
         let mut builder = SearcherBuilder::new();
-        builder.line_number(true).multi_line(search.multiline).heap_limit(Some(MOST_HELD_BYTES));
+        builder.line_number(true).multi_line(search.multiline).heap_limit(Some(MAX_HELD_BYTES));
         builder.before_context(search.context.0).after_context(search.context.1);
         builder.binary_detection(BinaryDetection::quit(0)).memory_map(MmapChoice::never());
         builder.line_terminator(LineTerminator::crlf());
@@ -126,7 +126,7 @@ impl<'a> SearchWorker<'a> {
             return self.visit_left_out(walked, why);
         }
         let mut key = SortKey::by_path(&walked.place.path);
-        let is_too_late = search.order == SortOrder::Path && !search.wants(&key);
+        let is_too_late = search.order == SortOrder::Path && !search.accepts(&key);
         match walked.kind {
             EntryKind::Directory if is_too_late || !search.after.reaches_into(&key.path) => return WalkStep::Past,
             EntryKind::File if !is_too_late => {}
@@ -139,13 +139,13 @@ impl<'a> SearchWorker<'a> {
         if search.order == SortOrder::Newest {
             key.modified = modified(&file);
         }
-        if let Some(after) = search.after.line(&key).filter(|_| search.wants(&key)) {
+        if let Some(after) = search.after.line(&key).filter(|_| search.accepts(&key)) {
             self.search_file(file, key, after);
         }
         WalkStep::On
     }
 
-    /// Only an empty answer needs to know what was left out.
+    /// Only an empty result needs to know what was skipped.
     fn visit_left_out(&mut self, walked: &VisitedEntry<'_>, why: SkipReason) -> WalkStep {
         if !self.search.first.is_empty() || !self.search.left_out.may_check() {
             return WalkStep::Stop;
@@ -154,7 +154,7 @@ impl<'a> SearchWorker<'a> {
             && let Ok(file) = walked.open()
         {
             let mut collector = MatchCollector::new(self.search.mode, &self.search.matcher, 0, 1);
-            let is_searched = self.look(file, &mut collector).is_ok();
+            let is_searched = self.search_content(file, &mut collector).is_ok();
             if is_searched && collector.count > 0 {
                 self.search.left_out.count(why);
             }
@@ -165,7 +165,7 @@ impl<'a> SearchWorker<'a> {
     fn open(&self, walked: &VisitedEntry<'_>) -> Option<File> {
         match walked.open() {
             Ok(file) => Some(file),
-            // Gone, or something else by now: then it isn't there to be searched.
+            // Removed or replaced since the walk saw it, so there is nothing to search.
             Err(error) if error.code != ErrorCode::IoError => None,
             Err(_) => {
                 add(&self.search.tally.unreadable, 1);
@@ -177,7 +177,7 @@ impl<'a> SearchWorker<'a> {
     fn search_file(&mut self, file: File, key: SortKey, after: u64) {
         let search = self.search;
         let mut collector = MatchCollector::new(search.mode, &search.matcher, after, search.most);
-        let outcome = self.look(file, &mut collector);
+        let outcome = self.search_content(file, &mut collector);
         let MatchCollector { hits, count, is_binary, .. } = collector;
         let tally = &search.tally;
         add(&tally.searched, 1);
@@ -196,8 +196,8 @@ impl<'a> SearchWorker<'a> {
         }
     }
 
-    /// Searches one file. One that fits in the buffer is read at once and searched there.
-    fn look(&mut self, mut file: File, collector: &mut MatchCollector<'_>) -> io::Result<()> {
+    /// Searches one file. A file that fits in the buffer is read and searched in one step.
+    fn search_content(&mut self, mut file: File, collector: &mut MatchCollector<'_>) -> io::Result<()> {
         let length = file.read(&mut self.buffer)?;
         let start = &self.buffer[..length];
         if length < self.buffer.len() {
@@ -208,7 +208,7 @@ impl<'a> SearchWorker<'a> {
     }
 }
 
-/// A file whose beginning was read already; reading ends when the call is stopped.
+/// A file whose first bytes were already read; reading ends when the call is cancelled.
 struct PrefixedReader<'a> {
     start: &'a [u8],
     file: File,
@@ -221,7 +221,7 @@ impl Read for PrefixedReader<'_> {
             return self.start.read(into);
         }
         if self.hands.is_cancelled() {
-            return Err(io::Error::other("the call was stopped"));
+            return Err(io::Error::other("the call was cancelled"));
         }
         self.file.read(into)
     }

@@ -1,6 +1,6 @@
-//! Text as a terminal is sent it, without what only paints: colours, movements, titles.
+//! Removes terminal escape sequences: colours, cursor movements, titles.
 
-/// What is left when escape sequences are taken out.
+/// The bytes without escape sequences.
 pub(super) fn without_escapes(bytes: &[u8]) -> Vec<u8> {
     let mut left = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -12,12 +12,12 @@ pub(super) fn without_escapes(bytes: &[u8]) -> Vec<u8> {
     left
 }
 
-/// What follows the sequence that has just begun.
+/// The bytes after the sequence that has just begun.
 fn after_sequence(bytes: &[u8]) -> &[u8] {
     let end = match bytes.first() {
-        // A control sequence ends with a letter or a sign of that kind.
+        // A CSI sequence ends with a byte from `@` to `~`.
         Some(b'[') => bytes.iter().skip(1).position(|byte| (0x40..0x7f).contains(byte)).map(|at| at + 2),
-        // A title or a link ends with a bell, or with another escape sequence.
+        // An OSC sequence (a title or a link) ends with BEL or with ST, another escape sequence.
         Some(b']' | b'P' | b'_' | b'^') => {
             let bell = bytes.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
             let escape = bytes.windows(2).position(|pair| pair == b"\x1b\\").map(|at| at + 2);

@@ -1,8 +1,8 @@
-//! Keys by their names, as a terminal sends them.
+//! Named keys, as the bytes that a terminal sends for them.
 
 use toolgate_contract::ToolError;
 
-/// Keys that have names.
+/// Keys with names.
 const NAMED: &[(&str, &[u8])] = &[
     ("enter", b"\r"),
     ("return", b"\r"),
@@ -36,7 +36,7 @@ const NAMED: &[(&str, &[u8])] = &[
     ("f12", b"\x1b[24~"),
 ];
 
-/// What a terminal sends for these keys, in order.
+/// The bytes that a terminal sends for these keys, in order.
 pub(super) fn bytes(keys: &[String]) -> Result<Vec<u8>, ToolError> {
     let mut sent = Vec::new();
     for key in keys {
@@ -60,7 +60,7 @@ fn one(key: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// A letter or sign together with the control key.
+/// A letter or symbol together with the control key.
 fn control(key: &str) -> Option<u8> {
     match key.as_bytes() {
         [letter @ b'a'..=b'z'] => Some(letter - b'a' + 1),

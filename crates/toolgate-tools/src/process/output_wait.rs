@@ -1,4 +1,4 @@
-//! Waiting for a process to do something. It is woken by what the process does, and looks at each byte once.
+//! Waits for a process to write or end. Progress events wake it, and it searches each byte once.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolgate_contract::{ProcessHandle, ProcessProgress, Stream, ToolError};
 
-/// Output that comes together is shown together: it has come when nothing follows for so long.
+/// Output pauses this long before it is returned, so that output written together is shown together.
 const PAUSE: Duration = Duration::from_millis(80);
 
-/// How much is searched at a time.
+/// Bytes searched at a time.
 const WINDOW: usize = 256 * 1024;
 
-/// How much a match may reach back over the border of two windows.
+/// How far a match may reach back across the boundary of two windows.
 const OVERLAP: u64 = 4 * 1024;
 
-/// What the waiting ended with.
+/// Why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitOutcome {
     /// It wrote something.
     Output,
-    /// What it wrote matches.
+    /// Its output matches.
     Pattern,
     /// It has ended.
     Exit,
-    /// Nothing, until the time was up.
+    /// The time ran out first.
     Nothing,
 }
 
-/// Somebody waits for a process.
+/// A wait for output or for the end of a process.
 pub(super) struct OutputWait<'a> {
     process: &'a dyn ProcessHandle,
     pattern: Option<Regex>,
-    /// Where both streams are searched from.
+    /// Search positions in both streams.
     from: [u64; 2],
-    /// How far it had come when the waiting began.
+    /// The process' progress when the wait began.
     before: ProcessProgress,
 }
 
@@ -56,9 +56,9 @@ impl<'a> OutputWait<'a> {
         Ok(Self { process, pattern, from, before })
     }
 
-    /// Waits; gives also the text that matched.
-    pub(super) async fn wait(mut self, patience: Duration) -> Result<(WaitOutcome, Option<String>), ToolError> {
-        let deadline = Instant::now() + patience;
+    /// Waits; also returns the text that matched.
+    pub(super) async fn wait(mut self, limit: Duration) -> Result<(WaitOutcome, Option<String>), ToolError> {
+        let deadline = Instant::now() + limit;
         let mut progress = self.process.progress();
         loop {
             let now = progress.borrow_and_update().clone();
@@ -80,14 +80,14 @@ impl<'a> OutputWait<'a> {
         }
     }
 
-    /// Whether it wrote something that nobody has read, or that is new.
+    /// Whether the process wrote anything unread or new.
     fn has_new_output(&self, now: &ProcessProgress) -> bool {
         let unread = [now.stdout, now.stderr].iter().zip(self.from).any(|(written, read)| *written > read);
         let is_terminal = self.process.facts().terminal;
         (unread && !is_terminal) || now.pieces > self.before.pieces
     }
 
-    /// The first match in what wasn't searched yet, or in what is held back. What only paints a terminal is no part of it.
+    /// The first match in output not yet searched, or in output held back. Escape sequences are not part of it.
     fn search(&mut self, now: &ProcessProgress) -> Result<Option<String>, ToolError> {
         let Some(pattern) = &self.pattern else { return Ok(None) };
         let is_terminal = self.process.facts().terminal;

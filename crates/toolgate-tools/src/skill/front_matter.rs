@@ -1,18 +1,18 @@
-//! The front matter of a `SKILL.md`: the few fields that the Agent Skills format has, in the part of YAML that they need.
-//! What goes beyond that part is refused with its line, rather than guessed at.
+//! Parses the front matter of a `SKILL.md`: the fields of the Agent Skills format, in the subset of YAML that they
+//! need. Anything outside this subset is refused with its line number instead of guessed at.
 
-/// What a skill says about itself.
+/// The front matter of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
     pub(super) name: String,
     pub(super) description: String,
-    /// The tools that it works with, as written.
+    /// The tools that it allows, as written.
     pub(super) allowed_tools: Option<String>,
 }
 
 const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
-/// Reads and checks the front matter, and returns what comes after it.
+/// Parses and checks the front matter, and returns the text after it.
 pub(super) fn read<'a>(text: &'a str, directory: &str) -> Result<(FrontMatter, &'a str), String> {
     let (head, body) = divide(text)?;
     let mut facts = FrontMatter::default();
@@ -25,7 +25,9 @@ pub(super) fn read<'a>(text: &'a str, directory: &str) -> Result<(FrontMatter, &
                 return Err(format!("line {line}: `compatibility` has more than 500 characters."));
             }
             known if FIELDS.contains(&known) => {}
-            other => return Err(format!("line {line}: there is no field `{other}`. Known are {}.", FIELDS.join(", "))),
+            other => {
+                return Err(format!("line {line}: unknown field `{other}`. The fields are {}.", FIELDS.join(", ")));
+            }
         }
     }
     check(&facts, directory)?;
@@ -50,7 +52,7 @@ fn check(facts: &FrontMatter, directory: &str) -> Result<(), String> {
     }
 }
 
-/// The lines between the two `---`, and what follows them.
+/// The lines between the two `---`, and the text after them.
 fn divide(text: &str) -> Result<(&str, &str), String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let rest = text.strip_prefix("---").and_then(|rest| rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')));
@@ -65,7 +67,7 @@ fn divide(text: &str) -> Result<(&str, &str), String> {
     Err("its front matter has no end: a line `---` is missing.".into())
 }
 
-/// Each field with the number of its line. Deeper lines belong to the field above them.
+/// Each field with its line number. Indented lines belong to the field above them.
 fn fields(head: &str) -> Result<Vec<(usize, &str, String)>, String> {
     let mut found: Vec<(usize, &str, String)> = Vec::new();
     let mut deeper: Vec<&str> = Vec::new();
@@ -81,7 +83,7 @@ fn fields(head: &str) -> Result<Vec<(usize, &str, String)>, String> {
         close(&mut found, &mut deeper)?;
         let (name, value) = line.split_once(':').ok_or_else(|| format!("line {number} is not `field: value`."))?;
         if found.iter().any(|(_, known, _)| *known == name.trim()) {
-            return Err(format!("line {number}: `{}` stands twice.", name.trim()));
+            return Err(format!("line {number}: `{}` is given twice.", name.trim()));
         }
         found.push((number, name.trim(), value.trim().to_owned()));
     }
@@ -89,27 +91,27 @@ fn fields(head: &str) -> Result<Vec<(usize, &str, String)>, String> {
     Ok(found)
 }
 
-/// Brings a field's value to its end.
+/// Completes a field's value with its indented lines.
 fn close(found: &mut [(usize, &str, String)], deeper: &mut Vec<&str>) -> Result<(), String> {
     let lines = std::mem::take(deeper);
     let Some((number, name, value)) = found.last_mut() else {
         return if lines.is_empty() { Ok(()) } else { Err("line 2 belongs to no field.".into()) };
     };
-    // Whatever it holds is for others to read.
+    // The content of `metadata` is not interpreted here.
     if *name != "metadata" {
         *value = scalar(value, &lines).map_err(|fault| format!("line {number}: `{name}` {fault}"))?;
     }
     Ok(())
 }
 
-/// A text, as YAML writes it: plain, quoted, folded, or as a list of words.
+/// A YAML string: plain, quoted, folded, or a list of words.
 fn scalar(value: &str, lines: &[&str]) -> Result<String, String> {
     let trimmed = || lines.iter().map(|line| line.trim());
     match value.as_bytes().first() {
         Some(b'|') => Ok(trimmed().collect::<Vec<_>>().join("\n")),
         Some(b'>') => Ok(trimmed().collect::<Vec<_>>().join(" ")),
         Some(b'"') if lines.is_empty() => {
-            serde_json::from_str(value).map_err(|_| "is not a proper text in double quotes.".to_owned())
+            serde_json::from_str(value).map_err(|_| "is not a valid string in double quotes.".to_owned())
         }
         Some(b'\'') if lines.is_empty() => {
             let inner = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
@@ -123,7 +125,7 @@ fn scalar(value: &str, lines: &[&str]) -> Result<String, String> {
             Ok(trimmed().map(|line| line[2..].trim().trim_matches(['"', '\''])).collect::<Vec<_>>().join(" "))
         }
         Some(b'"' | b'\'' | b'[' | b'{' | b'&' | b'*' | b'!' | b'%' | b'@' | b'`') => {
-            Err("is written in a way that isn't understood; put it on one line, in double quotes.".into())
+            Err("uses YAML syntax that isn't supported; put it on one line, in double quotes.".into())
         }
         _ => Ok([value].into_iter().chain(trimmed()).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")),
     }
@@ -168,9 +170,9 @@ mod tests {
             ("---\nname: A\ndescription: x\n---\n", "a-z, 0-9"),
             ("---\nname: b\ndescription: x\n---\n", "directory is called `a`"),
             ("---\nname: a\n---\n", "has 0"),
-            ("---\nname: a\nname: a\ndescription: x\n---\n", "line 3: `name` stands twice"),
-            ("---\nname: a\nauthor: x\ndescription: x\n---\n", "line 3: there is no field `author`"),
-            ("---\nname: a\ndescription: {x: y}\n---\n", "isn't understood"),
+            ("---\nname: a\nname: a\ndescription: x\n---\n", "line 3: `name` is given twice"),
+            ("---\nname: a\nauthor: x\ndescription: x\n---\n", "line 3: unknown field `author`"),
+            ("---\nname: a\ndescription: {x: y}\n---\n", "isn't supported"),
             ("---\nname: a\ndescription: \"x\n---\n", "double quotes"),
             ("---\n  - x\nname: a\n---\n", "belongs to no field"),
             (&long, "has 1025"),

@@ -1,7 +1,7 @@
-//! The tools that skills list, in the words of the client they were written for, and what they are called here.
+//! Maps the tool names in a skill, written for another client, to the names of the built-in tools.
 
-/// What other clients call our tools.
-const KNOWN: &[(&str, &str)] = &[
+/// Names that other clients use for our tools.
+const ALIASES: &[(&str, &str)] = &[
     ("applypatch", "patch"),
     ("askuserquestion", "ask"),
     ("bash", "shell"),
@@ -17,28 +17,28 @@ const KNOWN: &[(&str, &str)] = &[
     ("webfetch", "fetch"),
 ];
 
-/// Tools that touch nothing but the agent itself: no skill can do without them, and none gains by them.
-const OWN: &[&str] = &["artifact", "ask", "display", "plan", "skill", "todo_read", "todo_write"];
+/// Tools that only affect the agent itself: every skill may use them, since they give no access to anything.
+const AGENT_TOOLS: &[&str] = &["artifact", "ask", "display", "plan", "skill", "todo_read", "todo_write"];
 
-/// A list as it stands in the front matter, in our own names: `Read Bash(git log:*)` is `read`, `shell(git log)`.
-pub(super) fn ours(listed: &str) -> Vec<String> {
-    split(listed).iter().map(|entry| our(entry)).collect()
+/// The front matter's list in our own names: `Read Bash(git log:*)` is `read`, `shell(git log)`.
+pub(super) fn canonical_names(listed: &str) -> Vec<String> {
+    split(listed).iter().map(|entry| canonical_name(entry)).collect()
 }
 
-/// Those, and the tools that every agent needs.
+/// Adds the tools that every agent needs.
 pub(super) fn with_agent_tools(mut tools: Vec<String>) -> Vec<String> {
-    tools.extend(OWN.iter().map(|name| (*name).to_owned()));
+    tools.extend(AGENT_TOOLS.iter().map(|name| (*name).to_owned()));
     tools
 }
 
-fn our(entry: &str) -> String {
+fn canonical_name(entry: &str) -> String {
     let (name, words) = match entry.strip_suffix(')').and_then(|entry| entry.split_once('(')) {
         Some((name, words)) => (name, Some(words)),
         None => (entry, None),
     };
     let plain: String = name.chars().filter(|letter| !matches!(letter, '_' | '-')).collect::<String>().to_lowercase();
-    let name = match KNOWN.iter().find(|(theirs, _)| *theirs == plain) {
-        Some((_, ours)) => (*ours).to_owned(),
+    let name = match ALIASES.iter().find(|(theirs, _)| *theirs == plain) {
+        Some((_, canonical_names)) => (*canonical_names).to_owned(),
         None => name.to_lowercase(),
     };
     match words.map(|words| words.trim_end_matches('*').trim_end_matches(':').trim()) {
@@ -80,7 +80,7 @@ mod tests {
             ("mcp__github__list", &["mcp__github__list"]),
             ("", &[]),
         ] {
-            assert_eq!(ours(listed), expected, "{listed}");
+            assert_eq!(canonical_names(listed), expected, "{listed}");
         }
     }
 }

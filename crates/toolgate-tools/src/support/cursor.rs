@@ -1,5 +1,5 @@
-//! The order of answers that come in pages, and the cursor that says where a page ended. The order depends on nothing but
-//! the tree, so pages joined are one big answer, whichever thread found what first.
+//! The order of paged results, and the cursor that marks where a page ended. The order depends only on the tree, so the
+//! pages joined are one complete result, whichever thread found what first.
 
 use std::cmp::Ordering;
 
@@ -7,24 +7,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Hands, ToolError};
 
-/// Bytes of one page as JSON, so that it needs no further cutting.
-const MOST_BYTES: usize = 40 * 1024;
+/// Maximum size of one page as JSON, in bytes, so that the page is never trimmed again.
+const MAX_BYTES: usize = 40 * 1024;
 
-/// How answers are ordered.
+/// The sort order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SortOrder {
     /// By path, a directory before what is in it.
     #[default]
     Path,
-    /// The last changed first.
+    /// Last modified first.
     Newest,
 }
 
-/// Where a file stands in the order.
+/// A file's position in the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SortKey {
-    /// When it was changed, where the order asks for that; 0 otherwise.
+    /// Modification time, where the order uses it; 0 otherwise.
     pub(crate) modified: i64,
     pub(crate) path: String,
 }
@@ -48,27 +48,27 @@ impl PartialOrd for SortKey {
     }
 }
 
-/// Compares name by name. A `/` counts as less than anything a name can hold, which comes to the same.
+/// Compares paths component by component: `/` sorts before any character of a name.
 fn by_names(a: &str, b: &str) -> Ordering {
     let rank = |byte: u8| if byte == b'/' { 0 } else { byte };
     a.bytes().map(rank).cmp(b.bytes().map(rank))
 }
 
-/// The last thing of a page.
+/// The position of the last item on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) key: SortKey,
-    /// The last line of that file that was told; 0 when nothing of it is left.
+    /// The last line of that file on the page; 0 when the file is finished.
     pub(crate) line: u64,
 }
 
 impl Cursor {
-    /// Goes on with the next file.
+    /// Continues with the next file.
     pub(crate) fn after(key: SortKey) -> Self {
         Self { key, line: 0 }
     }
 
-    /// Reads what an earlier answer gave.
+    /// Parses the cursor of an earlier reply.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let parse = || {
             let mut parts = text.splitn(3, ':');
@@ -76,9 +76,8 @@ impl Cursor {
             Some(Self { key: SortKey { modified, path: parts.next()?.to_owned() }, line })
         };
         parse().ok_or_else(|| {
-            ToolError::invalid_args("The cursor is none that this tool gave.").with_hint(
-                "Leave `cursor` out to start over, or pass the `next_cursor` of the answer before unchanged.",
-            )
+            ToolError::invalid_args("The cursor is not one that this tool returned.")
+                .with_hint("Leave `cursor` out to start over, or pass the `next_cursor` of the last reply unchanged.")
         })
     }
 }
@@ -89,8 +88,8 @@ impl std::fmt::Display for Cursor {
     }
 }
 
-/// One page of what was found, each item with the cursor that goes on after it: as many as are wanted and fit. If there
-/// are more, says so to the caller.
+/// One page of the items found, each with the cursor that continues after it: as many as are requested and fit. If
+/// there are more, the next page's cursor goes to `hands`.
 pub(crate) fn page<T: Serialize>(
     found: impl Iterator<Item = (Cursor, T)>,
     limit: u32,
@@ -99,7 +98,7 @@ pub(crate) fn page<T: Serialize>(
     let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
     for (cursor, item) in found {
         bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
-        if page.len() == limit as usize || (bytes > MOST_BYTES && !page.is_empty()) {
+        if page.len() == limit as usize || (bytes > MAX_BYTES && !page.is_empty()) {
             hands.more(last.map_or_else(String::new, |last: Cursor| last.to_string()));
             return (page, true);
         }
@@ -109,7 +108,7 @@ pub(crate) fn page<T: Serialize>(
     (page, false)
 }
 
-/// What comes after a cursor: everything, when there is none.
+/// The position after a cursor; everything, when there is no cursor.
 #[derive(Debug)]
 pub(crate) struct ResumePoint {
     cursor: Option<Cursor>,
@@ -126,7 +125,7 @@ impl ResumePoint {
         self.cursor.is_none()
     }
 
-    /// The line of this file after which something is left to tell; none when the whole file was told before.
+    /// The line of this file after which the page continues; `None` when the file was finished before.
     pub(crate) fn line(&self, key: &SortKey) -> Option<u64> {
         match self.cursor.as_ref().map(|cursor| (key.cmp(&cursor.key), cursor.line)) {
             None | Some((Ordering::Greater, _)) => Some(0),
@@ -135,7 +134,7 @@ impl ResumePoint {
         }
     }
 
-    /// Whether anything after the cursor can be beneath this directory.
+    /// Whether this directory can contain anything after the cursor.
     pub(crate) fn reaches_into(&self, directory: &str) -> bool {
         match (&self.cursor, self.order) {
             (Some(Cursor { key, .. }), SortOrder::Path) => {

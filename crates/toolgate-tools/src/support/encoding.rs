@@ -1,62 +1,61 @@
-//! How a file's bytes spell its text: by the mark at its start where there is one, by the bytes themselves elsewhere.
+//! Detects a file's text encoding: by its byte order mark (BOM) if there is one, otherwise by its bytes.
 //!
-//! Every encoding but UTF-16 ends a line with the single byte 0A, which is part of no other character. So lines can be
-//! counted before anybody knows how the rest is spelt.
+//! Every encoding except UTF-16 ends a line with the single byte 0A, which is part of no other character. So lines can
+//! be counted before the encoding is known.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs as known;
 
-/// Bytes that are looked at to tell one legacy encoding from another.
+/// Bytes examined to tell one legacy encoding from another.
 const DETECTED: usize = 256 * 1024;
-/// Bytes that are looked at to tell UTF-16 without a mark, and what holds no text.
+/// Bytes examined to detect UTF-16 without a BOM, and binary content.
 const SNIFFED: usize = 8_192;
 
-/// How a file's bytes spell its text.
+/// A text encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8, or bytes that are mostly so.
+    /// UTF-8, or bytes that are mostly UTF-8.
     #[default]
     Utf8,
-    /// UTF-16, low byte first.
+    /// UTF-16, little-endian.
     Utf16Le,
-    /// UTF-16, high byte first.
+    /// UTF-16, big-endian.
     Utf16Be,
-    /// One of the older ones.
-    Other(&'static known::Encoding),
+    /// A legacy encoding.
+    Other(&'static encoding_rs::Encoding),
 }
 
-impl From<&'static known::Encoding> for Encoding {
-    fn from(encoding: &'static known::Encoding) -> Self {
+impl From<&'static encoding_rs::Encoding> for Encoding {
+    fn from(encoding: &'static encoding_rs::Encoding) -> Self {
         match encoding {
-            utf8 if utf8 == known::UTF_8 => Self::Utf8,
-            little if little == known::UTF_16LE => Self::Utf16Le,
-            big if big == known::UTF_16BE => Self::Utf16Be,
+            utf8 if utf8 == encoding_rs::UTF_8 => Self::Utf8,
+            little if little == encoding_rs::UTF_16LE => Self::Utf16Le,
+            big if big == encoding_rs::UTF_16BE => Self::Utf16Be,
             other => Self::Other(other),
         }
     }
 }
 
-/// Text that was spelt in some encoding.
+/// Text decoded from some encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedText {
     pub(crate) text: String,
-    /// Places where the bytes didn't fit; each is shown as U+FFFD.
+    /// Places where bytes were invalid; each is shown as U+FFFD.
     pub(crate) replaced: u64,
 }
 
 impl Encoding {
-    /// The encoding of these bytes, which are all there are, or at least many.
+    /// The encoding of these bytes, which are the entire content or a large sample.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        match Self::marked(bytes) {
+        match Self::from_bom(bytes) {
             Some((encoding, _)) => encoding,
             None => sniff_utf16(bytes).unwrap_or_else(|| Self::detect_byte_encoding(bytes)),
         }
     }
 
-    /// The encoding that the mark at the start names, and the length of the mark.
-    pub(crate) fn marked(bytes: &[u8]) -> Option<(Self, usize)> {
+    /// The encoding that a BOM names, and the length of the BOM.
+    pub(crate) fn from_bom(bytes: &[u8]) -> Option<(Self, usize)> {
         match bytes {
-            [0xFF, 0xFE, 0, 0, ..] => None, // UTF-32, which nobody keeps files in
+            [0xFF, 0xFE, 0, 0, ..] => None, // UTF-32, which files hardly ever use
             [0xEF, 0xBB, 0xBF, ..] => Some((Self::Utf8, 3)),
             [0xFF, 0xFE, ..] => Some((Self::Utf16Le, 2)),
             [0xFE, 0xFF, ..] => Some((Self::Utf16Be, 2)),
@@ -64,12 +63,12 @@ impl Encoding {
         }
     }
 
-    /// The encoding of bytes that aren't UTF-16: UTF-8 if they mostly are, otherwise the likeliest of the older ones.
+    /// The encoding of bytes that aren't UTF-16: UTF-8 if they mostly are, otherwise the likeliest legacy encoding.
     pub(crate) fn detect_byte_encoding(bytes: &[u8]) -> Self {
         if std::str::from_utf8(bytes).is_ok() || is_damaged_utf8(bytes) {
             return Self::Utf8;
         }
-        // Whatever comes before is ASCII and says nothing.
+        // The bytes before are ASCII and carry no information.
         let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(bytes.len());
         let sample = &bytes[first..bytes.len().min(first + DETECTED)];
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
@@ -79,21 +78,21 @@ impl Encoding {
 
     /// The encoding's name in lower case.
     pub(crate) fn name(self) -> String {
-        self.known().name().to_ascii_lowercase()
+        self.codec().name().to_ascii_lowercase()
     }
 
-    /// What the bytes spell. A mark at the start is a character like others.
+    /// Decodes the bytes. A BOM is decoded like any other character.
     pub(crate) fn decode(self, bytes: &[u8]) -> DecodedText {
         match std::str::from_utf8(bytes) {
             Ok(text) if self == Self::Utf8 => return DecodedText { text: text.to_owned(), replaced: 0 },
             _ => {}
         }
-        let (text, is_damaged) = self.known().decode_without_bom_handling(bytes);
+        let (text, is_damaged) = self.codec().decode_without_bom_handling(bytes);
         let replaced = if is_damaged { replacements(&text) } else { 0 };
         DecodedText { text: text.into_owned(), replaced }
     }
 
-    /// The same for bytes that nobody else wants: UTF-8 needs no copy.
+    /// Decodes owned bytes; UTF-8 needs no copy.
     pub(crate) fn decode_all(self, bytes: Vec<u8>) -> DecodedText {
         match String::from_utf8(bytes) {
             Ok(text) if self == Self::Utf8 => DecodedText { text, replaced: 0 },
@@ -102,23 +101,23 @@ impl Encoding {
         }
     }
 
-    pub(crate) fn known(self) -> &'static known::Encoding {
+    pub(crate) fn codec(self) -> &'static encoding_rs::Encoding {
         match self {
-            Self::Utf8 => known::UTF_8,
-            Self::Utf16Le => known::UTF_16LE,
-            Self::Utf16Be => known::UTF_16BE,
+            Self::Utf8 => encoding_rs::UTF_8,
+            Self::Utf16Le => encoding_rs::UTF_16LE,
+            Self::Utf16Be => encoding_rs::UTF_16BE,
             Self::Other(encoding) => encoding,
         }
     }
 }
 
-/// How often a text has the character that stands for bytes which fit nothing.
+/// How often the replacement character U+FFFD occurs in a text.
 pub(crate) fn replacements(text: &str) -> u64 {
     memchr::memmem::find_iter(text.as_bytes(), "\u{FFFD}").count() as u64
 }
 
-/// Whether well-formed characters beyond ASCII outnumber the places where bytes don't fit. In texts of other encodings
-/// such characters come about by chance, one in seven at the most.
+/// Whether valid non-ASCII characters outnumber the invalid places. In other encodings, such characters occur by
+/// chance, at most one in seven.
 fn is_damaged_utf8(bytes: &[u8]) -> bool {
     let (mut fitting, mut broken) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
@@ -128,7 +127,7 @@ fn is_damaged_utf8(bytes: &[u8]) -> bool {
     fitting > broken
 }
 
-/// UTF-16 without a mark, where most of it is plain ASCII: every other byte is zero then, and nothing is odd.
+/// Detects UTF-16 without a BOM where most of the text is ASCII: then every other byte is zero.
 pub(crate) fn sniff_utf16(bytes: &[u8]) -> Option<Encoding> {
     let head = &bytes[..bytes.len().min(SNIFFED)];
     memchr::memchr(0, head)?;
@@ -148,16 +147,16 @@ pub(crate) fn sniff_utf16(bytes: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// Whether bytes that aren't UTF-16 hold something else than text: a zero near the start, or too many control
-/// characters. Text in UTF-8 may have many of these (some logs use them as separators), other text hardly any.
+/// Whether bytes that aren't UTF-16 are binary: a zero byte near the start, or too many control characters. UTF-8 text
+/// may have many control characters (some logs use them as separators), other text hardly any.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(SNIFFED)];
     memchr::memchr(0, head).is_some() || is_mostly_control(head)
 }
 
-/// Whether control characters make up too much of this.
+/// Whether the share of control characters is too high for text.
 pub(crate) fn is_mostly_control(bytes: &[u8]) -> bool {
-    // Counted without branches and in small chunks, so that the compiler can take many bytes at a time.
+    // Counted without branches and in small chunks, so that the compiler can vectorise it.
     let control =
         |byte: u8| (byte < 0x08) | (byte.wrapping_sub(0x0E) < 13) | (byte.wrapping_sub(0x1C) < 4) | (byte == 0x7F);
     let count = |chunk: &[u8]| usize::from(chunk.iter().map(|&byte| u8::from(control(byte))).sum::<u8>());
@@ -170,7 +169,7 @@ pub(crate) fn is_mostly_control(bytes: &[u8]) -> bool {
     }
 }
 
-/// How much of the bytes is left when a UTF-8 character that was cut off at the end is dropped.
+/// The length of the bytes without a UTF-8 character that is cut off at the end.
 pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     let Some(lead) = tail.iter().rposition(|byte| !matches!(byte, 0x80..=0xBF)) else { return bytes.len() };
@@ -188,11 +187,11 @@ pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// The encoding's name, the text, and how many places didn't fit.
+    /// The encoding's name, the text, and the number of invalid places.
     fn seen(bytes: &[u8]) -> (String, String, u64) {
         let encoding = Encoding::of(bytes);
-        let mark = Encoding::marked(bytes).map_or(0, |(_, length)| length);
-        let DecodedText { text, replaced } = encoding.decode(&bytes[mark..]);
+        let bom_length = Encoding::from_bom(bytes).map_or(0, |(_, length)| length);
+        let DecodedText { text, replaced } = encoding.decode(&bytes[bom_length..]);
         (encoding.name(), text, replaced)
     }
 
@@ -215,12 +214,12 @@ mod tests {
             (little("no mark\n"), "utf-16le", "no mark\n", 0),
             (big("no mark\n"), "utf-16be", "no mark\n", 0),
             (b"\xFF\xFEa\0\x00\xD8b\0".to_vec(), "utf-16le", "a\u{FFFD}b", 1),
-            (known::WINDOWS_1252.encode(german).0.into_owned(), "windows-1252", german, 0),
-            (known::WINDOWS_1251.encode(russian).0.into_owned(), "windows-1251", russian, 0),
-            (known::KOI8_R.encode(russian).0.into_owned(), "koi8-u", russian, 0),
-            (known::SHIFT_JIS.encode(japanese).0.into_owned(), "shift_jis", japanese, 0),
-            (known::EUC_JP.encode(japanese).0.into_owned(), "euc-jp", japanese, 0),
-            (known::GBK.encode(chinese).0.into_owned(), "gbk", chinese, 0),
+            (encoding_rs::WINDOWS_1252.encode(german).0.into_owned(), "windows-1252", german, 0),
+            (encoding_rs::WINDOWS_1251.encode(russian).0.into_owned(), "windows-1251", russian, 0),
+            (encoding_rs::KOI8_R.encode(russian).0.into_owned(), "koi8-u", russian, 0),
+            (encoding_rs::SHIFT_JIS.encode(japanese).0.into_owned(), "shift_jis", japanese, 0),
+            (encoding_rs::EUC_JP.encode(japanese).0.into_owned(), "euc-jp", japanese, 0),
+            (encoding_rs::GBK.encode(chinese).0.into_owned(), "gbk", chinese, 0),
         ] {
             assert_eq!(seen(&bytes), (encoding.to_owned(), text.to_owned(), replaced), "{bytes:x?}");
         }

@@ -1,4 +1,4 @@
-//! A piece of a process' output, cut between characters.
+//! A piece of a process' output, cut on a character boundary.
 
 use toolgate_contract::{ProcessHandle, Stream, ToolError};
 
@@ -7,11 +7,11 @@ use toolgate_contract::{ProcessHandle, Stream, ToolError};
 pub(crate) struct Excerpt {
     /// The text.
     pub(crate) text: String,
-    /// Where the stream goes on.
+    /// Where the next piece begins.
     pub(crate) next: u64,
 }
 
-/// At most so many bytes of a stream, from a position on.
+/// At most `most` bytes of a stream, starting at a position.
 pub(crate) fn excerpt(
     process: &dyn ProcessHandle,
     stream: Stream,
@@ -19,7 +19,7 @@ pub(crate) fn excerpt(
     most: usize,
 ) -> Result<Excerpt, ToolError> {
     let bytes = process.read(stream, from, most)?;
-    // A character whose end is still to come is left for the next piece, unless nothing else is there.
+    // An incomplete character at the end is left for the next piece, unless there is nothing else.
     let whole = match std::str::from_utf8(&bytes) {
         Err(fault) if fault.error_len().is_none() && fault.valid_up_to() > 0 => &bytes[..fault.valid_up_to()],
         _ => &bytes[..],

@@ -1,4 +1,4 @@
-//! A page of lines out of a file of any size, in one pass and with bounded memory.
+//! Reads a page of lines from a file of any size, in one pass and with bounded memory.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
@@ -7,32 +7,32 @@ use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use crate::support::encoding::whole_characters;
 
-/// What to take.
+/// Which lines to read.
 pub(crate) struct LineWindow {
     /// The first line, from 1.
     pub(crate) first: u64,
-    /// Lines at the most.
+    /// Maximum number of lines.
     pub(crate) lines: u64,
-    /// Bytes at the most; one line is taken whatever its length.
+    /// Maximum number of bytes; the first line is returned whatever its length.
     pub(crate) bytes: usize,
-    /// Bytes of a single line that are kept.
+    /// Maximum bytes of a single line; the rest is cut.
     pub(crate) line_bytes: usize,
 }
 
-/// What was there.
+/// The lines that were read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinePage {
-    /// The bytes of the page, line endings and all.
+    /// The bytes of the page, including line endings.
     pub(crate) content: Vec<u8>,
-    /// How many lines that is.
+    /// Number of lines.
     pub(crate) lines: u64,
     /// Whether more lines follow.
     pub(crate) has_more: bool,
-    /// Bytes that were left out of over-long lines.
+    /// Bytes cut from very long lines.
     pub(crate) cut: u64,
 }
 
-/// Takes one page. A last line without an ending counts as a line.
+/// Reads one page. A last line without an ending counts as a line.
 pub(crate) fn take(from: &mut impl BufRead, page: &LineWindow) -> io::Result<LinePage> {
     skip(from, page.first - 1)?;
     let mut taken = LinePage::default();
@@ -56,12 +56,12 @@ pub(crate) fn take(from: &mut impl BufRead, page: &LineWindow) -> io::Result<Lin
     Ok(taken)
 }
 
-/// Counts the lines that are left.
+/// Counts the remaining lines.
 pub(crate) fn count(from: &mut impl BufRead) -> io::Result<u64> {
     skip(from, u64::MAX)
 }
 
-/// Passes over so many lines; fewer when the end comes first.
+/// Skips up to `most` lines; fewer when the end comes first.
 fn skip(from: &mut impl BufRead, most: u64) -> io::Result<u64> {
     let mut lines = 0;
     let mut is_open = false;
@@ -70,7 +70,7 @@ fn skip(from: &mut impl BufRead, most: u64) -> io::Result<u64> {
         if chunk.is_empty() {
             return Ok(lines + u64::from(is_open));
         }
-        // Counting alone is many times faster than finding, so only the last chunk is searched.
+        // Counting newlines is many times faster than locating them, so only the last chunk is searched.
         let ends = memchr_iter(b'\n', chunk).count() as u64;
         let mut used = chunk.len();
         is_open = chunk[used - 1] != b'\n';
@@ -84,17 +84,17 @@ fn skip(from: &mut impl BufRead, most: u64) -> io::Result<u64> {
     Ok(lines)
 }
 
-/// What became of a line.
+/// The result of reading one line.
 enum PushedLine {
-    /// There is none.
+    /// There is no further line.
     None,
-    /// It has no room on the page. It may not have been read to its end.
+    /// The line doesn't fit on the page. It may not have been read to its end.
     TooLong,
-    /// It is there, except for so many bytes.
+    /// The line is on the page, except for this many bytes.
     Pushed { cut: u64 },
 }
 
-/// Adds the next line if it has room, as far as it isn't over-long.
+/// Appends the next line if it fits, cut if it is very long.
 fn push_line(from: &mut impl BufRead, content: &mut Vec<u8>, most: usize, room: usize) -> io::Result<PushedLine> {
     let start = content.len();
     let (mut length, mut is_ended) = (0, false);
@@ -127,14 +127,14 @@ fn push_line(from: &mut impl BufRead, content: &mut Vec<u8>, most: usize, room: 
 /// Where the last lines of a file begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TailStart {
-    /// The place of their first byte.
+    /// Offset of their first byte.
     pub(crate) start: u64,
-    /// How many they are; fewer than were asked for when there are no more.
+    /// Number of lines; fewer than requested when there are no more.
     pub(crate) lines: u64,
 }
 
-/// Finds the last `most` lines of a range of bytes from its end, block by block, with no look at what lies before them.
-/// `read_at` fills a block from a place on; it comes back with less only where the bytes end.
+/// Finds the last `most` lines of a byte range from its end, block by block, without reading what is before them.
+/// `read_at` fills a block from an offset; it returns less only where the file ends.
 pub(crate) fn tail(
     mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
     range: Range<u64>,
@@ -147,7 +147,7 @@ pub(crate) fn tail(
         start = range.start.max(end.saturating_sub(block.len() as u64));
         let length = read_at(&mut block[..(end - start) as usize], start)?;
         let mut bytes = &block[..length];
-        // The last line's own ending is no border between two lines.
+        // The last line's own ending is not a boundary between two lines.
         if end == range.end {
             bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         }
@@ -180,7 +180,7 @@ mod tests {
 
     /// Content, lines, and whether more follow.
     fn page(text: &str, first: u64, lines: u64, bytes: usize) -> (String, u64, bool) {
-        // A tiny buffer, so that lines cross its borders.
+        // A tiny buffer, so that lines cross its boundaries.
         let mut from = BufReader::with_capacity(3, text.as_bytes());
         let taken = take(&mut from, &LineWindow { first, lines, bytes, line_bytes: 1_000 }).unwrap();
         (String::from_utf8(taken.content).unwrap(), taken.lines, taken.has_more)

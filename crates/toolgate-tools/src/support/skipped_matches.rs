@@ -1,16 +1,15 @@
-//! What to say when nothing was found but ignore files or dot names kept some of the tree out of sight: ignored files
-//! that match exist, whatever an empty answer may suggest.
+//! A hint for empty results: files that match exist, but ignore files or dot names excluded them from the search.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolgate_contract::SkipReason;
 
-/// Left-out things that are looked at, so that a hint stays cheap beside a large directory of build results.
-const MOST_LOOKED_AT: usize = 2_000;
-/// Matches after which the exact number matters no more.
-const MOST_COUNTED: usize = 100;
+/// Maximum number of skipped entries examined, so that the hint stays cheap next to a large build directory.
+const MAX_LOOKED_AT: usize = 2_000;
+/// Above this number of matches, the exact count no longer matters.
+const MAX_COUNTED: usize = 100;
 
-/// Matches among what was left out.
+/// Matches among the skipped entries.
 #[derive(Default)]
 pub(crate) struct SkippedMatches {
     looked_at: AtomicUsize,
@@ -19,10 +18,10 @@ pub(crate) struct SkippedMatches {
 }
 
 impl SkippedMatches {
-    /// Whether one more may be looked at.
+    /// Whether one more entry may be examined.
     pub(crate) fn may_check(&self) -> bool {
         let counted = self.ignored.load(Ordering::Relaxed) + self.hidden.load(Ordering::Relaxed);
-        self.looked_at.fetch_add(1, Ordering::Relaxed) < MOST_LOOKED_AT && counted < MOST_COUNTED
+        self.looked_at.fetch_add(1, Ordering::Relaxed) < MAX_LOOKED_AT && counted < MAX_COUNTED
     }
 
     /// Counts a match.
@@ -34,13 +33,13 @@ impl SkippedMatches {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What to tell the caller; none when nothing was left out that matches.
+    /// The hint for the caller; `None` when no skipped entry matches.
     pub(crate) fn note(&self) -> Option<String> {
         let (ignored, hidden) = (self.ignored.load(Ordering::Relaxed), self.hidden.load(Ordering::Relaxed));
         let among = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what} one does")),
-            MOST_COUNTED.. => Some(format!("many {what} ones do")),
+            MAX_COUNTED.. => Some(format!("many {what} ones do")),
             count => Some(format!("{count} {what} ones do")),
         };
         let matches: Vec<String> = among(ignored, "ignored").into_iter().chain(among(hidden, "hidden")).collect();

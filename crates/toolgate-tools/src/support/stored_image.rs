@@ -1,5 +1,5 @@
-//! Images made fit for a model: upright, no larger than it can use, PNG or JPEG. Their claims about their own size are
-//! checked before a byte is decoded.
+//! Converts images for a model: upright, scaled down to a useful size, PNG or JPEG. The dimensions in a file's header
+//! are checked before anything is decoded.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,26 +13,26 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use toolgate_contract::{ErrorCode, Hands, ToolError, schemars, sha256};
 
-/// Pixels along the longer edge, unless told otherwise. Models scale down what is larger.
-pub(crate) const USUAL_EDGE: u32 = 1_568;
-/// Pixels along the longer edge at the most.
-pub(crate) const MOST_EDGE: u32 = 8_192;
-/// Bytes of an image file.
-const MOST_FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// Pixels of an image.
-const MOST_PIXELS: u64 = 64 * 1024 * 1024;
-/// Memory for what is decoded.
-const MOST_MEMORY: u64 = 256 * 1024 * 1024;
-/// Bytes of a PNG. Above that JPEG does better, and models take no more than 5 MB in base64.
-const MOST_PNG_BYTES: usize = 3_750_000;
+/// Default pixels along the longer edge. Models scale down anything larger.
+pub(crate) const DEFAULT_EDGE: u32 = 1_568;
+/// Maximum pixels along the longer edge.
+pub(crate) const MAX_EDGE: u32 = 8_192;
+/// Maximum size of an image file in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum number of pixels.
+const MAX_PIXELS: u64 = 64 * 1024 * 1024;
+/// Maximum memory for decoding, in bytes.
+const MAX_MEMORY: u64 = 256 * 1024 * 1024;
+/// Maximum bytes of a PNG. Above that JPEG is smaller, and models accept at most 5 MB in base64.
+const MAX_PNG_BYTES: usize = 3_750_000;
 const JPEG_QUALITY: u8 = 85;
 
-/// An image that was kept.
+/// A stored image.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredImage {
-    /// Width in pixels, as kept.
+    /// Stored width in pixels.
     width: u32,
-    /// Height in pixels, as kept.
+    /// Stored height in pixels.
     height: u32,
     /// Width of the upright original.
     original_width: u32,
@@ -42,11 +42,11 @@ pub struct StoredImage {
     mime: String,
     /// Size in bytes.
     bytes: u64,
-    /// The handle under which the image is kept; it is among the reply's `artifacts.refs` too.
+    /// The artifact handle; also in the reply's `artifacts.refs`.
     artifact: String,
 }
 
-/// Whether these are the first bytes of an image that can be shown.
+/// Whether these are the first bytes of a supported image.
 pub(crate) fn is_image(head: &[u8]) -> bool {
     image::guess_format(head).is_ok_and(|format| format.reading_enabled())
 }
@@ -60,7 +60,7 @@ pub(crate) struct ShownImage {
     pub(crate) sha256: String,
 }
 
-/// Shows an image file: makes it fit, and keeps it for the reply.
+/// Shows an image file: converts it, and stores it for the reply.
 pub(crate) async fn show(path: String, most_edge: u32, hands: &Hands) -> Result<ShownImage, ToolError> {
     let work = move |hands: &Hands| {
         let bytes = load(&hands.open(&path)?.file, &path)?;
@@ -75,16 +75,16 @@ pub(crate) async fn show(path: String, most_edge: u32, hands: &Hands) -> Result<
 /// The bytes of an image file.
 fn load(file: &File, path: &str) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
-    file.take(MOST_FILE_BYTES + 1)
+    file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| ToolError::io(&format!("`{path}` can't be read"), &error))?;
-    if bytes.len() as u64 > MOST_FILE_BYTES {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(path, "its file is over 64 MiB"));
     }
     Ok(bytes)
 }
 
-/// Makes an image fit and keeps it.
+/// Converts an image and stores it.
 fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &Hands) -> Result<StoredImage, ToolError> {
     let fitted = fit(bytes, path, most_edge)?;
     let kept = hands.keep(&fitted.bytes, fitted.mime)?;
@@ -99,7 +99,7 @@ fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &Hands) -> Result<Store
     })
 }
 
-/// An image that fits.
+/// A converted image.
 #[derive(Debug, PartialEq, Eq)]
 struct FittedImage<'a> {
     bytes: Cow<'a, [u8]>,
@@ -113,21 +113,21 @@ fn fit<'a>(bytes: &'a [u8], path: &str, most_edge: u32) -> Result<FittedImage<'a
     let (image, was_upright) = decode(bytes, format, path)?;
     let original = (image.width(), image.height());
     let is_common = matches!(format, ImageFormat::Png | ImageFormat::Jpeg);
-    if is_common && was_upright && original.0.max(original.1) <= most_edge && bytes.len() <= MOST_PNG_BYTES {
+    if is_common && was_upright && original.0.max(original.1) <= most_edge && bytes.len() <= MAX_PNG_BYTES {
         return Ok(FittedImage { bytes: Cow::Borrowed(bytes), mime: format.to_mime_type(), size: original, original });
     }
     let image = shrunk(image, most_edge);
     let size = (image.width(), image.height());
     let (bytes, mime) = encoded(image, format == ImageFormat::Jpeg)
-        .map_err(|fault| ToolError::internal(format!("`{path}` couldn't be encoded again: {fault}.")))?;
+        .map_err(|fault| ToolError::internal(format!("`{path}` couldn't be re-encoded: {fault}.")))?;
     Ok(FittedImage { bytes: Cow::Owned(bytes), mime, size, original })
 }
 
 fn format_of(bytes: &[u8], path: &str) -> Result<ImageFormat, ToolError> {
     match image::guess_format(bytes) {
         Ok(format) if format.reading_enabled() => Ok(format),
-        _ => Err(ToolError::new(ErrorCode::InvalidArgs, format!("`{path}` is no image of a kind that can be shown."))
-            .with_hint("PNG, JPEG, GIF, WebP, BMP and ICO can be shown. Text, SVG included, is for `read`.")),
+        _ => Err(ToolError::new(ErrorCode::InvalidArgs, format!("`{path}` is not an image in a supported format."))
+            .with_hint("PNG, JPEG, GIF, WebP, BMP and ICO are supported. Use `read` for text, SVG included.")),
     }
 }
 
@@ -139,21 +139,21 @@ fn decode(bytes: &[u8], format: ImageFormat, path: &str) -> Result<(DynamicImage
     };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_MEMORY);
+    limits.max_alloc = Some(MAX_MEMORY);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(fault)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS || decoder.total_bytes() > MOST_MEMORY {
+    if u64::from(width) * u64::from(height) > MAX_PIXELS || decoder.total_bytes() > MAX_MEMORY {
         return Err(too_large(path, &format!("{width} × {height} pixels are more than 64 million")));
     }
-    // An orientation that can't be read is no reason to show nothing.
+    // An unreadable orientation is no reason to refuse the image.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder).map_err(fault)?;
     image.apply_orientation(orientation);
     Ok((image, orientation == Orientation::NoTransforms))
 }
 
-/// Scales down to fit. Averaging first to twice the size keeps a large image cheap and the last step sharp.
+/// Scales the image down. Averaging to twice the size first is cheap, and the last step stays sharp.
 fn shrunk(image: DynamicImage, most_edge: u32) -> DynamicImage {
     let (width, height) = (image.width(), image.height());
     let longer = width.max(height);
@@ -175,7 +175,7 @@ fn encoded(image: DynamicImage, prefers_jpeg: bool) -> Result<(Vec<u8>, &'static
         let image: DynamicImage =
             if image.color().has_alpha() { image.to_rgba8().into() } else { image.to_rgb8().into() };
         image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?;
-        if bytes.len() <= MOST_PNG_BYTES {
+        if bytes.len() <= MAX_PNG_BYTES {
             return Ok((bytes, "image/png"));
         }
         bytes.clear();
@@ -184,7 +184,7 @@ fn encoded(image: DynamicImage, prefers_jpeg: bool) -> Result<(Vec<u8>, &'static
     Ok((bytes, "image/jpeg"))
 }
 
-/// JPEG knows no transparency.
+/// Puts the image on white, since JPEG has no transparency.
 fn flattened_on_white(image: DynamicImage) -> DynamicImage {
     if !image.color().has_alpha() {
         return image;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn refusal(bytes: &[u8]) -> (ErrorCode, String) {
-        let error = fit(bytes, "x", USUAL_EDGE).unwrap_err();
+        let error = fit(bytes, "x", DEFAULT_EDGE).unwrap_err();
         (error.code, error.message)
     }
 
@@ -243,7 +243,7 @@ mod tests {
                 _ => spelt(image, format),
             };
             assert!(is_image(&bytes[..16]), "{format:?}");
-            let fitted = fit(&bytes, "x", USUAL_EDGE).unwrap();
+            let fitted = fit(&bytes, "x", DEFAULT_EDGE).unwrap();
             assert_eq!((fitted.mime, fitted.size, fitted.original), (mime, (30, 20), (30, 20)), "{format:?}");
             assert_eq!(image::guess_format(&fitted.bytes).unwrap().to_mime_type(), mime);
         }
@@ -283,7 +283,7 @@ mod tests {
         // EXIF with a single entry: orientation 6, turn right by a quarter.
         let exif = b"\xFF\xE1\x00\x22Exif\0\0MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
         let bytes = [&upright[..2], exif, &upright[2..]].concat();
-        let fitted = fit(&bytes, "x", USUAL_EDGE).unwrap();
+        let fitted = fit(&bytes, "x", DEFAULT_EDGE).unwrap();
         assert_eq!((fitted.mime, fitted.size, fitted.original), ("image/jpeg", (20, 40), (20, 40)));
         let shown = image::load_from_memory(&fitted.bytes).unwrap().to_rgb8();
         assert!(shown.get_pixel(10, 2)[0] > 200 && shown.get_pixel(10, 37)[2] > 200, "red was left and is above now");

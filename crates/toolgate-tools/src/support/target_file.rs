@@ -1,25 +1,25 @@
-//! A file that a tool is about to change: what is there now, and whether that is what the session knows.
+//! A file that a tool is about to change: its current content, and whether the session has seen that content.
 
 use toolgate_contract::{Blob, ErrorCode, FileContent, FileEdit, Hands, LINK_MODE, ToolError, WorkspacePath};
 
 use crate::support::encoding::Encoding;
 
-/// Larger files are changed by programs, not by texts.
+/// Larger files are left to programs.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// A path and what is there.
+/// A path and its current content.
 pub(crate) struct TargetFile {
     pub(crate) path: String,
     pub(crate) place: WorkspacePath,
-    /// None when nothing is there.
+    /// `None` when there is no file.
     pub(crate) bytes: Option<Blob>,
-    /// Permission bits; those of a new file when nothing is there.
+    /// Permission bits; those of a new file when there is no file.
     pub(crate) mode: u32,
 }
 
 impl TargetFile {
-    /// Looks at a path that was declared for reading.
-    pub(crate) fn look(hands: &Hands, path: &str) -> Result<Self, ToolError> {
+    /// Loads a path that was declared for reading.
+    pub(crate) fn load(hands: &Hands, path: &str) -> Result<Self, ToolError> {
         let found = Self::load_at(hands, path, hands.place(path)?)?;
         match found.mode {
             LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
@@ -30,7 +30,7 @@ impl TargetFile {
         }
     }
 
-    /// Looks at a place that is at or beneath one that was declared for reading. A link is found as it is.
+    /// Loads a path at or beneath one that was declared for reading. A symbolic link is not followed.
     pub(crate) fn load_at(hands: &Hands, path: &str, place: WorkspacePath) -> Result<Self, ToolError> {
         let content = hands.content_at(&place, LARGEST).map_err(|error| match error.code {
             ErrorCode::FileTooLarge => error.with_hint("Change it with a program, through `shell`."),
@@ -40,33 +40,33 @@ impl TargetFile {
         Ok(Self { path: path.to_owned(), place, bytes: content.map(|content| content.bytes), mode })
     }
 
-    /// What is there, or the error that nothing is.
+    /// The content, or the error that there is no file.
     pub(crate) fn bytes(&self) -> Result<&[u8], ToolError> {
         self.bytes.as_deref().ok_or_else(|| ToolError::not_found(&self.path))
     }
 
-    /// The same, to be put elsewhere.
+    /// The content as a blob, to write it elsewhere.
     pub(crate) fn content(&self) -> Result<Blob, ToolError> {
         self.bytes.clone().ok_or_else(|| ToolError::not_found(&self.path))
     }
 
-    /// How its bytes spell its text.
+    /// The encoding of its text.
     pub(crate) fn encoding(&self) -> Encoding {
         self.bytes.as_deref().map(Encoding::of).unwrap_or_default()
     }
 
-    /// The edit that puts this content there.
+    /// The edit that writes this content.
     pub(crate) fn into_edit(self, bytes: impl Into<Blob>, mode: Option<u32>) -> FileEdit {
         FileEdit { after: Some(FileContent { bytes: bytes.into(), mode }), ..self.into_removal() }
     }
 
-    /// The edit that removes it.
+    /// The edit that removes the file.
     pub(crate) fn into_removal(self) -> FileEdit {
         let mode = Some(self.mode);
         FileEdit { place: self.place, before: self.bytes.map(|bytes| FileContent { bytes, mode }), after: None }
     }
 
-    /// Refuses when the caller expected another content. Otherwise says what happened to the file since the session
+    /// Refuses when the caller expected another version. Otherwise reports what happened to the file since the session
     /// last saw it, if anything did.
     pub(crate) fn check_version(&self, hands: &Hands, expected: Option<&str>) -> Result<Option<String>, ToolError> {
         let seen = hands.seen(&self.place);
@@ -92,7 +92,7 @@ impl TargetFile {
         }
     }
 
-    /// The refusal for a tool that would overwrite what it doesn't know.
+    /// The refusal for a tool that would overwrite a version it hasn't seen.
     pub(crate) fn stale(&self, what_happened: &str) -> ToolError {
         ToolError::new(
             ErrorCode::StaleFile,

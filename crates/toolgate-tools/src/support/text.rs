@@ -1,7 +1,7 @@
-//! The engines behind `edit`, `patch` and every diff: functions from bytes to bytes, with no file in sight.
+//! The engines behind `edit`, `patch` and every diff: pure functions from bytes to bytes, without file access.
 //!
-//! Text is matched on a normalised view and changed by splicing bytes, so that whatever lies outside the change stays
-//! as it was, in any encoding and with any line ending. Leniency comes in tiers, and a receipt names the tier.
+//! Text is matched on a normalised view and changed by splicing bytes, so everything outside the change stays
+//! unchanged, in any encoding and with any line ending. Leniency comes in tiers, and the result names the tier.
 
 mod diff;
 mod differ;

@@ -1,5 +1,5 @@
-//! A page of a text file of any size. A small file is read whole, so that its lines can be counted and its content
-//! hashed; of a large one only the page is kept, and what lies before it is passed over at the speed of memory.
+//! Reads a page of a text file of any size. A small file is read completely, so that its lines can be counted and its
+//! content hashed; of a large file only the page is kept, and everything before it is skipped at memory speed.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,29 +15,29 @@ use crate::support::encoding::{
 use crate::support::line_page::{LinePage, LineWindow, count, tail, take};
 use crate::support::transcoding_reader::TranscodingReader;
 
-/// Files up to this size are read whole.
-const WHOLE: u64 = 16 * 1024 * 1024;
-/// Bytes at the start of a large file that tell how it is spelt.
+/// Files up to this size are read completely.
+const MAX_COMPLETE_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes at the start of a large file that are examined for its encoding.
 const HEAD: usize = 64 * 1024;
-/// Bytes that are read at a time: large enough to cost few calls, small enough to stay in the processor's cache.
+/// Bytes per read: large enough for few system calls, small enough for the processor's cache.
 const BLOCK: usize = 256 * 1024;
 
-/// Which lines.
+/// The requested lines.
 pub(crate) struct PageRequest {
-    /// The first one, from 1; negative numbers count from the end.
+    /// The first line, from 1; negative numbers count from the end.
     pub(crate) offset: i64,
-    /// Lines at the most.
+    /// Maximum number of lines.
     pub(crate) lines: u64,
-    /// Bytes at the most, for the page as for a single line.
+    /// Maximum number of bytes, for the page and for a single line.
     pub(crate) bytes: usize,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PagedContent {
     /// Text, and a page of it.
     Text(TextPage),
-    /// No text. These are its first bytes.
+    /// Binary content: its first bytes.
     Binary(Vec<u8>),
 }
 
@@ -52,23 +52,23 @@ pub(crate) struct TextPage {
     pub(crate) last: i64,
     /// Whether more lines follow.
     pub(crate) has_more: bool,
-    /// Lines in the file, if it was read whole.
+    /// Lines in the file, if it was read completely.
     pub(crate) total: Option<u64>,
-    /// Hash of the file, if it was read whole.
+    /// Hash of the file, if it was read completely.
     pub(crate) sha256: Option<String>,
     /// Size of the file.
     pub(crate) size: u64,
-    /// How the file spells its text.
+    /// The file's encoding.
     pub(crate) encoding: Encoding,
-    /// Whether the file says so with a mark at its start.
-    pub(crate) is_marked: bool,
-    /// Places on the page where the bytes didn't fit the encoding.
+    /// Whether the file begins with a BOM.
+    pub(crate) has_bom: bool,
+    /// Places on the page where bytes were invalid in the encoding.
     pub(crate) replaced: u64,
-    /// Bytes that were left out of over-long lines.
+    /// Bytes cut from very long lines.
     pub(crate) cut: u64,
 }
 
-/// Finds a page in a file of this size. `is_stopped` is asked before each block; it ends the search with an error.
+/// Reads a page of a file of this size. `is_stopped` is checked before each block; it ends the read with an error.
 pub(crate) fn find(
     file: &File,
     size: u64,
@@ -76,21 +76,21 @@ pub(crate) fn find(
     is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<PagedContent> {
     let source = CancellableFile { file, is_stopped };
-    if size <= WHOLE {
-        let bytes = source.whole(size)?;
-        if bytes.len() as u64 <= WHOLE {
+    if size <= MAX_COMPLETE_BYTES {
+        let bytes = source.read_all(size)?;
+        if bytes.len() as u64 <= MAX_COMPLETE_BYTES {
             return page_of_small_file(&bytes, wanted);
         }
-        // It has grown meanwhile.
+        // The file has grown since.
     }
     page_of_large_file(&source, size, wanted)
 }
 
 fn page_of_small_file(bytes: &[u8], wanted: &PageRequest) -> io::Result<PagedContent> {
-    let Some(spelling) = SniffedEncoding::of(bytes) else { return Ok(PagedContent::Binary(magic_bytes(bytes))) };
-    let text = match spelling.utf16() {
-        Some(encoding) => Cow::Owned(encoding.decode(&bytes[spelling.mark..]).text.into_bytes()),
-        None => Cow::Borrowed(&bytes[spelling.mark..]),
+    let Some(sniffed) = SniffedEncoding::of(bytes) else { return Ok(PagedContent::Binary(magic_bytes(bytes))) };
+    let text = match sniffed.utf16() {
+        Some(encoding) => Cow::Owned(encoding.decode(&bytes[sniffed.bom_length..]).text.into_bytes()),
+        None => Cow::Borrowed(&bytes[sniffed.bom_length..]),
     };
     let total = count(&mut &*text)?;
     let first = match u64::try_from(wanted.offset) {
@@ -104,31 +104,37 @@ fn page_of_small_file(bytes: &[u8], wanted: &PageRequest) -> io::Result<PagedCon
     let encoding = Encoding::of(bytes);
     let (total, sha256) = (Some(total), Some(sha256(bytes)));
     let page = text_of(taken, first as i64, encoding);
-    Ok(PagedContent::Text(TextPage { total, sha256, size: bytes.len() as u64, is_marked: spelling.mark > 0, ..page }))
+    Ok(PagedContent::Text(TextPage {
+        total,
+        sha256,
+        size: bytes.len() as u64,
+        has_bom: sniffed.bom_length > 0,
+        ..page
+    }))
 }
 
 fn page_of_large_file(source: &CancellableFile<'_>, size: u64, wanted: &PageRequest) -> io::Result<PagedContent> {
     let mut head = vec![0; HEAD];
     let length = source.fill_at(&mut head, 0)?;
     head.truncate(length);
-    let Some(spelling) = SniffedEncoding::of(&head) else { return Ok(PagedContent::Binary(magic_bytes(&head))) };
-    let (first, total, taken) = match spelling.utf16() {
+    let Some(sniffed) = SniffedEncoding::of(&head) else { return Ok(PagedContent::Binary(magic_bytes(&head))) };
+    let (first, total, taken) = match sniffed.utf16() {
         Some(encoding) => in_utf16(source, encoding, wanted)?,
-        None => in_single_bytes(source, spelling.mark as u64..size, wanted)?,
+        None => in_single_bytes(source, sniffed.bom_length as u64..size, wanted)?,
     };
     if is_mostly_control(&taken.content) {
         return Ok(PagedContent::Binary(magic_bytes(&head)));
     }
-    let encoding = spelling.encoding.unwrap_or_else(|| {
-        // A start in plain ASCII says nothing of what comes later.
+    let encoding = sniffed.encoding.unwrap_or_else(|| {
+        // A start in plain ASCII says nothing about the encoding of later text.
         let head = &head[..whole_characters(&head)];
         Encoding::detect_byte_encoding(if head.is_ascii() { &taken.content } else { head })
     });
     let page = text_of(taken, first, encoding);
-    Ok(PagedContent::Text(TextPage { total, size, is_marked: spelling.mark > 0, ..page }))
+    Ok(PagedContent::Text(TextPage { total, size, has_bom: sniffed.bom_length > 0, ..page }))
 }
 
-/// Number of the first line, lines in the file as far as they were counted, and the page.
+/// Number of the first line, lines in the file if they were counted, and the page.
 type NumberedPage = (i64, Option<u64>, LinePage);
 
 fn in_single_bytes(source: &CancellableFile<'_>, range: Range<u64>, wanted: &PageRequest) -> io::Result<NumberedPage> {
@@ -140,7 +146,7 @@ fn in_single_bytes(source: &CancellableFile<'_>, range: Range<u64>, wanted: &Pag
     let read_at = |block: &mut [u8], at: u64| source.fill_at(block, at);
     let tail = tail(read_at, range.clone(), wanted.offset.unsigned_abs(), &mut vec![0; BLOCK])?;
     let taken = take(&mut from(tail.start), &wanted.page(1))?;
-    // The search came to the start of the file, so all lines are known after all.
+    // The search reached the start of the file, so the total is known after all.
     let is_whole = tail.start == range.start;
     Ok(if is_whole { (1, Some(tail.lines), taken) } else { (-(tail.lines as i64), None, taken) })
 }
@@ -156,7 +162,7 @@ fn in_utf16(source: &CancellableFile<'_>, encoding: Encoding, wanted: &PageReque
     Ok((first as i64, total, take(&mut text(), &wanted.page(first))?))
 }
 
-/// A page as text. UTF-16 was made UTF-8 on the way.
+/// Decodes a page. UTF-16 was converted to UTF-8 while reading.
 fn text_of(taken: LinePage, first: i64, encoding: Encoding) -> TextPage {
     let DecodedText { text: content, replaced } = match encoding {
         Encoding::Utf16Le | Encoding::Utf16Be => {
@@ -185,22 +191,22 @@ impl PageRequest {
     }
 }
 
-/// What the start of a file says about its spelling.
+/// What the start of a file says about its encoding.
 struct SniffedEncoding {
-    /// None when it takes more than the start to tell; it isn't UTF-16 then.
+    /// `None` when the start isn't enough to tell; then it isn't UTF-16.
     encoding: Option<Encoding>,
-    /// Length of the mark.
-    mark: usize,
+    /// Length of the BOM.
+    bom_length: usize,
 }
 
 impl SniffedEncoding {
-    /// None when the file holds no text.
+    /// `None` when the file is binary.
     fn of(head: &[u8]) -> Option<Self> {
-        if let Some((encoding, mark)) = Encoding::marked(head) {
-            return Some(Self { encoding: Some(encoding), mark });
+        if let Some((encoding, bom_length)) = Encoding::from_bom(head) {
+            return Some(Self { encoding: Some(encoding), bom_length });
         }
         let encoding = sniff_utf16(head);
-        if encoding.is_none() && is_binary(head) { None } else { Some(Self { encoding, mark: 0 }) }
+        if encoding.is_none() && is_binary(head) { None } else { Some(Self { encoding, bom_length: 0 }) }
     }
 
     fn utf16(&self) -> Option<Encoding> {
@@ -208,12 +214,12 @@ impl SniffedEncoding {
     }
 }
 
-/// Enough to recognise a format by.
+/// The first bytes, enough to recognise a file format.
 fn magic_bytes(bytes: &[u8]) -> Vec<u8> {
     bytes[..bytes.len().min(64)].to_vec()
 }
 
-/// A file that is read from any place, until the call is stopped.
+/// A file that can be read at any offset, until the call is cancelled.
 struct CancellableFile<'a> {
     file: &'a File,
     is_stopped: &'a dyn Fn() -> bool,
@@ -228,14 +234,14 @@ impl CancellableFile<'_> {
         if (self.is_stopped)() { Err(io::Error::other("stopped")) } else { self.file.read_at(into, at) }
     }
 
-    /// Everything, up to a little more than what is read whole.
-    fn whole(&self, size: u64) -> io::Result<Vec<u8>> {
+    /// Reads everything, up to slightly more than the limit for complete reads.
+    fn read_all(&self, size: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; size as usize + 1];
         let length = self.read_at(&mut bytes, 0)?;
         bytes.truncate(length);
-        // As much as the file is said to have, though there was room for more: that is its end.
+        // The read filled the stated size exactly and left room in the buffer: that is the end of the file.
         if length == 0 || length as u64 != size {
-            self.from(length as u64).take(WHOLE + 1 - length as u64).read_to_end(&mut bytes)?;
+            self.from(length as u64).take(MAX_COMPLETE_BYTES + 1 - length as u64).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }
@@ -285,11 +291,11 @@ mod tests {
         file
     }
 
-    fn whole(bytes: &[u8], wanted: &PageRequest) -> TextPage {
+    fn complete(bytes: &[u8], wanted: &PageRequest) -> TextPage {
         text(find(&file_of(bytes), bytes.len() as u64, wanted, &|| false))
     }
 
-    /// The same as if the file were large.
+    /// Reads a page as if the file were large.
     fn part(bytes: &[u8], wanted: &PageRequest) -> TextPage {
         text(page_of_large_file(
             &CancellableFile { file: &file_of(bytes), is_stopped: &|| false },
@@ -320,7 +326,7 @@ mod tests {
             ((i64::MIN, 1), ("one\n", (1, 1), (1, 1), true)),
         ] {
             let wanted = PageRequest { offset, lines, ..ROOMY };
-            for (found, numbers) in [(whole(bytes, &wanted), whole_numbers), (part(bytes, &wanted), part_numbers)] {
+            for (found, numbers) in [(complete(bytes, &wanted), whole_numbers), (part(bytes, &wanted), part_numbers)] {
                 let is = (found.content.as_str(), (found.first, found.last), found.has_more);
                 assert_eq!(is, (content, numbers, has_more), "{offset} {lines}");
             }
@@ -330,7 +336,7 @@ mod tests {
     #[test]
     fn a_small_file_is_counted_and_hashed_and_a_large_one_is_not() {
         let bytes = b"one\ntwo\n";
-        let found = whole(bytes, &ROOMY);
+        let found = complete(bytes, &ROOMY);
         assert_eq!((found.total, found.sha256, found.size), (Some(2), Some(sha256(bytes)), 8));
         let found = part(bytes, &ROOMY);
         assert_eq!((found.total, found.sha256, found.size), (None, None, 8));
@@ -341,16 +347,16 @@ mod tests {
     #[test]
     fn spelling_is_told_and_marks_are_not_shown() {
         let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        for (bytes, encoding, is_marked, content) in [
+        for (bytes, encoding, has_bom, content) in [
             (b"".to_vec(), "utf-8", false, ""),
             (b"\xEF\xBB\xBFa\n".to_vec(), "utf-8", true, "a\n"),
             (utf16("\u{FEFF}é\nb\n"), "utf-16le", true, "é\nb\n"),
             (utf16("plain\n"), "utf-16le", false, "plain\n"),
             (b"r\xE9sum\xE9\n".to_vec(), "windows-1252", false, "résumé\n"),
         ] {
-            for found in [whole(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
-                let is = (found.encoding.name(), found.is_marked, found.content.as_str());
-                assert_eq!(is, (encoding.to_owned(), is_marked, content), "{bytes:x?}");
+            for found in [complete(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
+                let is = (found.encoding.name(), found.has_bom, found.content.as_str());
+                assert_eq!(is, (encoding.to_owned(), has_bom, content), "{bytes:x?}");
             }
         }
     }
@@ -359,7 +365,7 @@ mod tests {
     fn broken_bytes_are_counted_on_the_page_that_shows_them() {
         let bytes = ["äöü ß\n".as_bytes(), b"\xFF\n"].concat();
         for offset in [1, 2] {
-            let found = whole(&bytes, &PageRequest { offset, lines: 1, ..ROOMY });
+            let found = complete(&bytes, &PageRequest { offset, lines: 1, ..ROOMY });
             assert_eq!((found.encoding, found.replaced), (Encoding::Utf8, offset as u64 - 1));
         }
     }
@@ -386,7 +392,7 @@ mod tests {
     #[test]
     fn an_over_long_line_is_cut() {
         let bytes = [b"x".repeat(1_000_000), b"\nend\n".to_vec()].concat();
-        for found in [whole(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
+        for found in [complete(&bytes, &ROOMY), part(&bytes, &ROOMY)] {
             assert_eq!((found.content.len(), found.cut), (10_000, 990_001));
             assert!(found.has_more);
         }
@@ -426,19 +432,19 @@ mod tests {
         fn a_large_file_reads_like_a_small_one(
             lines in prop::collection::vec("[a-z é🦀\r]{0,12}", 0..30),
             is_ended: bool,
-            spelling in 0..3,
+            sniffed in 0..3,
             offset in -35_i64..35,
             limit in 1_u64..35,
             bytes in 20_usize..200,
         ) {
             let text = lines.join("\n") + if is_ended { "\n" } else { "" };
-            let spelt: Vec<u8> = match spelling {
+            let spelt: Vec<u8> = match sniffed {
                 0 => text.into_bytes(),
                 1 => format!("\u{FEFF}{text}").into_bytes(),
                 _ => format!("\u{FEFF}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect(),
             };
             let wanted = PageRequest { offset, lines: limit, bytes };
-            let (small, large) = (whole(&spelt, &wanted), part(&spelt, &wanted));
+            let (small, large) = (complete(&spelt, &wanted), part(&spelt, &wanted));
             let from_start = |number: i64| if number < 0 { number + 1 + small.total.unwrap() as i64 } else { number };
             prop_assert_eq!((from_start(large.first), from_start(large.last)), (small.first, small.last));
             prop_assert_eq!(TextPage { first: 0, last: 0, total: None, sha256: None, ..large },

@@ -1,51 +1,51 @@
-//! The list of things to do, as `todo_write` keeps it and `todo_read` shows it (C-55).
+//! The todo list, as `todo_write` stores it and `todo_read` shows it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far a thing is.
+/// The progress of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkStatus {
-    /// Not begun.
+    /// To do.
     Pending,
-    /// Being done; at most one is.
+    /// In progress; at most one.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// How much it matters.
+/// How important it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Priority {
-    /// Much.
+    /// High.
     High,
-    /// As usual.
+    /// Normal.
     #[default]
     Medium,
-    /// Little.
+    /// Low.
     Low,
 }
 
-/// One thing to do.
+/// One task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Todo {
-    /// What is to be done.
+    /// What to do.
     #[schemars(length(min = 1, max = 2000))]
     pub(crate) content: String,
-    /// How far it is.
+    /// Its progress.
     pub(crate) status: WorkStatus,
-    /// How much it matters.
+    /// How important it is.
     #[serde(default)]
     pub(crate) priority: Priority,
 }
 
-/// The list, and how much of it is left.
+/// The list, and how much is left.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TodoList {
-    /// Everything on it, in order.
+    /// Every task, in order.
     todos: Vec<Todo>,
     /// How many aren't completed.
     open: usize,

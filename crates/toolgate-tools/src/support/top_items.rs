@@ -1,14 +1,14 @@
-//! The first so many of what several threads find in any order. What can't be among them any more is turned away before
-//! it is looked at, so a page of a common thing is found without searching everything, and is the same page each time.
+//! The first items, by sort key, of what several threads find in any order. Items that can't be among the first are
+//! rejected before they are examined. So a page is found without searching everything, and is the same each time.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
 use crate::support::cursor::SortKey;
 
-/// The first items by their keys, up to a weight.
+/// The first items by their keys, up to a total weight.
 pub(crate) struct TopItems<T> {
-    /// Kept at least, if there is that much.
+    /// The total weight to keep.
     most: usize,
     kept: Mutex<WeightedItems<T>>,
 }
@@ -23,14 +23,14 @@ impl<T> TopItems<T> {
         Self { most, kept: Mutex::new(WeightedItems { items: BTreeMap::new(), weight: 0 }) }
     }
 
-    /// Whether something with this key could still be among the first; and, in the order of paths, whether something
-    /// beneath this directory could.
-    pub(crate) fn wants(&self, key: &SortKey) -> bool {
+    /// Whether an item with this key could still be among the first; in path order, also whether an item beneath this
+    /// directory could.
+    pub(crate) fn accepts(&self, key: &SortKey) -> bool {
         let kept = self.lock();
         kept.weight < self.most || kept.items.last_key_value().is_none_or(|(last, _)| key < last)
     }
 
-    /// Adds an item that counts for `weight`, and drops what is no longer among the first.
+    /// Adds an item that counts for `weight`, and drops items that are no longer among the first.
     pub(crate) fn add(&self, key: SortKey, weight: usize, item: T) {
         let mut kept = self.lock();
         kept.weight += weight;
@@ -49,7 +49,7 @@ impl<T> TopItems<T> {
         self.lock().items.is_empty()
     }
 
-    /// What was kept, in order.
+    /// The kept items, in order.
     pub(crate) fn into_ordered(self) -> impl Iterator<Item = (SortKey, T)> {
         let kept = self.kept.into_inner();
         kept.items.into_iter().map(|(key, (_, item))| (key, item))
@@ -67,7 +67,7 @@ mod tests {
     fn kept(most: usize, found: &[(&str, usize)]) -> Vec<String> {
         let first = TopItems::new(most);
         for (path, weight) in found {
-            if first.wants(&SortKey::by_path(path)) {
+            if first.accepts(&SortKey::by_path(path)) {
                 first.add(SortKey::by_path(path), *weight, ());
             }
         }

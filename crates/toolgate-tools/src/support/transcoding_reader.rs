@@ -1,4 +1,4 @@
-//! UTF-16 read as if it were UTF-8, block by block, so that a file of any size can be paged in one way.
+//! Reads UTF-16 as UTF-8, block by block, so that one paging code works for a file of any size and encoding.
 
 use std::io::{self, BufRead, Read};
 
@@ -6,15 +6,15 @@ use encoding_rs::{CoderResult, Decoder};
 
 use crate::support::encoding::Encoding;
 
-/// Bytes of text that are made at a time.
+/// Bytes of text decoded at a time.
 const BLOCK: usize = 64 * 1024;
 
-/// A reader of text out of a reader of some encoding. Bytes that don't fit are read as U+FFFD, and no mark is read.
+/// Decodes text from a reader. Invalid bytes become U+FFFD, and the BOM is skipped.
 pub(crate) struct TranscodingReader<R> {
     from: R,
     decoder: Decoder,
     text: Vec<u8>,
-    /// The part of `text` that nobody has read.
+    /// The unread part of `text`.
     start: usize,
     end: usize,
     is_done: bool,
@@ -22,7 +22,7 @@ pub(crate) struct TranscodingReader<R> {
 
 impl<R: BufRead> TranscodingReader<R> {
     pub(crate) fn new(from: R, encoding: Encoding) -> Self {
-        let decoder = encoding.known().new_decoder_with_bom_removal();
+        let decoder = encoding.codec().new_decoder_with_bom_removal();
         Self { from, decoder, text: vec![0; BLOCK], start: 0, end: 0, is_done: false }
     }
 }

@@ -1,4 +1,4 @@
-//! Fetching from real servers on this machine, plain and encrypted, and all the ways in which a server can be unkind.
+//! Fetches from real servers on this machine, with and without TLS, and every way in which a server can misbehave.
 #![allow(clippy::disallowed_methods, reason = "tests bring servers of their own")]
 
 mod server;
@@ -13,7 +13,7 @@ use toolgate_web::{FetchLimits, WebClient};
 
 use server::{Encrypted, serve, with_body};
 
-/// Names that pass, and addresses that may be arrived at.
+/// Allowed host names, and allowed addresses.
 #[derive(Debug)]
 struct List(Vec<&'static str>, Vec<IpAddr>);
 
@@ -33,7 +33,7 @@ impl EgressPolicy for List {
     }
 }
 
-/// The first answer for a name is the first address, the next one the second, and so on; the last one stays.
+/// The first lookup of a name returns the first address, the next one the second, and so on; the last one repeats.
 #[derive(Debug)]
 struct Changing(Vec<SocketAddr>, Mutex<usize>);
 
@@ -74,7 +74,7 @@ fn code(outcome: Result<WebResponse, ToolError>) -> ErrorCode {
 }
 
 #[tokio::test]
-async fn what_is_sent_arrives_and_what_comes_back_is_told() {
+async fn requests_arrive_and_responses_are_returned() {
     let port = serve(|request| {
         let head = "HTTP/1.1 201 Made\r\nContent-Type: text/plain\r\nSet-Cookie: session=secret\r\n";
         with_body(head, request.as_bytes())
@@ -95,7 +95,7 @@ async fn what_is_sent_arrives_and_what_comes_back_is_told() {
 }
 
 #[tokio::test]
-async fn encrypted_servers_have_to_prove_who_they_are() {
+async fn tls_certificates_are_checked() {
     let server = Encrypted::serve("ok.test");
     let url = |host: &str| get(format!("https://{host}:{}/", server.port));
     let trusting = client(FetchLimits::default(), std::slice::from_ref(&server.certificate));
@@ -129,10 +129,10 @@ async fn redirects_are_judged_like_first_requests() {
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_and_pinned() {
+async fn a_name_is_resolved_once_and_pinned() {
     let server = serve(|_| with_body("HTTP/1.1 200 OK\r\n", b"right"));
     let metadata: SocketAddr = "169.254.169.254:80".parse().unwrap();
-    // The second answer would be another address; nobody asks for it.
+    // A second lookup would return another address; there is none.
     let resolver = Arc::new(Changing(vec![SocketAddr::new(LOCAL, server), metadata], Mutex::default()));
     let client = WebClient::with(FetchLimits::default(), resolver.clone(), Vec::new());
     let response = client.fetch(get(format!("http://ok.test:{server}/")), &list()).await.unwrap();
@@ -145,12 +145,12 @@ async fn a_name_is_looked_up_once_and_pinned() {
 }
 
 #[tokio::test]
-async fn too_much_is_cut_even_if_it_comes_packed() {
+async fn a_large_body_is_cut_even_if_it_is_compressed() {
     let limits = FetchLimits { body_bytes: 100_000, ..FetchLimits::default() };
     let huge = serve(|_| with_body("HTTP/1.1 200 OK\r\n", &vec![b'x'; 5_000_000]));
     let response = client(limits, &[]).fetch(get(format!("http://ok.test:{huge}/")), &list()).await.unwrap();
     assert_eq!((response.body.len(), response.complete), (100_000, false));
-    // 200 MB of zeros, packed twice over into little by the system's own gzip.
+    // 200 MB of zeros, compressed with the system's own gzip.
     let packed =
         std::process::Command::new("sh").args(["-c", "head -c 200000000 /dev/zero | gzip -9"]).output().unwrap().stdout;
     assert!(packed.len() < 1_000_000);
@@ -164,7 +164,7 @@ async fn too_much_is_cut_even_if_it_comes_packed() {
 }
 
 #[tokio::test]
-async fn who_dawdles_is_given_up() {
+async fn a_slow_server_times_out() {
     let slow = server::drip();
     let mut request = get(format!("http://ok.test:{slow}/"));
     request.timeout = Duration::from_millis(300);
@@ -172,7 +172,7 @@ async fn who_dawdles_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_refused() {
+async fn invalid_requests_are_refused() {
     for (name, value) in
         [("Host", "evil.test"), ("Content-Length", "1"), ("X-Bad\r\nX", "1"), ("X-Bad", "a\r\nHost: b")]
     {
@@ -187,8 +187,8 @@ async fn what_cannot_be_sent_is_refused() {
 
 #[tokio::test]
 async fn no_proxy_of_the_environment_is_used() {
-    // Every test has a process of its own under nextest; elsewhere this only makes other fetches fail, never pass.
-    // SAFETY-free: set for a child, which runs this very test again.
+    // Every test has its own process under nextest; elsewhere this only makes other fetches fail, never pass.
+    // Set for a child process, which runs this test again.
     if std::env::var_os("TOOLGATE_TEST_PROXIED").is_none() {
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", "no_proxy_of_the_environment_is_used", "--nocapture"]).env("TOOLGATE_TEST_PROXIED", "1");

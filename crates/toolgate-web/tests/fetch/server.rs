@@ -1,11 +1,11 @@
-//! Small servers: a function from a request to an answer, one that never gets to its end, and an encrypted one.
+//! Small servers: a function from a request to a response, one that never finishes, and one with TLS.
 #![allow(dead_code, clippy::disallowed_methods, reason = "tests bring servers of their own")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// Answers each request by this function; gives the port.
+/// Answers each request with this function; returns the port.
 pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -13,14 +13,14 @@ pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> u16 {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let request = read_request(&mut stream);
-            // Whoever has heard enough hangs up.
+            // A client that has read enough closes the connection.
             let _ = stream.write_all(&answer(&request));
         }
     });
     port
 }
 
-/// A head with a body behind it.
+/// A response head followed by a body.
 pub(crate) fn with_body(head: &str, body: &[u8]) -> Vec<u8> {
     let mut answer = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len()).into_bytes();
     answer.extend_from_slice(body);
@@ -52,7 +52,7 @@ pub(crate) fn drip() -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // An answer before the question is a fault of its own.
+        // A response before the request would be a different fault.
         read_request(&mut stream);
         let mut next: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
         while stream.write_all(next).is_ok() {
@@ -63,7 +63,7 @@ pub(crate) fn drip() -> u16 {
     port
 }
 
-/// A server of openssl's, with a certificate that it has made for one host.
+/// An `openssl` server, with a certificate for one host.
 pub(crate) struct Encrypted {
     pub(crate) port: u16,
     /// The certificate, as DER.

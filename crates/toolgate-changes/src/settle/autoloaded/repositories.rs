@@ -1,26 +1,26 @@
-//! Directories that git takes for a repository, whatever they are called, and what it would obey in them. A command need not make
-//! all of one: what lies there already counts as well.
+//! Directories that git treats as a repository, whatever they are called, and the files that it would load from them. A
+//! command may create only a part of a repository: files that exist already count as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_contract::{Change, FileContent, FileState, Files, WorkspacePath};
 use toolgate_policy::{AutoloadedKind, autoloaded, suspicious_in_git_config, suspicious_in_git_todo};
 
-use super::MOST;
+use super::MAX_BYTES;
 
-/// What git looks at to tell whether a directory is a repository.
+/// The files by which git recognizes a repository.
 const SIGNS: [&str; 4] = ["HEAD", "refs", "objects", "commondir"];
-/// What it obeys in one, beside what is in the directories below.
+/// Files that git loads from a repository, besides those in [`DIRECTORIES`].
 const FILES: [&str; 4] = ["config", "config.worktree", "commondir", "rebase-merge/git-rebase-todo"];
-/// Directories of which it obeys what is in them.
+/// Directories whose files git loads.
 const DIRECTORIES: [&str; 3] = ["hooks", "remotes", "branches"];
 
-/// The repositories that a command changed something in.
+/// The repositories in which a command changed something.
 #[derive(Debug, Default)]
 pub(super) struct ChangedRepositories {
     all: BTreeSet<WorkspacePath>,
-    /// Those that came to be one, though something that git would obey lay there before: what that is.
-    grown: BTreeMap<WorkspacePath, String>,
+    /// Directories that became repositories although they contained a file that git would load: that file.
+    completed: BTreeMap<WorkspacePath, String>,
 }
 
 impl ChangedRepositories {
@@ -31,16 +31,17 @@ impl ChangedRepositories {
         let all: BTreeSet<WorkspacePath> =
             directories.into_iter().filter(|directory| sides.is_repository(directory, WorkspaceSide::New)).collect();
         let new = all.iter().filter(|directory| !sides.is_repository(directory, WorkspaceSide::Old));
-        let grown = new.filter_map(|directory| Some((directory.clone(), sides.lies_in(directory)?))).collect();
-        Self { all, grown }
+        let completed =
+            new.filter_map(|directory| Some((directory.clone(), sides.existing_autoloaded(directory)?))).collect();
+        Self { all, completed }
     }
 
     pub(super) fn contain(&self, directory: &WorkspacePath) -> bool {
         self.all.contains(directory)
     }
 
-    /// The path, and how it would be called in a repository with the usual name, for every one that it lies in: one may
-    /// lie in another, to hide it.
+    /// The path, and for each repository that contains it the path it would have if that repository were called `.git`.
+    /// Repositories can be nested, to hide one.
     pub(super) fn names(&self, place: &WorkspacePath) -> Vec<String> {
         let within = above(place).filter(|directory| self.all.contains(directory));
         let named = within.map(|directory| match directory.path.as_str() {
@@ -50,10 +51,10 @@ impl ChangedRepositories {
         std::iter::once(place.path.clone()).chain(named).collect()
     }
 
-    /// What git would obey because of this change, if it makes a repository of a directory where that lay already.
+    /// The existing file that git would load because of this change, if the change turns a directory into a repository.
     pub(super) fn completed_by(&self, place: &WorkspacePath) -> Option<&str> {
         let directory = above(place).next_back().filter(|_| SIGNS.contains(&name(place)))?;
-        self.grown.get(&directory).map(String::as_str)
+        self.completed.get(&directory).map(String::as_str)
     }
 }
 
@@ -78,30 +79,30 @@ impl WorkspaceSides<'_> {
         }
     }
 
-    /// What is at a place that the command left alone.
+    /// The state of a path that the command didn't change.
     fn state(&self, place: &WorkspacePath) -> Option<FileState> {
         let node = self.files.node(place, false).ok().flatten();
         node.map(|node| node.state).filter(|_| !self.changes.contains_key(place))
     }
 
-    /// Git asks for a little more; what passes here and not there is no harm.
+    /// Git checks a little more; a directory that passes here and not there does no harm.
     fn is_repository(&self, directory: &WorkspacePath, side: WorkspaceSide) -> bool {
         let has = |name: &str| self.has(side, &inside(directory, name));
         has("HEAD") && (has("commondir") || has("refs") && has("objects"))
     }
 
-    /// Something in the directory that the command left alone, and that git would obey.
-    fn lies_in(&self, directory: &WorkspacePath) -> Option<String> {
-        let is_obeyed = |name: &&str| {
+    /// A file in the directory that the command didn't change and that git would load.
+    fn existing_autoloaded(&self, directory: &WorkspacePath) -> Option<String> {
+        let is_loaded = |name: &&str| {
             let place = inside(directory, name);
-            self.state(&place).is_some_and(|state| !state.is_file() || self.is_odd(name, &place))
+            self.state(&place).is_some_and(|state| !state.is_file() || self.is_suspicious(name, &place))
         };
-        let file = FILES.into_iter().find(is_obeyed).map(str::to_owned);
+        let file = FILES.into_iter().find(is_loaded).map(str::to_owned);
         file.or_else(|| DIRECTORIES.into_iter().find_map(|name| self.in_directory(directory, name)))
     }
 
-    fn is_odd(&self, name: &str, place: &WorkspacePath) -> bool {
-        let content: Option<FileContent> = self.files.content(place, MOST).ok().flatten();
+    fn is_suspicious(&self, name: &str, place: &WorkspacePath) -> bool {
+        let content: Option<FileContent> = self.files.content(place, MAX_BYTES).ok().flatten();
         let Some(FileContent { bytes, .. }) = content else { return true };
         match autoloaded(&format!(".git/{name}")).map(|autoloaded| autoloaded.kind) {
             Some(AutoloadedKind::GitConfig) => suspicious_in_git_config(&bytes, None).is_some(),
@@ -123,7 +124,7 @@ impl WorkspaceSides<'_> {
     }
 }
 
-/// Every directory that a place lies in, from the root down.
+/// Every directory that contains a path, from the root down.
 pub(super) fn above(place: &WorkspacePath) -> impl DoubleEndedIterator<Item = WorkspacePath> {
     let ends = place.path.match_indices('/').map(|(at, _)| at);
     let paths = std::iter::once("").chain(ends.map(|at| &place.path[..at]));

@@ -1,12 +1,13 @@
-//! What the writes that a tool states are to git. Policy goes by paths and can't look, so it is told: a file of a repository
-//! with another name than `.git` counts as if it had that one, and so does what makes a repository of a directory.
+//! What a tool's stated writes mean to git. Policy judges paths and can't inspect files, so it gets extra effects: a
+//! file in a repository with another name than `.git` counts as if the repository had that name, and so does a write
+//! that turns a directory into a repository.
 
 use toolgate_contract::{Change, DIRECTORY_MODE, Effect, FileState, Files, LocatedEffect, WorkspacePath};
 use toolgate_policy::autoloaded;
 
 use super::repositories::{ChangedRepositories, above};
 
-/// Names without which no path in a repository is of interest.
+/// A path in a repository matters only if it contains one of these names.
 const OF_GIT: [&str; 10] = [
     "HEAD",
     "refs",
@@ -20,7 +21,8 @@ const OF_GIT: [&str; 10] = [
     "branches",
 ];
 
-/// The same writes once more, where they would be if every repository were called `.git`. Most calls have none of these.
+/// The same writes again, with the paths they would have if every repository were called `.git`. Most calls have none
+/// of these.
 pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<LocatedEffect> {
     let is_of_git = |place: &&WorkspacePath| place.path.split('/').any(|name| OF_GIT.contains(&name));
     let place = |located: &LocatedEffect| match located.effect {
@@ -32,9 +34,9 @@ pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<
     if written.is_empty() {
         return Vec::new();
     }
-    let changes: Vec<Change> = written.iter().flat_map(|(_, place)| made(place, files)).collect();
+    let changes: Vec<Change> = written.iter().flat_map(|(_, place)| changes_for(place, files)).collect();
     let repositories = ChangedRepositories::new(changes.iter(), files);
-    let seen = |(located, place): &(&LocatedEffect, WorkspacePath)| {
+    let as_git = |(located, place): &(&LocatedEffect, WorkspacePath)| {
         let names = repositories.names(place).into_iter().skip(1).filter(|path| autoloaded(path).is_some());
         let signs =
             above(place).skip(1).chain([place.clone()]).filter(|sign| repositories.completed_by(sign).is_some());
@@ -46,17 +48,17 @@ pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<
         };
         names.chain(directories).map(as_if).collect::<Vec<_>>()
     };
-    written.iter().flat_map(seen).collect()
+    written.iter().flat_map(as_git).collect()
 }
 
-/// A file that is written, and the directories that are made for it.
-fn made(place: &WorkspacePath, files: &dyn Files) -> Vec<Change> {
-    let is_there = |place: &WorkspacePath| files.node(place, false).is_ok_and(|node| node.is_some());
+/// The changes for one written file: the file itself, and the directories created for it.
+fn changes_for(place: &WorkspacePath, files: &dyn Files) -> Vec<Change> {
+    let exists = |place: &WorkspacePath| files.node(place, false).is_ok_and(|node| node.is_some());
     let state = |mode| FileState { sha256: String::new(), bytes: 0, mode };
     let change = |place: WorkspacePath, mode| {
-        let before = is_there(&place).then(|| state(mode));
+        let before = exists(&place).then(|| state(mode));
         Change { path: place.path.clone(), place, before, after: Some(state(mode)) }
     };
-    let directories = above(place).skip(1).filter(|directory| !is_there(directory));
+    let directories = above(place).skip(1).filter(|directory| !exists(directory));
     directories.map(|directory| change(directory, DIRECTORY_MODE)).chain([change(place.clone(), 0)]).collect()
 }

@@ -1,4 +1,4 @@
-//! `toolgate policy check`: the decision, for one command or for many.
+//! `toolgate policy check`: prints the decision for one command or for many.
 
 use std::io::BufRead;
 
@@ -19,7 +19,7 @@ pub(super) struct PolicyCheckArgs {
     /// Judge a call of this tool instead of a command.
     #[arg(long, conflicts_with = "batch")]
     tool: Option<String>,
-    /// Read commands from standard input, one a line, and answer each on a line of its own.
+    /// Read commands from standard input, one per line, and print one decision per line.
     #[arg(long, conflicts_with = "input")]
     batch: bool,
     /// The directory that the command runs in.
@@ -39,7 +39,7 @@ impl PolicyCheckArgs {
         Ok(exit(&verdict))
     }
 
-    /// A line that isn't UTF-8 is answered like any other; the answers stay in step with the questions.
+    /// A line that isn't UTF-8 gets a decision too, so that output lines match input lines.
     fn run_batch(self, workspace: &Workspace, as_json: bool) -> Result<Exit> {
         for line in std::io::stdin().lock().split(b'\n') {
             let line = line.context("standard input can't be read")?;

@@ -1,4 +1,4 @@
-//! `toolgate policy test`: does every rule do with its examples what it says?
+//! `toolgate policy test`: checks every rule against its examples.
 
 use anyhow::Result;
 use clap::Args;
@@ -9,10 +9,10 @@ use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, paint, plain};
 use crate::wiring::Workspace;
 
-/// What comes with Toolgate is tried too, and told only where it fails.
+/// Built-in examples are checked too, and shown only where they fail.
 #[derive(Debug, Args)]
 pub(super) struct PolicyTestArgs {
-    /// Show the built-in examples that hold as well.
+    /// Show passing built-in examples as well.
     #[arg(long)]
     all: bool,
 }
@@ -36,7 +36,7 @@ impl PolicyTestArgs {
     }
 }
 
-/// Whether a rule does with its example what it says.
+/// Whether a rule passes its example.
 pub(in crate::commands) fn holds(example: &ExampleResult) -> bool {
     example.matched == example.expected
 }

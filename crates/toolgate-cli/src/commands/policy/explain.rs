@@ -1,4 +1,4 @@
-//! `toolgate policy explain`: a tree of what would happen, with what was decided about each part.
+//! `toolgate policy explain`: shows a call as a tree, with the decision about each part.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn as_value(judgement: &Judgement, read: Option<&Explanation>) -> Value {
     let effects: Vec<&Effect> = judgement.effects.iter().map(|located| &located.effect).collect();
     let part = |part: &ExplainedCommand| {
         json!({
-            "command": part.text, "level": part.level, "workdir": part.workdir, "wraps": part.wraps, "runs_code": part.runs,
+            "command": part.text, "level": part.level, "workdir": part.workdir, "wraps": part.is_wrapper, "runs_code": part.runs_code,
             "effects": part.effects, "needs": part.needs, "unclear": part.unclear,
         })
     };
@@ -36,7 +36,7 @@ fn as_value(judgement: &Judgement, read: Option<&Explanation>) -> Value {
     json!({ "effects": effects, "parts": parts, "fault": read.and_then(|read| read.fault.as_deref()), "verdict": judgement.verdict })
 }
 
-/// What a part would come to if it stood alone, for those that the verdict says nothing of.
+/// The decision about a part by itself, for parts that the verdict doesn't mention.
 fn alone(workspace: &Workspace, part: &ExplainedCommand) -> String {
     match judge_command(workspace, &part.text, part.workdir.as_deref().unwrap_or(".")) {
         Ok(judged) if !part.text.is_empty() => {
@@ -55,7 +55,7 @@ fn draw(judgement: &Judgement, read: Option<&Explanation>, judge_alone: &dyn Fn(
     }
     if let Some(read) = read {
         if let Some(fault) = &read.fault {
-            anstream::println!("│   {}", paint(YELLOW, format!("it can't be read: {}", plain(fault))));
+            anstream::println!("│   {}", paint(YELLOW, format!("it can't be parsed: {}", plain(fault))));
         }
         read.parts.iter().for_each(|part| draw_part(part, judgement, &judge_alone(part)));
     }
@@ -68,7 +68,7 @@ fn draw(judgement: &Judgement, read: Option<&Explanation>, judge_alone: &dyn Fn(
     }
 }
 
-/// One simple command: what it is, what it touches, and what was found about those.
+/// One simple command: its text, its effects, and the decisions about those.
 fn draw_part(part: &ExplainedCommand, judgement: &Judgement, alone: &str) {
     let indent = format!("│   {}", "    ".repeat(part.level));
     let text = if part.text.is_empty() { "(redirection)".to_owned() } else { one_line(&part.text) };
@@ -85,7 +85,7 @@ fn draw_part(part: &ExplainedCommand, judgement: &Judgement, alone: &str) {
     for need in &part.needs {
         detail(format!("needs {need}"));
     }
-    if part.runs {
+    if part.runs_code {
         detail("runs code that can't be seen beforehand".to_owned());
     }
     for unclear in &part.unclear {
@@ -93,7 +93,7 @@ fn draw_part(part: &ExplainedCommand, judgement: &Judgement, alone: &str) {
     }
 }
 
-/// What the verdict says about one effect, if it says anything.
+/// The decision about one effect, if the verdict has one.
 fn found(judgement: &Judgement, effect: &Effect) -> String {
     let verdict = &judgement.verdict;
     let findings = [&verdict.decided_by].into_iter().chain(&verdict.asks).chain(&verdict.lost);
@@ -110,7 +110,7 @@ fn one_line(text: &str) -> String {
     plain(text).replace('\n', "\\n")
 }
 
-/// Where a link leads, when it leads elsewhere.
+/// The target of a symbolic link, when it is another path.
 fn leads_to(located: &LocatedEffect) -> String {
     match (&located.written, &located.real) {
         (Some(written), Some(real)) if written != real => paint(DIM, format!(" → {}", plain(&real.path))),

@@ -1,4 +1,4 @@
-//! `toolgate policy replay`: what would have been decided, had the policy been what it is now?
+//! `toolgate policy replay`: judges past calls by the current policy.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::wiring::Workspace;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyReplayArgs {
-    /// Only this run: its id, the beginning of one, or `last`.
+    /// Only this run: its id, its beginning, or `last`.
     #[arg(long)]
     run: Option<String>,
 }
@@ -52,25 +52,25 @@ impl PolicyReplayArgs {
                     Ok(now) => now,
                     Err(error) => {
                         unjudged += 1;
-                        tell_unjudged(&past, &error, setting.json);
+                        print_unjudged(&past, &error, setting.json);
                         continue;
                     }
                 };
                 if (now.decision, now.confined) != (past.verdict.decision, past.verdict.confined) {
                     differ += 1;
-                    tell(&past, &now, setting.json)?;
+                    print_changed(&past, &now, setting.json)?;
                 }
             }
         }
         if !setting.json {
-            let unjudged = if unjudged > 0 { format!(", {unjudged} can't be judged any more") } else { String::new() };
-            anstream::println!("{judged} calls judged again, {differ} would be decided otherwise{unjudged}");
+            let unjudged = if unjudged > 0 { format!(", {unjudged} can no longer be judged") } else { String::new() };
+            anstream::println!("{judged} calls judged again, {differ} would be decided differently{unjudged}");
         }
         Ok(Exit::Ok)
     }
 }
 
-/// The calls of a run that were judged at all. A line that can't be read is no call.
+/// The calls of a run that were judged. Unreadable lines are skipped.
 fn calls(directory: &std::path::Path, run: &str) -> Result<Vec<JudgedCall>> {
     let events = read_events(directory)?.filter_map(Result::ok);
     let past = events.filter_map(|event| match event.event.payload {
@@ -82,7 +82,7 @@ fn calls(directory: &std::path::Path, run: &str) -> Result<Vec<JudgedCall>> {
     Ok(past.collect())
 }
 
-fn tell(past: &JudgedCall, now: &Verdict, as_json: bool) -> Result<()> {
+fn print_changed(past: &JudgedCall, now: &Verdict, as_json: bool) -> Result<()> {
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "now": now });
@@ -94,8 +94,8 @@ fn tell(past: &JudgedCall, now: &Verdict, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A call that can't be judged any more, such as one about a root that is no longer configured.
-fn tell_unjudged(past: &JudgedCall, why: &ToolError, as_json: bool) {
+/// Reports a call that can no longer be judged, such as one about a root that is no longer configured.
+fn print_unjudged(past: &JudgedCall, why: &ToolError, as_json: bool) {
     if as_json {
         let line =
             json!({ "run": past.run, "tool": past.tool, "effects": past.effects, "was": past.verdict, "error": why });

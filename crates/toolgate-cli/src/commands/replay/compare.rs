@@ -1,4 +1,4 @@
-//! Two answers to the same call, held against each other. What differs from run to run by nature doesn't count.
+//! Compares two replies to the same call, ignoring what naturally differs from run to run.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,12 +7,12 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 use toolgate_contract::{ErrorCode, ToolError};
 
-/// Fields that tell when, how long or by which id.
-const PASSING: &[&str] =
+/// Fields that hold times, durations or ids.
+const VOLATILE_FIELDS: &[&str] =
     &["duration_ms", "started", "ended", "time", "timestamp", "modified", "pid", "cursor", "next_cursor", "replay"];
 
-/// Texts that tell the same, and what takes their place.
-static PASSING_TEXTS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+/// Patterns of times, durations and ids inside texts, and their placeholders.
+static VOLATILE_TEXTS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let table = [
         (r"\b(call|run|trace|art|proc|agent)_[0-9a-f]{16,}\b", "<$1>"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?", "<time>"),
@@ -23,7 +23,7 @@ static PASSING_TEXTS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     table.into_iter().map(|(pattern, word)| (Regex::new(pattern).expect("the table is right"), word)).collect()
 });
 
-/// The first spot where two answers differ.
+/// The first place where two replies differ.
 #[derive(Debug, PartialEq)]
 pub(super) struct ReplayDifference {
     /// A JSON pointer.
@@ -32,13 +32,13 @@ pub(super) struct ReplayDifference {
     pub(super) now: Option<Value>,
 }
 
-/// How a call ended, as one value.
+/// The end of a call, as one comparable value.
 pub(super) fn comparable_answer(
     payload: Option<&Value>,
     error: Option<&ToolError>,
     changed: &BTreeMap<String, Option<String>>,
 ) -> Value {
-    // Whoever answers an approval has another name the second time.
+    // The person who answers an approval has another name in the replay.
     let words = |error: &ToolError| match error.code {
         ErrorCode::ApprovalDenied | ErrorCode::ApprovalRequired => Value::Null,
         _ => Value::String(error.message.clone()),
@@ -47,16 +47,16 @@ pub(super) fn comparable_answer(
     json!({ "error": error, "payload": payload, "changed": changed })
 }
 
-/// Where two answers differ first, if they do.
+/// Where two replies differ first, if they do.
 pub(super) fn compare(was: &Value, now: &Value) -> Option<ReplayDifference> {
     differ("", Some(&normalized(was)), Some(&normalized(now)))
 }
 
-/// A value without what differs by nature.
+/// A value without what naturally differs.
 pub(super) fn normalized(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().filter(|(name, _)| !PASSING.contains(&name.as_str()));
+            let kept = fields.iter().filter(|(name, _)| !VOLATILE_FIELDS.contains(&name.as_str()));
             Value::Object(kept.map(|(name, value)| (name.clone(), normalized(value))).collect())
         }
         Value::Array(items) => items.iter().map(normalized).collect(),
@@ -66,7 +66,7 @@ pub(super) fn normalized(value: &Value) -> Value {
 }
 
 fn normalized_text(text: &str) -> String {
-    PASSING_TEXTS.iter().fold(text.to_owned(), |text, (pattern, word)| pattern.replace_all(&text, *word).into_owned())
+    VOLATILE_TEXTS.iter().fold(text.to_owned(), |text, (pattern, word)| pattern.replace_all(&text, *word).into_owned())
 }
 
 fn differ(at: &str, was: Option<&Value>, now: Option<&Value>) -> Option<ReplayDifference> {
@@ -87,7 +87,7 @@ fn differ(at: &str, was: Option<&Value>, now: Option<&Value>) -> Option<ReplayDi
     }
 }
 
-/// Of long texts, the first line that differs.
+/// For long texts, the first line that differs.
 fn in_text(at: &str, was: &str, now: &str) -> ReplayDifference {
     let (mut was_lines, mut now_lines) = (was.lines(), now.lines());
     for line in 1.. {
@@ -101,7 +101,7 @@ fn in_text(at: &str, was: &str, now: &str) -> ReplayDifference {
             break;
         }
     }
-    // Only how the last line ends differs.
+    // Only the end of the last line differs.
     ReplayDifference { at: at.into(), was: Some(was.into()), now: Some(now.into()) }
 }
 

@@ -1,4 +1,4 @@
-//! A recorded run as its calls, each with what it was given, who answered for it, and how it ended.
+//! A recorded run as its calls, each with its arguments, approval and result.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use toolgate_journal::{StateDirectory, read_events};
 
 use super::compare::comparable_answer;
 
-/// What a secret was replaced by; such arguments can't be had again.
+/// The replacement for a secret; arguments that contain it can't be repeated.
 const REDACTED: &str = "***REDACTED***";
 
 /// A recorded run.
@@ -18,7 +18,7 @@ pub(super) struct PastRun {
     pub(super) run: String,
     pub(super) facts: RunFacts,
     pub(super) started: Timestamp,
-    /// The calls, in the order in which they were taken up.
+    /// The calls, in the order in which they started.
     pub(super) calls: Vec<PastCall>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct PastCall {
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) args: Value,
-    /// What a person said when they were asked; none when nobody was.
+    /// The person's answer to the approval; `None` when none was requested.
     pub(super) approved: Option<bool>,
-    /// How it ended, made comparable; null when it never did.
+    /// The reply, in comparable form; null when the call never ended.
     pub(super) answer: Value,
-    /// What it changed: each path with the hash of what came instead.
+    /// What it changed: each path with the hash of the new content.
     changed: BTreeMap<String, Option<String>>,
 }
 
@@ -52,8 +52,8 @@ impl PastRun {
             });
             calls[at].take(event);
         }
-        let (facts, started) = begun.context("The run has no beginning, so it isn't known what it was about.")?;
-        // What was only ever asked about, and never taken up, is no call.
+        let (facts, started) = begun.context("The run's journal has no start event, so it can't be replayed.")?;
+        // A call that was only judged and never started is left out.
         calls.retain(|call| !call.tool.is_empty());
         Ok(Self { run: run.to_owned(), facts, started, calls })
     }
@@ -81,13 +81,13 @@ impl PastCall {
         }
     }
 
-    /// Why it makes no sense to repeat it.
+    /// Why the call can't be repeated.
     pub(super) fn skip_reason(&self) -> Option<&'static str> {
         match self.tool.as_str() {
             _ if self.answer.is_null() => Some("it never ended"),
-            _ if self.args.to_string().contains(REDACTED) => Some("its arguments held a secret"),
-            "ask" => Some("only the person could answer it again"),
-            "commit" | "release" => Some("what it put in place is kept no longer"),
+            _ if self.args.to_string().contains(REDACTED) => Some("its arguments contained a secret"),
+            "ask" => Some("only a person can answer it"),
+            "commit" | "release" => Some("the content it applied is no longer stored"),
             "memory" | "task" | "agents" => Some("it depends on more than the workspace"),
             _ => None,
         }

@@ -1,5 +1,5 @@
-//! Answers calls from the record, and touches nothing: one JSON call a line in, one reply a line out. The same call made
-//! again gets the next answer that it got then, so a client can be developed against a run that happened once.
+//! Answers calls from the journal, without running anything: one JSON call per line in, one reply per line out. A call
+//! that is repeated gets the next recorded reply, so a client can be developed against a recorded run.
 
 use std::io::{BufRead, Write};
 
@@ -11,7 +11,7 @@ use super::compare::normalized;
 use super::past_run::{PastCall, PastRun};
 use crate::exit::Exit;
 
-/// Serves until nobody asks any more.
+/// Serves until the end of the input.
 pub(super) fn serve(past: PastRun) -> Result<Exit> {
     let mut record = RecordedReplies { given: vec![false; past.calls.len()], calls: past.calls };
     let mut out = std::io::stdout().lock();
@@ -27,7 +27,7 @@ pub(super) fn serve(past: PastRun) -> Result<Exit> {
 
 struct RecordedReplies {
     calls: Vec<PastCall>,
-    /// Which of them were answered already.
+    /// Which of them were already returned.
     given: Vec<bool>,
 }
 
@@ -42,7 +42,7 @@ impl RecordedReplies {
         }
     }
 
-    /// The first call of that kind that wasn't answered yet, or the last one that was.
+    /// The first matching call that wasn't returned yet, or the last one that was.
     fn find(&self, call: &Call) -> Option<usize> {
         let wanted = normalized(&call.args);
         let same =
@@ -67,7 +67,7 @@ impl RecordedReplies {
         let count = self.calls.iter().filter(|past| past.tool == call.name).count();
         let message =
             format!("The record has no call of `{}` with these arguments, and {count} with others.", call.name);
-        ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate runs export` shows what was called then.")
+        ToolError::new(ErrorCode::NotFound, message).with_hint("`toolgate runs export` shows the recorded calls.")
     }
 }
 

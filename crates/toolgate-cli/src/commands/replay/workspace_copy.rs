@@ -1,4 +1,4 @@
-//! The workspace as it was when a run began: a copy, with every file that was changed since put back.
+//! The workspace as it was when a run began: a copy, with every later change reverted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_contract::{
     Access, ApprovalScope, BoxFuture, Change, DIRECTORY_MODE, Durability, EventPayload, FileState, Files,
-    WorkspacePath as Spot, sha256,
+    WorkspacePath, sha256,
 };
 use toolgate_journal::{StateDirectory, list_runs, read_events};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
@@ -22,9 +22,9 @@ use crate::wiring::{CLI, RecordedSession, RunChoice, Workspace, WorkspaceLocatio
 pub(super) struct WorkspaceCopy {
     directory: TempDir,
     pub(super) workspace: Workspace,
-    /// What couldn't be brought back, in sentences.
+    /// What couldn't be restored, in sentences.
     pub(super) notes: Vec<String>,
-    /// The workspace's own path, and that of the copy.
+    /// The path of the workspace, and that of the copy.
     paths: (String, String),
 }
 
@@ -33,7 +33,7 @@ impl WorkspaceCopy {
         let directory =
             tempfile::Builder::new().prefix("toolgate-replay-").tempdir().context("a temporary directory")?;
         let policy = place.load()?.policy;
-        let hides = |spot: &Spot| policy.hides(Access::Read, spot);
+        let hides = |path: &WorkspacePath| policy.hides(Access::Read, path);
         copy_workspace(&Roots::open(&place.workspace)?, directory.path(), &hides)?;
         let notes = put_back(state, past, &Roots::open(directory.path())?, &hides)?;
         let copy = place.copied_to(directory.path())?;
@@ -41,13 +41,13 @@ impl WorkspaceCopy {
         Ok(Self { directory, workspace: Workspace::open(&copy)?, notes, paths })
     }
 
-    /// Begins the run anew, under its own id, so that what speaks of it is understood.
+    /// Begins the run again, under its own id, so that references to it resolve.
     pub(super) fn begin(&self, past: &PastRun) -> Result<RecordedSession> {
         let choice = RunChoice { run: None, session: past.facts.session.clone(), front_end: "replay" };
         let recorded = self.workspace.begin_as(&past.run, &choice)?;
         let answers = past.calls.iter().filter_map(|call| Some((call.id.clone(), call.approved?))).collect();
         let mut session = recorded.session.approved_by(Arc::new(PastApprover(answers)));
-        // Whoever waited for the end of a command then waits now, too.
+        // Waits for the end of a command, if the recorded session did.
         session.waits = past.facts.front_end == CLI;
         Ok(RecordedSession { session, run: recorded.run })
     }
@@ -66,17 +66,17 @@ impl WorkspaceCopy {
         Ok(changed)
     }
 
-    /// A value that speaks of the workspace, speaking of the copy.
-    pub(super) fn here(&self, value: &Value) -> Value {
+    /// Replaces paths in the workspace by paths in the copy.
+    pub(super) fn to_copy(&self, value: &Value) -> Value {
         replaced(value, &self.paths.0, &self.paths.1)
     }
 
-    /// A value that speaks of the copy, speaking of the workspace.
-    pub(super) fn there(&self, value: &Value) -> Value {
+    /// Replaces paths in the copy by paths in the workspace.
+    pub(super) fn to_original(&self, value: &Value) -> Value {
         replaced(value, &self.paths.1, &self.paths.0)
     }
 
-    /// Leaves the copy there.
+    /// Keeps the copy.
     pub(super) fn keep(self) -> PathBuf {
         self.directory.keep()
     }
@@ -93,12 +93,12 @@ fn replaced(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-/// Puts back, in the copy, what was changed since the run began: each place's first `before` is what it was then.
+/// Reverts, in the copy, what was changed since the run began: the first `before` of each path is its content then.
 fn put_back(
     state: &StateDirectory,
     past: &PastRun,
     copy: &Roots,
-    hides: &dyn Fn(&Spot) -> bool,
+    hides: &dyn Fn(&WorkspacePath) -> bool,
 ) -> Result<Vec<String>> {
     let contents = state.contents(Durability::Os)?;
     let (mut back, mut notes) = (BTreeMap::new(), Vec::new());
@@ -109,7 +109,10 @@ fn put_back(
         }
         let has_bytes = |then: &&FileState| then.is_file() || then.is_link();
         if change.before.as_ref().filter(has_bytes).is_some_and(|then| !contents.has(then)) {
-            notes.push(format!("What `{}` held then is no longer kept, so it is as it is now.", change.path));
+            notes.push(format!(
+                "The old content of `{}` is no longer stored, so the copy has the current one.",
+                change.path
+            ));
             continue;
         }
         let now = copy.node(&change.place, true)?.map(|node| node.state);
@@ -122,12 +125,12 @@ fn put_back(
     Ok(notes)
 }
 
-/// What comes back needs the directories that it was in, whoever removed them.
-fn add_missing_directories(back: &mut BTreeMap<Spot, Change>, copy: &Roots) -> Result<()> {
+/// Adds the directories that restored files need and that were removed since.
+fn add_missing_directories(back: &mut BTreeMap<WorkspacePath, Change>, copy: &Roots) -> Result<()> {
     let comes = back.values().filter(|change| change.after.is_some()).map(|change| change.place.path.clone());
     let directories: BTreeSet<String> = comes.flat_map(|path| directories_of(&path)).collect();
     for path in directories {
-        let place = Spot::in_workspace(&path);
+        let place = WorkspacePath::in_workspace(&path);
         if !back.contains_key(&place) && copy.node(&place, false)?.is_none() {
             let after = FileState { sha256: sha256(""), bytes: 0, mode: DIRECTORY_MODE | 0o755 };
             back.insert(place.clone(), Change { path, place, before: None, after: Some(after) });
@@ -136,13 +139,13 @@ fn add_missing_directories(back: &mut BTreeMap<Spot, Change>, copy: &Roots) -> R
     Ok(())
 }
 
-/// Every directory that a path leads through.
+/// Every parent directory of a path.
 fn directories_of(path: &str) -> Vec<String> {
     path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect()
 }
 
-/// The first change of every file since the run began, whichever run it belongs to.
-fn first_changes(state: &StateDirectory, past: &PastRun) -> Result<BTreeMap<Spot, Change>> {
+/// The first change of every file since the run began, in any run.
+fn first_changes(state: &StateDirectory, past: &PastRun) -> Result<BTreeMap<WorkspacePath, Change>> {
     let mut changes = Vec::new();
     let runs: BTreeSet<String> = list_runs(state.path())?.into_iter().collect();
     for run in runs {
@@ -162,12 +165,12 @@ fn first_changes(state: &StateDirectory, past: &PastRun) -> Result<BTreeMap<Spot
     Ok(first)
 }
 
-/// Answers as the person did then.
+/// Answers approvals as the person did in the recorded run.
 struct PastApprover(BTreeMap<String, bool>);
 
 impl Approver for PastApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
-        let by = "whoever answered then".to_owned();
+        let by = "the recorded approval".to_owned();
         let answer = match self.0.get(&request.tool_call_id) {
             Some(true) => ApprovalAnswer::Granted { scope: ApprovalScope::Call, by },
             Some(false) => ApprovalAnswer::Denied { by, reason: None },

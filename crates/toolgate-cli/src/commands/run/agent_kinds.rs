@@ -1,4 +1,4 @@
-//! The kinds of agents that the user has written down, beside those that are built in. A workspace has no say in them.
+//! The kinds of subagents that the user has defined, in addition to the built-in ones. A workspace can't define any.
 #![allow(clippy::disallowed_methods, reason = "reads the user's own configuration")]
 
 use anyhow::{Context, Result, anyhow};
@@ -6,7 +6,7 @@ use toolgate_agent::AgentDefinition;
 
 use toolgate_config::ConfigPaths;
 
-/// One kind per file, named after it.
+/// One kind per file; the file name is the kind's name.
 pub(super) fn user_agent_kinds(sources: &ConfigPaths) -> Result<Vec<AgentDefinition>> {
     let directory = sources.user.with_file_name("agents");
     let files = match std::fs::read_dir(&directory) {

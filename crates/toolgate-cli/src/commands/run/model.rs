@@ -1,4 +1,5 @@
-//! Which model, and its key: from the environment or a file, never from the command line, where everybody can see it.
+//! The model and its API key. The key comes from the environment or a file, never from the command line, where other
+//! processes can see it.
 #![allow(clippy::disallowed_methods, reason = "reads the key and the script that the user named")]
 
 use std::path::PathBuf;
@@ -8,22 +9,22 @@ use anyhow::{Context, Result};
 use clap::Args;
 use toolgate_agent::model::{ApiKey, Model, ModelAccess, choose};
 
-/// Which model, and how it is reached.
+/// The model, and how to reach it.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     /// The model, as provider:name.
     #[arg(long, env = "TOOLGATE_MODEL", value_name = "PROVIDER:NAME", help_heading = "Model")]
     model: Option<String>,
-    /// Another address than the provider's own.
+    /// The API's base URL, if it isn't the provider's own.
     #[arg(long, env = "TOOLGATE_MODEL_URL", value_name = "URL", help_heading = "Model", hide_env_values = true)]
     base_url: Option<String>,
-    /// A file with the key. Otherwise: TOOLGATE_MODEL_KEY, or OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    /// A file with the API key. Otherwise: TOOLGATE_MODEL_KEY, or OPENAI_API_KEY or ANTHROPIC_API_KEY.
     #[arg(long, env = "TOOLGATE_MODEL_KEY_FILE", value_name = "FILE", help_heading = "Model")]
     key_file: Option<PathBuf>,
 }
 
 impl ModelArgs {
-    /// The model, and its key for whoever has to keep it out of sight.
+    /// The model, and its key, so that the caller can redact it.
     pub(crate) fn open(&self) -> Result<(Arc<dyn Model>, Option<ApiKey>)> {
         let model = self.model.as_deref().context(
             "No model was named. Use --model or TOOLGATE_MODEL, such as openai:gpt-5 or ollama:qwen3; `toolgate demo` \
@@ -39,7 +40,7 @@ impl ModelArgs {
         Ok((choose(model, &access)?, key))
     }
 
-    /// The provider's own variable counts only where the key goes to the provider.
+    /// The provider's own environment variable is used only when the key goes to that provider.
     fn key(&self, provider: &str) -> Result<Option<ApiKey>> {
         if let Some(file) = &self.key_file {
             let text = std::fs::read_to_string(file).with_context(|| format!("{} can't be read", file.display()))?;

@@ -1,4 +1,4 @@
-//! `toolgate runs export --script`: what the models of a run said and called, as a script that says and calls it again.
+//! `toolgate runs export --script`: a run's model turns as a script that repeats them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,24 +9,24 @@ use toolgate_contract::{Event, EventPayload};
 /// The agent that a script needn't name.
 const FIRST: &str = "main";
 
-/// The turns of a run's agents, as `scripted:FILE` takes them. Secrets stay replaced, as they are on record.
+/// The turns of a run's agents, in the format of `scripted:FILE`. Secrets stay redacted, as they are in the journal.
 pub(super) fn script(events: &[Event]) -> Result<String> {
     let mut turns = ScriptBuilder::default();
     events.iter().for_each(|event| turns.take(event));
-    anyhow::ensure!(!turns.all.is_empty(), "No model was at work in this run, so there is no script of it.");
+    anyhow::ensure!(!turns.all.is_empty(), "The run has no model turns, so there is nothing to script.");
     let script = json!({ "turns": turns.all });
     let script = toml::Table::try_from(&script).context("the run can't be written as a script")?;
     Ok(toml::to_string_pretty(&script)?)
 }
 
-/// Turns in the making.
+/// Builds the turns from events.
 #[derive(Default)]
 struct ScriptBuilder<'a> {
-    /// Which kind of agent a trace is.
+    /// The kind of agent of each trace.
     kinds: HashMap<&'a str, &'a str>,
-    /// Where the turn of an agent is.
+    /// The index of an agent's current turn.
     places: HashMap<(&'a str, u64), usize>,
-    /// Calls that are in already; one that was widened begins twice.
+    /// Calls already added; a call that was retried with more rights begins twice.
     calls: HashSet<&'a str>,
     all: Vec<Value>,
 }
@@ -61,7 +61,7 @@ impl<'a> ScriptBuilder<'a> {
     }
 }
 
-/// TOML has no null; an argument that is null is one that is missing.
+/// TOML has no null; a null argument is left out.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! `toolgate runs tail`: a run's events, line by line, as they come.
+//! `toolgate runs tail`: prints a run's events, line by line, and follows new ones.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,10 +10,10 @@ use toolgate_journal::{Follower, RecordedEvent};
 
 use crate::terminal::event_line;
 
-/// How often somebody who follows looks. Slower than a blink, and no burden on the disk.
+/// Polling interval while following: fast enough for the eye, cheap for the disk.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Shows the last events of a run, and goes on until it ends.
+/// Prints the last events of a run; if `following`, until the run ends.
 pub(super) fn tail(run_dir: &Path, lines: usize, following: bool, as_json: bool) -> Result<()> {
     let mut follower = Follower::open(run_dir, 0)?;
     let events = all(&mut follower)?;
@@ -25,7 +25,7 @@ pub(super) fn tail(run_dir: &Path, lines: usize, following: bool, as_json: bool)
     Ok(())
 }
 
-/// Everything that has come since.
+/// All new events.
 fn all(follower: &mut Follower) -> Result<Vec<RecordedEvent>> {
     let mut events = Vec::new();
     loop {
@@ -37,7 +37,7 @@ fn all(follower: &mut Follower) -> Result<Vec<RecordedEvent>> {
     }
 }
 
-/// Prints events, and says whether the run has ended with the last of them: another process may have gone on with it.
+/// Prints events, and returns whether the last one ends the run. It may not, since another process can continue a run.
 fn print(events: &[RecordedEvent], as_json: bool) -> Result<bool> {
     let mut out = anstream::stdout().lock();
     for RecordedEvent { event, line, .. } in events {

@@ -1,5 +1,5 @@
-//! Killed before and after each word to the inbox: whatever the first worker came to, the second brings the task to its
-//! end, with one answer that is kept and delivered.
+//! Kills a worker before and after each call to the inbox: the second worker always finishes the task, with one answer
+//! that is stored and delivered.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,14 +11,14 @@ use toolgate_journal::{JournalError, NewTask, StateDirectory, TaskState};
 use super::*;
 use crate::work::RunRecords;
 
-/// When a worker dies: at its so manieth word to the inbox, and whether that word still arrives.
+/// When a worker dies: at which call to the inbox, and whether that call still takes effect.
 #[derive(Debug, Clone, Copy)]
 struct Death {
     word: i64,
     arrives: bool,
 }
 
-/// An inbox as a worker knows it that dies while it speaks.
+/// An inbox whose worker dies during a call.
 struct Mortal {
     inbox: Arc<dyn Inbox>,
     death: Death,
@@ -91,7 +91,7 @@ impl TaskWorker for Named {
     }
 }
 
-/// Remembers what it was brought.
+/// Remembers what was delivered.
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 
@@ -102,7 +102,7 @@ impl ReplyChannel for Heard {
     }
 }
 
-/// One task, as two workers come by it, of which the first dies so. False when it had nothing more to say.
+/// One task and two workers, of which the first dies. Returns false when the first made no further calls.
 async fn two_workers(death: Death) -> bool {
     let directory = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(directory.path()).unwrap();
@@ -125,7 +125,7 @@ async fn two_workers(death: Death) -> bool {
     let (first, second) = (Named("first"), Named("second"));
     let cancel = CancellationToken::new();
     let _ = supervisor(Arc::clone(&mortal) as _, &first, 0).next(&commander_of, &cancel).await;
-    // By now the first one's lease is over.
+    // By now the first worker's lease has expired.
     let is_left = supervisor(Arc::clone(&inbox), &second, 2).next(&commander_of, &cancel).await.unwrap();
     let task = inbox.task("task").unwrap().unwrap();
     assert_eq!(task.state, TaskState::Done, "{death:?}");

@@ -34,7 +34,7 @@ def until(terminal, words):
 
 
 person, terminal = attach(30, 100)
-until(terminal, b"Ctrl-] lets go")
+until(terminal, b"Ctrl-] detaches")
 until(terminal, b">>> ")
 os.write(terminal, b"import os; print('size', *os.get_terminal_size())\r")
 until(terminal, b"size 100 30")
@@ -45,7 +45,7 @@ until(terminal, b">>> ")
 os.write(terminal, b"print('size', *os.get_terminal_size())\r")
 until(terminal, b"size 120 40")
 os.write(terminal, b"\x1d")
-until(terminal, b"the process goes on")
+until(terminal, b"the process keeps running")
 if person.wait(60) != 0:
     sys.exit("letting go is no failure")
 
@@ -56,4 +56,4 @@ os.write(terminal, b"exit(7)\r")
 until(terminal, b"ended with code 7")
 if person.wait(60) != 7:
     sys.exit("the code of the process is the code of the program")
-print("let go, came back, ended")
+print("detached, came back, ended")

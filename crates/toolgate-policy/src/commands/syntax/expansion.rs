@@ -5,9 +5,7 @@ use std::rc::Rc;
 use super::parser::{ShellParser, is_name, is_name_start};
 use super::tree::NestedList;
 use super::word::WordBuilder;
-use super::{CommandList, ExpansionOperator, SyntaxFault, WordPiece};
-
-type Result<T> = std::result::Result<T, SyntaxFault>;
+use super::{CommandList, ExpansionOperator, SyntaxFault, SyntaxResult, WordPiece};
 
 /// Operators of `${name…}`, longest first.
 const OPERATORS: &[(&str, ExpansionOperator)] = &[
@@ -27,7 +25,7 @@ const OPERATORS: &[(&str, ExpansionOperator)] = &[
 ];
 
 impl ShellParser<'_> {
-    pub(super) fn dollar(&mut self, quoted: bool, pieces: &mut WordBuilder) -> Result<()> {
+    pub(super) fn dollar(&mut self, quoted: bool, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         let Some(byte) = self.peek() else {
             pieces.letter('$');
@@ -70,8 +68,8 @@ impl ShellParser<'_> {
         Ok(())
     }
 
-    /// The commands up to the closing parenthesis.
-    pub(super) fn nested_list(&mut self) -> Result<NestedList> {
+    /// Parses the commands up to the closing parenthesis.
+    pub(super) fn nested_list(&mut self) -> SyntaxResult<NestedList> {
         let list = self.deeper(|reader| reader.list())?;
         if !self.eat(")") {
             return Err(if self.is_done() {
@@ -102,7 +100,7 @@ impl ShellParser<'_> {
     }
 
     /// The text up to `))`, and the commands in it.
-    pub(super) fn arithmetic_text(&mut self) -> Result<(String, Vec<NestedList>)> {
+    pub(super) fn arithmetic_text(&mut self) -> SyntaxResult<(String, Vec<NestedList>)> {
         let mut nested = Vec::new();
         let mut depth = 0_usize;
         let start = self.at;
@@ -133,7 +131,7 @@ impl ShellParser<'_> {
         Err(SyntaxFault::Unfinished("the end of arithmetic"))
     }
 
-    pub(super) fn backquoted(&mut self, quoted: bool, pieces: &mut WordBuilder) -> Result<()> {
+    pub(super) fn backquoted(&mut self, quoted: bool, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         let mut inner = String::new();
         loop {
@@ -150,7 +148,7 @@ impl ShellParser<'_> {
         let list = self.deeper(|reader| {
             let mut nested = ShellParser::new(&inner, reader.depth)?;
             let list = nested.whole()?;
-            // Documents are numbered within one reader, and these would get lost.
+            // Here-documents are numbered per parser, so these would get lost.
             reader.functions.append(&mut nested.functions);
             if nested.documents.is_empty() {
                 Ok(list)
@@ -163,7 +161,7 @@ impl ShellParser<'_> {
     }
 
     /// `${…}`, after the opening brace.
-    fn expansion(&mut self, quoted: bool) -> Result<WordPiece> {
+    fn expansion(&mut self, quoted: bool) -> SyntaxResult<WordPiece> {
         let wild = |word| WordPiece::Expansion { name: String::new(), operator: ExpansionOperator::Wild, word, quoted };
         if self.peek() == Some(b'#') && self.peek_at(1) != Some(b'}') {
             self.at += 1;
@@ -195,8 +193,8 @@ impl ShellParser<'_> {
         Ok(WordPiece::Expansion { name, operator, word, quoted })
     }
 
-    /// Whatever stands before the closing brace.
-    fn inside_braces(&mut self, quoted: bool) -> Result<Vec<WordPiece>> {
+    /// Parses everything before the closing brace.
+    fn inside_braces(&mut self, quoted: bool) -> SyntaxResult<Vec<WordPiece>> {
         let mut pieces = WordBuilder::default();
         while let Some(byte) = self.peek() {
             match byte {
@@ -215,7 +213,7 @@ impl ShellParser<'_> {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     return Err(SyntaxFault::Unsupported("a process inside `${…}`"));
                 }
-                // Whether it quotes depends on what is around it, and shells differ.
+                // Whether it quotes depends on the context, and shells differ.
                 b'\'' => return Err(SyntaxFault::Unsupported("a quote inside `${…}`")),
                 _ => {
                     let letter = self.take().ok_or(SyntaxFault::Unfinished("a closing brace"))?;
@@ -226,8 +224,8 @@ impl ShellParser<'_> {
         Err(SyntaxFault::Unfinished("a closing brace"))
     }
 
-    /// `$'…'`, whose escapes spell characters.
-    fn escape_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
+    /// `$'…'`, in which escapes encode characters.
+    fn escape_quoted(&mut self, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         pieces.text("");
         loop {
@@ -243,8 +241,8 @@ impl ShellParser<'_> {
     }
 
     /// One character after a backslash in `$'…'`.
-    fn spelled(&mut self) -> Result<char> {
-        let unsupported = SyntaxFault::Unsupported("an escape that spells no plain character");
+    fn spelled(&mut self) -> SyntaxResult<char> {
+        let unsupported = SyntaxFault::Unsupported("an escape that encodes no plain character");
         let letter = self.take().ok_or(SyntaxFault::Unfinished("a closing quote"))?;
         let (radix, most) = match letter {
             'n' => return Ok('\n'),
@@ -262,7 +260,7 @@ impl ShellParser<'_> {
         let digits = self.rest().bytes().take(most).take_while(|byte| char::from(*byte).is_digit(radix)).count();
         let code = u32::from_str_radix(&self.rest()[..digits], radix).map_err(|_| unsupported.clone())?;
         self.at += digits;
-        // Single bytes beyond ASCII would have to be joined to characters.
+        // Single bytes beyond ASCII would have to be joined into characters.
         let is_plain = code >= 0x20 && code != 0x7f && (radix == 16 && most > 2 || code < 0x80);
         char::from_u32(code).filter(|_| is_plain || matches!(code, 9 | 10)).ok_or(unsupported)
     }

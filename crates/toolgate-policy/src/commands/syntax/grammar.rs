@@ -3,23 +3,21 @@
 use super::parser::{PendingHeredoc, ShellParser, ends_word, is_name, is_name_start};
 use super::{
     AndOr, AssignedValue, Assignment, CommandList, Pipeline, Redirection, RedirectionKind, RedirectionTarget,
-    ShellCommand, ShellCommandKind, ShellScript, ShellWord, Statement, SyntaxFault,
+    ShellCommand, ShellCommandKind, ShellScript, ShellWord, Statement, SyntaxFault, SyntaxResult,
 };
-
-type Result<T> = std::result::Result<T, SyntaxFault>;
 
 /// Words that end a list where a command could begin.
 const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
-/// Reads a whole command line.
-pub(crate) fn parse(text: &str) -> Result<ShellScript> {
+/// Parses an entire command line.
+pub(crate) fn parse(text: &str) -> SyntaxResult<ShellScript> {
     let mut reader = ShellParser::new(text, 0)?;
     let list = reader.whole()?;
     Ok(ShellScript { list, documents: reader.documents, functions: reader.functions })
 }
 
 impl ShellParser<'_> {
-    pub(super) fn whole(&mut self) -> Result<CommandList> {
+    pub(super) fn whole(&mut self) -> SyntaxResult<CommandList> {
         let list = self.list()?;
         match (self.is_done(), self.pending.is_empty()) {
             (false, _) => Err(self.unexpected()),
@@ -28,8 +26,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// Statements up to the end, a closing parenthesis, `;;`, or a word that closes.
-    pub(super) fn list(&mut self) -> Result<CommandList> {
+    /// Parses statements up to the end, a closing parenthesis, `;;`, or a closing word.
+    pub(super) fn list(&mut self) -> SyntaxResult<CommandList> {
         let mut statements = Vec::new();
         loop {
             self.skip_lines()?;
@@ -60,7 +58,7 @@ impl ShellParser<'_> {
         matches!((self.peek(), self.peek_at(1)), (Some(b';'), Some(b';' | b'&')))
     }
 
-    /// The word that comes next if it is bare: nothing quoted, nothing expanded.
+    /// The next word if it is bare: nothing quoted, nothing expanded.
     fn keyword(&self) -> &str {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| !ends_word(*byte)).count();
@@ -77,14 +75,14 @@ impl ShellParser<'_> {
         found
     }
 
-    fn expect_word(&mut self, wanted: &'static str) -> Result<()> {
+    fn expect_word(&mut self, wanted: &'static str) -> SyntaxResult<()> {
         if self.eat_word(wanted) {
             return Ok(());
         }
         Err(if self.is_done() { SyntaxFault::Unfinished(wanted) } else { self.unexpected() })
     }
 
-    fn statement(&mut self) -> Result<Statement> {
+    fn statement(&mut self) -> SyntaxResult<Statement> {
         let first = self.pipeline()?;
         let mut rest = Vec::new();
         loop {
@@ -101,7 +99,7 @@ impl ShellParser<'_> {
         Ok(Statement { first, rest, background: false })
     }
 
-    fn pipeline(&mut self) -> Result<Pipeline> {
+    fn pipeline(&mut self) -> SyntaxResult<Pipeline> {
         self.skip_blanks();
         while self.eat_word("!") || self.eat_word("time") || self.eat_word("coproc") {
             self.skip_blanks();
@@ -123,7 +121,7 @@ impl ShellParser<'_> {
         Ok(Pipeline(stages))
     }
 
-    fn command(&mut self) -> Result<ShellCommand> {
+    fn command(&mut self) -> SyntaxResult<ShellCommand> {
         self.skip_blanks();
         let shape = self.deeper(|reader| reader.compound())?;
         let Some(shape) = shape else { return self.simple() };
@@ -138,8 +136,8 @@ impl ShellParser<'_> {
         Ok(ShellCommand { shape, redirections })
     }
 
-    /// A compound command, if one begins here.
-    fn compound(&mut self) -> Result<Option<ShellCommandKind>> {
+    /// Parses a compound command, if one begins here.
+    fn compound(&mut self) -> SyntaxResult<Option<ShellCommandKind>> {
         if self.peek() == Some(b'(') {
             return self.parenthesis().map(Some);
         }
@@ -165,7 +163,7 @@ impl ShellParser<'_> {
         Ok(Some(shape))
     }
 
-    fn parenthesis(&mut self) -> Result<ShellCommandKind> {
+    fn parenthesis(&mut self) -> SyntaxResult<ShellCommandKind> {
         if self.peek_at(1) == Some(b'(') && self.is_arithmetic() {
             self.at += 2;
             return self.arithmetic_text().map(|(text, nested)| ShellCommandKind::Arithmetic(text, nested));
@@ -179,14 +177,14 @@ impl ShellParser<'_> {
         }
     }
 
-    fn group(&mut self) -> Result<ShellCommandKind> {
+    fn group(&mut self) -> SyntaxResult<ShellCommandKind> {
         self.at += 1;
         let list = self.list()?;
         self.expect_word("}")?;
         Ok(ShellCommandKind::Group(list))
     }
 
-    fn conditional(&mut self) -> Result<ShellCommandKind> {
+    fn conditional(&mut self) -> SyntaxResult<ShellCommandKind> {
         let mut branches = Vec::new();
         let mut otherwise = CommandList::default();
         self.expect_word("if")?;
@@ -205,21 +203,21 @@ impl ShellParser<'_> {
         }
     }
 
-    fn conditional_loop(&mut self) -> Result<ShellCommandKind> {
+    fn conditional_loop(&mut self) -> SyntaxResult<ShellCommandKind> {
         self.at += "while".len();
         let condition = self.list()?;
         let body = self.do_group()?;
         Ok(ShellCommandKind::Loop { condition, arithmetic: None, body })
     }
 
-    fn do_group(&mut self) -> Result<CommandList> {
+    fn do_group(&mut self) -> SyntaxResult<CommandList> {
         self.expect_word("do")?;
         let body = self.list()?;
         self.expect_word("done")?;
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> Result<ShellCommandKind> {
+    fn for_loop(&mut self) -> SyntaxResult<ShellCommandKind> {
         self.at += "for".len();
         self.skip_blanks();
         if self.eat("((") {
@@ -239,15 +237,15 @@ impl ShellParser<'_> {
         Ok(ShellCommandKind::For { variable, words, body })
     }
 
-    /// An optional `;` and line ends.
-    fn separator(&mut self) -> Result<()> {
+    /// Skips an optional `;` and line ends.
+    fn separator(&mut self) -> SyntaxResult<()> {
         self.skip_blanks();
         self.eat(";");
         self.skip_lines()
     }
 
-    /// Words up to something that isn't one.
-    fn words(&mut self) -> Result<Vec<ShellWord>> {
+    /// Parses words up to something that isn't one.
+    fn words(&mut self) -> SyntaxResult<Vec<ShellWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
@@ -266,7 +264,7 @@ impl ShellParser<'_> {
         }
     }
 
-    fn case(&mut self) -> Result<ShellCommandKind> {
+    fn case(&mut self) -> SyntaxResult<ShellCommandKind> {
         self.at += "case".len();
         self.skip_blanks();
         if !self.is_at_word() {
@@ -285,7 +283,7 @@ impl ShellParser<'_> {
         }
     }
 
-    fn arm(&mut self) -> Result<(Vec<ShellWord>, CommandList)> {
+    fn arm(&mut self) -> SyntaxResult<(Vec<ShellWord>, CommandList)> {
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
@@ -310,7 +308,7 @@ impl ShellParser<'_> {
         Ok((patterns, body))
     }
 
-    fn function(&mut self, name: String) -> Result<ShellCommandKind> {
+    fn function(&mut self, name: String) -> SyntaxResult<ShellCommandKind> {
         self.functions.push(name.clone());
         self.skip_lines()?;
         let body = self.deeper(|reader| reader.command())?;
@@ -320,8 +318,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// `[[ … ]]` as its words; operators are words as well.
-    fn test(&mut self) -> Result<ShellCommandKind> {
+    /// Parses `[[ … ]]` into its words; operators are words as well.
+    fn test(&mut self) -> SyntaxResult<ShellCommandKind> {
         self.at += 2;
         let mut words: Vec<ShellWord> = Vec::new();
         loop {
@@ -346,8 +344,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// The right side of `=~`, in which parentheses and bars are plain.
-    fn regex(&mut self) -> Result<ShellWord> {
+    /// The right side of `=~`, in which parentheses and bars are literal.
+    fn regex(&mut self) -> SyntaxResult<ShellWord> {
         let start = self.at;
         let text = self.take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n'));
         if text.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'\'' | b'"')) && !text.ends_with('$') {
@@ -360,7 +358,7 @@ impl ShellParser<'_> {
         Ok(ShellWord { pieces: vec![super::WordPiece::Text(text.to_owned())], written: text.to_owned() })
     }
 
-    fn simple(&mut self) -> Result<ShellCommand> {
+    fn simple(&mut self) -> SyntaxResult<ShellCommand> {
         let (mut assignments, mut words, mut redirections) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.skip_blanks();
@@ -394,8 +392,8 @@ impl ShellParser<'_> {
         Ok(ShellCommand { shape: ShellCommandKind::Simple { assignments, words }, redirections })
     }
 
-    /// `name` has been read, and a parenthesis follows.
-    fn function_after(&mut self, name: String) -> Result<ShellCommand> {
+    /// Parses a function after its name, before the parenthesis.
+    fn function_after(&mut self, name: String) -> SyntaxResult<ShellCommand> {
         self.at += 1;
         self.skip_blanks();
         if !self.eat(")") {
@@ -405,7 +403,7 @@ impl ShellParser<'_> {
         Ok(ShellCommand { shape, redirections: Vec::new() })
     }
 
-    fn assignment(&mut self, length: usize, appends: bool) -> Result<Assignment> {
+    fn assignment(&mut self, length: usize, appends: bool) -> SyntaxResult<Assignment> {
         let name = self.rest()[..length].to_owned();
         self.at += length + if appends { 2 } else { 1 };
         let value = if self.peek() == Some(b'(') {
@@ -419,7 +417,7 @@ impl ShellParser<'_> {
         Ok(Assignment { name, appends, value })
     }
 
-    fn array(&mut self) -> Result<Vec<ShellWord>> {
+    fn array(&mut self) -> SyntaxResult<Vec<ShellWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_lines()?;
@@ -435,8 +433,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// A redirection, if one begins here.
-    fn redirection(&mut self) -> Result<Option<Redirection>> {
+    /// Parses a redirection, if one begins here.
+    fn redirection(&mut self) -> SyntaxResult<Option<Redirection>> {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         if !matches!(self.peek_at(digits), Some(b'<' | b'>')) {
             if self.rest().starts_with("&>") {
@@ -454,7 +452,7 @@ impl ShellParser<'_> {
         self.redirection_sign().map(Some)
     }
 
-    fn redirection_sign(&mut self) -> Result<Redirection> {
+    fn redirection_sign(&mut self) -> SyntaxResult<Redirection> {
         for (sign, flow) in [
             ("<<<", None),
             ("<<-", None),
@@ -482,7 +480,7 @@ impl ShellParser<'_> {
     }
 
     /// `{name}>file`: the shell chooses the descriptor and sets a variable.
-    fn named_descriptor(&self) -> Result<Option<Redirection>> {
+    fn named_descriptor(&self) -> SyntaxResult<Option<Redirection>> {
         let rest = self.rest();
         if rest.starts_with('{') && rest.as_bytes().get(1).copied().is_some_and(is_name_start) {
             let name = rest[1..].bytes().take_while(|byte| is_name(*byte)).count();
@@ -493,18 +491,19 @@ impl ShellParser<'_> {
         Ok(None)
     }
 
-    fn target_word(&mut self) -> Result<ShellWord> {
+    fn target_word(&mut self) -> SyntaxResult<ShellWord> {
         self.skip_blanks();
         if self.is_at_word() { self.word() } else { Err(self.unexpected()) }
     }
 
-    fn file(&mut self, flow: RedirectionKind) -> Result<Redirection> {
+    fn file(&mut self, flow: RedirectionKind) -> SyntaxResult<Redirection> {
         Ok(Redirection { flow, target: RedirectionTarget::File(self.target_word()?) })
     }
 
-    fn document(&mut self, strips_tabs: bool) -> Result<Redirection> {
+    fn document(&mut self, strips_tabs: bool) -> SyntaxResult<Redirection> {
         let word = self.target_word()?;
-        let delimiter = word.literal().ok_or(SyntaxFault::Unsupported("a here-document whose end isn't plain"))?;
+        let delimiter =
+            word.literal().ok_or(SyntaxFault::Unsupported("a here-document whose delimiter isn't plain"))?;
         let expands = delimiter == word.written;
         let number = self.documents.len();
         self.documents.push(ShellWord::default());

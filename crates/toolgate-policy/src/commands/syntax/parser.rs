@@ -1,6 +1,6 @@
-//! The text of a command and the place in it that is read next.
+//! The text of a command and the current position in it.
 
-use super::{DEEPEST, LONGEST, ShellWord, SyntaxFault};
+use super::{DEEPEST, LONGEST, ShellWord, SyntaxFault, SyntaxResult};
 
 /// Characters that end a word outside quotes.
 pub(super) fn ends_word(byte: u8) -> bool {
@@ -15,7 +15,7 @@ pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// A here-document whose body comes after the line.
+/// A here-document whose body follows after the line.
 pub(super) struct PendingHeredoc {
     pub(super) number: usize,
     pub(super) delimiter: String,
@@ -23,21 +23,21 @@ pub(super) struct PendingHeredoc {
     pub(super) strips_tabs: bool,
 }
 
-/// Reads one command. All rules of the grammar are methods of it, in this directory's files.
+/// Parses one command. The rules of the grammar are methods in the files of this directory.
 pub(super) struct ShellParser<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     pub(super) depth: usize,
-    /// Up to here no set of characters is closed.
+    /// Up to this position no set of characters is closed.
     pub(super) no_set_before: usize,
-    /// The names of all functions that are defined, in the order they are.
+    /// The names of all defined functions, in order.
     pub(super) functions: Vec<String>,
     pub(super) pending: Vec<PendingHeredoc>,
     pub(super) documents: Vec<ShellWord>,
 }
 
 impl<'a> ShellParser<'a> {
-    pub(super) fn new(text: &'a str, depth: usize) -> Result<Self, SyntaxFault> {
+    pub(super) fn new(text: &'a str, depth: usize) -> SyntaxResult<Self> {
         if text.len() > LONGEST {
             return Err(SyntaxFault::TooLong);
         }
@@ -72,7 +72,7 @@ impl<'a> ShellParser<'a> {
         self.at >= self.text.len()
     }
 
-    /// The next character, taken.
+    /// Takes the next character.
     pub(super) fn take(&mut self) -> Option<char> {
         let letter = self.rest().chars().next()?;
         self.at += letter.len_utf8();
@@ -88,7 +88,7 @@ impl<'a> ShellParser<'a> {
         found
     }
 
-    /// Takes bytes as long as they fit.
+    /// Takes bytes as long as they match.
     pub(super) fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a str {
         let length = self.rest().bytes().take_while(|byte| fits(*byte)).count();
         let taken = &self.rest()[..length];
@@ -101,11 +101,8 @@ impl<'a> ShellParser<'a> {
         if word.is_empty() { SyntaxFault::Unfinished("its end") } else { SyntaxFault::Unexpected(word) }
     }
 
-    /// Reads something one level deeper.
-    pub(super) fn deeper<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, SyntaxFault>,
-    ) -> Result<T, SyntaxFault> {
+    /// Parses something one level deeper.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> SyntaxResult<T>) -> SyntaxResult<T> {
         if self.depth >= DEEPEST {
             return Err(SyntaxFault::TooDeep);
         }
@@ -115,7 +112,7 @@ impl<'a> ShellParser<'a> {
         result
     }
 
-    /// Blanks, continued lines and a comment.
+    /// Skips blanks, continued lines and a comment.
     pub(super) fn skip_blanks(&mut self) {
         loop {
             self.take_while(|byte| byte == b' ' || byte == b'\t');
@@ -128,8 +125,8 @@ impl<'a> ShellParser<'a> {
         }
     }
 
-    /// Blanks, comments and line ends.
-    pub(super) fn skip_lines(&mut self) -> Result<(), SyntaxFault> {
+    /// Skips blanks, comments and line ends.
+    pub(super) fn skip_lines(&mut self) -> SyntaxResult<()> {
         self.skip_blanks();
         while self.peek() == Some(b'\n') {
             self.end_line()?;
@@ -138,8 +135,8 @@ impl<'a> ShellParser<'a> {
         Ok(())
     }
 
-    /// Takes a line end, and the bodies of the here-documents that wait for it.
-    pub(super) fn end_line(&mut self) -> Result<(), SyntaxFault> {
+    /// Takes a line end, and the bodies of the pending here-documents.
+    pub(super) fn end_line(&mut self) -> SyntaxResult<()> {
         self.at += 1;
         for pending in std::mem::take(&mut self.pending) {
             let body = self.document_body(&pending)?;
@@ -148,7 +145,7 @@ impl<'a> ShellParser<'a> {
         Ok(())
     }
 
-    fn document_body(&mut self, pending: &PendingHeredoc) -> Result<ShellWord, SyntaxFault> {
+    fn document_body(&mut self, pending: &PendingHeredoc) -> SyntaxResult<ShellWord> {
         let mut body = String::new();
         if pending.expands
             && self.rest().lines().take_while(|line| *line != pending.delimiter).any(|line| line.ends_with('\\'))

@@ -1,11 +1,11 @@
-//! What a command is made of.
+//! The syntax tree of a command.
 
-/// A whole command line, with the bodies of its here-documents beside it.
+/// An entire command line, with the bodies of its here-documents.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ShellScript {
     pub(crate) list: CommandList,
     pub(crate) documents: Vec<ShellWord>,
-    /// The names of all functions that are defined somewhere in it.
+    /// The names of all functions that are defined anywhere in it.
     pub(crate) functions: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum AndOr {
     Or,
 }
 
-/// Commands whose output is the next one's input.
+/// Commands connected by pipes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Pipeline(pub(crate) Vec<ShellCommand>);
 
@@ -47,13 +47,13 @@ pub(crate) enum ShellCommandKind {
     Group(CommandList),
     /// `( … )`
     Subshell(CommandList),
-    /// Without words it goes through the shell's own arguments.
+    /// Without words it iterates over the shell's own arguments.
     For {
         variable: String,
         words: Option<Vec<ShellWord>>,
         body: CommandList,
     },
-    /// `while`, `until` and the arithmetic `for`, whose expressions come as text.
+    /// `while`, `until` and the arithmetic `for`, whose expressions are text.
     Loop {
         condition: CommandList,
         arithmetic: Option<(String, Vec<NestedList>)>,
@@ -97,7 +97,7 @@ pub(crate) struct Redirection {
     pub(crate) target: RedirectionTarget,
 }
 
-/// Which way a redirection goes.
+/// The kind of a redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedirectionKind {
     In,
@@ -114,29 +114,29 @@ pub(crate) enum RedirectionTarget {
     File(ShellWord),
     /// `<<<`
     Text(ShellWord),
-    /// `<<`, by its number among the script's documents.
+    /// `<<`, by its index among the script's documents.
     Document(usize),
 }
 
-/// One word as it is written, piece by piece.
+/// One word as written, piece by piece.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ShellWord {
     pub(crate) pieces: Vec<WordPiece>,
-    /// As it stands in the command.
+    /// The source text.
     pub(crate) written: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WordPiece {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(String),
     /// `*`, `?` or `[…]` outside quotes.
     Glob(String),
-    /// A set of characters that isn't plain: what it stands for can't be told.
+    /// A set of characters that isn't plain: its meaning is unknown.
     Unread(String),
-    /// `{`, `,` or `}` outside quotes: an alternative, or just itself.
+    /// `{`, `,` or `}` outside quotes: an alternative, or literal.
     Brace(char),
-    /// `~` or `~name` where a word begins.
+    /// `~` or `~name` at the beginning of a word.
     Tilde(String),
     Variable {
         name: String,
@@ -161,7 +161,7 @@ pub(crate) enum WordPiece {
     Arithmetic(String, Vec<NestedList>),
 }
 
-/// A command inside a word. Trees of words are compared and copied often, so this one is shared.
+/// A command inside a word. Words are compared and cloned often, so it is shared.
 pub(crate) type NestedList = std::rc::Rc<CommandList>;
 
 /// What `${name…}` does with its value.
@@ -169,11 +169,11 @@ pub(crate) type NestedList = std::rc::Rc<CommandList>;
 pub(crate) enum ExpansionOperator {
     /// `:-`, `-`: the word if there is no value.
     Default,
-    /// `:=`, `=`: the same, and keeps it.
+    /// `:=`, `=`: the word if there is no value, which is also assigned.
     Assign,
     /// `:+`, `+`: the word if there is a value.
     Alternative,
-    /// Cuts, replaces, or changes case: what comes out is text of no known content.
+    /// Cuts, replaces, or changes case: the result is unknown text.
     Edit,
     /// `${#name}`
     Length,
@@ -182,7 +182,7 @@ pub(crate) enum ExpansionOperator {
 }
 
 impl ShellWord {
-    /// The text, if it holds nothing that a shell would expand.
+    /// The text, if a shell would expand nothing in it.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for piece in &self.pieces {

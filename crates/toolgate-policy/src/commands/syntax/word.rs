@@ -1,13 +1,11 @@
 //! Words: quotes, escapes, and everything that a shell expands.
 
 use super::parser::{ShellParser, ends_word, is_name, is_name_start};
-use super::{ShellWord, SyntaxFault, WordPiece};
-
-type Result<T> = std::result::Result<T, SyntaxFault>;
+use super::{ShellWord, SyntaxFault, SyntaxResult, WordPiece};
 
 impl ShellParser<'_> {
-    /// One word. The caller has seen that one begins here.
-    pub(super) fn word(&mut self) -> Result<ShellWord> {
+    /// Parses one word. The caller has checked that one begins here.
+    pub(super) fn word(&mut self) -> SyntaxResult<ShellWord> {
         let start = self.at;
         let mut pieces = WordBuilder::default();
         if self.peek() == Some(b'~') {
@@ -32,7 +30,7 @@ impl ShellParser<'_> {
         Ok(ShellWord { pieces: pieces.0, written: self.text[start..self.at].to_owned() })
     }
 
-    fn word_piece(&mut self, byte: u8, pieces: &mut WordBuilder) -> Result<()> {
+    fn word_piece(&mut self, byte: u8, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         match byte {
             b'\'' => self.single_quoted(pieces)?,
             b'"' => self.double_quoted(pieces)?,
@@ -68,7 +66,7 @@ impl ShellParser<'_> {
         self.at += 1 + name;
     }
 
-    fn single_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
+    fn single_quoted(&mut self, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         let length = self.rest().find('\'').ok_or(SyntaxFault::Unfinished("a closing quote"))?;
         pieces.text(&self.rest()[..length]);
@@ -76,7 +74,7 @@ impl ShellParser<'_> {
         Ok(())
     }
 
-    pub(super) fn double_quoted(&mut self, pieces: &mut WordBuilder) -> Result<()> {
+    pub(super) fn double_quoted(&mut self, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         pieces.text("");
         while let Some(byte) = self.peek() {
@@ -89,8 +87,8 @@ impl ShellParser<'_> {
         Err(SyntaxFault::Unfinished("a closing quote"))
     }
 
-    /// What stands between double quotes, or in a here-document, where the quote itself is nothing special.
-    fn quoted_piece(&mut self, byte: u8, quote: u8, pieces: &mut WordBuilder) -> Result<()> {
+    /// A piece between double quotes, or in a here-document, where the quote itself isn't special.
+    fn quoted_piece(&mut self, byte: u8, quote: u8, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         match byte {
             b'$' => self.dollar(true, pieces),
             b'`' => self.backquoted(true, pieces),
@@ -115,7 +113,7 @@ impl ShellParser<'_> {
     }
 
     /// The body of a here-document whose delimiter isn't quoted.
-    pub(super) fn document_word(&mut self, body: &str) -> Result<ShellWord> {
+    pub(super) fn document_word(&mut self, body: &str) -> SyntaxResult<ShellWord> {
         let mut reader = ShellParser::new(body, self.depth)?;
         let mut pieces = WordBuilder::default();
         while let Some(byte) = reader.peek() {
@@ -124,7 +122,7 @@ impl ShellParser<'_> {
         Ok(ShellWord { pieces: pieces.0, written: String::new() })
     }
 
-    fn escaped(&mut self, pieces: &mut WordBuilder) -> Result<()> {
+    fn escaped(&mut self, pieces: &mut WordBuilder) -> SyntaxResult<()> {
         self.at += 1;
         match self.take() {
             Some('\n') => {}
@@ -134,7 +132,7 @@ impl ShellParser<'_> {
         Ok(())
     }
 
-    /// `[` begins a set if it is closed within the word; otherwise it is just itself.
+    /// `[` begins a set if it is closed within the word; otherwise it is literal.
     fn bracket(&mut self, pieces: &mut WordBuilder) {
         let rest = self.rest();
         if self.at < self.no_set_before {
@@ -150,7 +148,7 @@ impl ShellParser<'_> {
                 rest.bytes().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&')).count();
             let closes = rest[1..word].contains(']');
             if !closes {
-                // Whatever opens before that place isn't closed either; brackets aren't looked through again and again.
+                // A bracket before that position isn't closed either, so brackets aren't scanned again and again.
                 self.no_set_before = self.at + word;
             }
             self.at += 1;
@@ -161,8 +159,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// Whether an assignment begins here: how long its name is, and whether it appends.
-    pub(super) fn assignment_ahead(&self) -> Result<Option<(usize, bool)>> {
+    /// The length of the name if an assignment begins here, and whether it appends.
+    pub(super) fn assignment_ahead(&self) -> SyntaxResult<Option<(usize, bool)>> {
         let rest = self.rest().as_bytes();
         if !rest.first().is_some_and(|byte| is_name_start(*byte)) {
             return Ok(None);

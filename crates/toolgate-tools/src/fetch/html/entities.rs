@@ -1,6 +1,6 @@
-//! Characters that pages name or number: `&amp;`, `&#65;`.
+//! Character references in HTML: `&amp;`, `&#65;`.
 
-/// Named characters that pages really use.
+/// Named characters in common use.
 const NAMED: &[(&str, &str)] = &[
     ("amp", "&"),
     ("lt", "<"),
@@ -50,7 +50,7 @@ const NAMED: &[(&str, &str)] = &[
     ("zwj", ""),
 ];
 
-/// Text with its `&…;` replaced by what they stand for.
+/// Replaces every `&…;` by the character it stands for.
 pub(super) fn decoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! The unified diff of two versions of a file, in the form that git writes and reads.
+//! The unified diff of two versions of a file, in the format that git writes and reads.
 //!
-//! What both versions share at their ends is set aside first, so a small change in a large file costs little. Two large
-//! versions with little in common get a coarser diff: it is still right, only less fine.
+//! The common prefix and suffix are skipped first, so a small change in a large file costs little. Two large versions
+//! with little in common get a coarser diff, which is still correct.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -14,37 +14,37 @@ use super::lines::lines;
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 /// Beyond this many lines to compare, everything between the common ends counts as changed.
-const MOST_LINES: usize = 1_000_000;
-/// How long the search for the finest diff may take.
+const MAX_LINES: usize = 1_000_000;
+/// Time limit for finding a minimal diff.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// A zero byte this early makes a file binary, as git sees it.
+/// A zero byte within this many bytes makes a file binary, as in git.
 const BINARY_PROBE: usize = 8_000;
 const ORDINARY: u32 = 0o100_644;
 
-/// A diff and what it counts.
+/// A diff and its line counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     /// The unified diff; empty when nothing changed. Bytes that aren't UTF-8 are shown as `�`.
     pub text: String,
-    /// Lines that came.
+    /// Lines added.
     pub additions: usize,
-    /// Lines that went.
+    /// Lines removed.
     pub deletions: usize,
 }
 
 /// One version of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffSide<'a> {
-    /// Where it is.
+    /// Its path.
     pub path: &'a str,
     /// Its mode as git writes it, such as `0o100644`.
     pub mode: u32,
-    /// What it holds.
+    /// Its content.
     pub content: &'a [u8],
 }
 
-/// The diff of an ordinary file. No path before means that it is new, none after that it is deleted; two different ones
-/// that it has moved.
+/// The diff of a regular file. Without a path before, the file is new; without a path after, it is deleted; two
+/// different paths mean that it moved.
 pub fn unified(path_before: Option<&str>, path_after: Option<&str>, before: &[u8], after: &[u8]) -> Diff {
     between(
         path_before.map(|path| DiffSide { path, mode: ORDINARY, content: before }),
@@ -71,7 +71,7 @@ pub fn between(before: Option<DiffSide<'_>>, after: Option<DiffSide<'_>>) -> Dif
     if is_binary(old) || is_binary(new) {
         return Diff { text: format!("{opening}Binary files {old_name} and {new_name} differ\n"), ..Diff::default() };
     }
-    // A tab after a name with a space tells readers where the name ends.
+    // As in git, a tab after a name with a space marks where the name ends.
     let tab = |name: &str| if name.contains(' ') && !name.starts_with('"') { "\t" } else { "" };
     let mut text = opening.into_bytes();
     text.extend_from_slice(format!("--- {old_name}{}\n+++ {new_name}{}\n", tab(&old_name), tab(&new_name)).as_bytes());
@@ -79,33 +79,33 @@ pub fn between(before: Option<DiffSide<'_>>, after: Option<DiffSide<'_>>) -> Dif
     Diff { text: String::from_utf8_lossy(&text).into_owned(), additions, deletions }
 }
 
-/// Git's words on what happened besides the content; empty when nothing did.
+/// Git's extended header lines for mode changes, renames, creation and deletion; empty when none apply.
 fn header(before: Option<DiffSide<'_>>, after: Option<DiffSide<'_>>) -> String {
-    let mut told = String::new();
+    let mut lines = String::new();
     match (before, after) {
-        (None, Some(new)) => _ = writeln!(told, "new file mode {:06o}", new.mode),
-        (Some(old), None) => _ = writeln!(told, "deleted file mode {:06o}", old.mode),
+        (None, Some(new)) => _ = writeln!(lines, "new file mode {:06o}", new.mode),
+        (Some(old), None) => _ = writeln!(lines, "deleted file mode {:06o}", old.mode),
         (Some(old), Some(new)) => {
             if old.mode != new.mode {
-                _ = writeln!(told, "old mode {:06o}\nnew mode {:06o}", old.mode, new.mode);
+                _ = writeln!(lines, "old mode {:06o}\nnew mode {:06o}", old.mode, new.mode);
             }
             if old.path != new.path {
-                _ = writeln!(told, "rename from {}\nrename to {}", quoted(old.path), quoted(new.path));
+                _ = writeln!(lines, "rename from {}\nrename to {}", quoted(old.path), quoted(new.path));
             }
         }
         (None, None) => {}
     }
-    if told.is_empty() {
-        return told;
+    if lines.is_empty() {
+        return lines;
     }
     let path = |side: Option<DiffSide<'_>>, other: Option<DiffSide<'_>>| {
         side.or(other).map_or(String::new(), |side| side.path.into())
     };
     let (old, new) = (path(before, after), path(after, before));
-    format!("diff --git {} {}\n{told}", quoted(&format!("a/{old}")), quoted(&format!("b/{new}")))
+    format!("diff --git {} {}\n{lines}", quoted(&format!("a/{old}")), quoted(&format!("b/{new}")))
 }
 
-/// A path as git writes it: in quotes with escapes when it holds what a line can't.
+/// A path as git writes it: quoted and escaped when it contains special characters.
 fn quoted(path: &str) -> String {
     if !path.contains(|character: char| character.is_ascii_control() || matches!(character, '"' | '\\')) {
         return path.to_owned();
@@ -129,7 +129,7 @@ fn is_binary(content: &[u8]) -> bool {
     memchr(0, &content[..content.len().min(BINARY_PROBE)]).is_some()
 }
 
-/// Writes every hunk and counts the lines that came and went.
+/// Writes every hunk and counts added and removed lines.
 fn write_hunks(text: &mut Vec<u8>, old: &[u8], new: &[u8]) -> (usize, usize) {
     let (start, old_end, new_end) = changed_part(old, new);
     let above = memchr_iter(b'\n', &old[..start]).count();
@@ -153,7 +153,7 @@ fn write_hunks(text: &mut Vec<u8>, old: &[u8], new: &[u8]) -> (usize, usize) {
     (additions, deletions)
 }
 
-/// Where the versions stop being equal and where they are equal again, on line borders, with the context around.
+/// Where the versions stop being equal and where they are equal again, on line boundaries, including context.
 fn changed_part(old: &[u8], new: &[u8]) -> (usize, usize, usize) {
     let prefix = common_prefix(old, new);
     let line_start = |text: &[u8], at: usize| memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
@@ -191,7 +191,7 @@ fn common_suffix(old: &[u8], new: &[u8]) -> usize {
 }
 
 fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
-    if old.len().max(new.len()) > MOST_LINES {
+    if old.len().max(new.len()) > MAX_LINES {
         return vec![DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() }];
     }
     capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(Instant::now() + PATIENCE))
@@ -200,7 +200,7 @@ fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
 fn write_range(text: &mut Vec<u8>, above: usize, group: &[DiffOp]) {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
     let side = |start: usize, end: usize| match end - start {
-        // An empty side is told as the line before it.
+        // An empty side is given as the line before it.
         0 => format!("{},0", above + start),
         1 => format!("{}", above + start + 1),
         count => format!("{},{count}", above + start + 1),

@@ -1,4 +1,4 @@
-//! A recorded change as a diff.
+//! Shows a recorded change as a diff.
 
 use toolgate_contract::{Change, Differ, FileContent, FileState, LINK_MODE};
 
@@ -26,18 +26,18 @@ impl Differ for UnifiedDiffer {
     }
 }
 
-/// What has no text: directories, pipes, large files.
+/// Describes a change without a text diff: directories, pipes, large files.
 fn in_words(change: &Change) -> String {
     let words = |state: &FileState| match state {
         state if state.is_directory() => format!("directory ({:o})", state.permissions()),
         state if state.is_file() || state.is_link() => format!("file of {} bytes", state.bytes),
         _ => "pipe or socket".to_owned(),
     };
-    let told = match (&change.before, &change.after) {
+    let description = match (&change.before, &change.after) {
         (None, None) => "nothing".to_owned(),
         (None, Some(after)) => format!("new {}", words(after)),
         (Some(before), None) => format!("{} removed", words(before)),
         (Some(before), Some(after)) => format!("{} becomes {}", words(before), words(after)),
     };
-    format!("{}: {told}\n", change.path)
+    format!("{}: {description}\n", change.path)
 }

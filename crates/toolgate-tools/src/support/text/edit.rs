@@ -1,6 +1,6 @@
-//! One text for another inside a file: found exactly if possible, leniently if that is safe, and spliced in.
+//! Replaces one text by another inside a file: matched exactly if possible, leniently if that is safe.
 //!
-//! Leniency only ever applies to a single place. When nothing fits, the fault shows what came nearest.
+//! Leniency only ever applies to a single match. When nothing matches, the error shows the nearest text.
 
 mod blocks;
 mod fault;
@@ -15,25 +15,25 @@ use super::splice::Splice;
 pub use fault::EditFault;
 use spans::Normalization;
 
-/// How many places an ambiguity lists.
+/// How many matches an ambiguity error lists.
 const LISTED: usize = 10;
 
-/// What an edit came to.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedText {
-    /// The whole new content.
+    /// The complete new content.
     pub content: Vec<u8>,
     /// How many places were changed.
     pub replacements: usize,
-    /// What had to be overlooked.
+    /// Which differences the match ignored.
     pub tier: MatchTier,
-    /// The receipt of leniency, for the reader.
+    /// What the leniency did, for the reader.
     pub note: Option<String>,
     /// The line of the first match, from 1.
     pub first_line: usize,
 }
 
-/// The changes an edit comes to, on the text as UTF-8.
+/// The planned changes, on the text as UTF-8.
 struct EditPlan {
     splices: Vec<Splice>,
     replacements: usize,
@@ -42,12 +42,12 @@ struct EditPlan {
     start: usize,
 }
 
-/// Replaces the only place of `find`, or all of them. Both texts are UTF-8 with LF and taken literally.
+/// Replaces the only occurrence of `find`, or all of them. Both texts are UTF-8 with LF and taken literally.
 pub fn edit(content: &[u8], find: &str, replace: &str, all: bool) -> Result<EditedText, EditFault> {
     edit_in(Encoding::Utf8, content, find, replace, all)
 }
 
-/// The same for a file in any encoding.
+/// Like [`edit`], for a file in any encoding.
 pub fn edit_in(
     encoding: Encoding,
     content: &[u8],
@@ -68,7 +68,7 @@ pub fn edit_in(
     Ok(EditedText { content, replacements: plan.replacements, tier: plan.tier, note: plan.note, first_line })
 }
 
-/// Tries the text as it is written; then, if that spells out its line endings, once more without insisting on them.
+/// Tries the text as written; then, if it contains CRLF, once more with any line endings.
 fn plan(text: &[u8], find: &str, replace: &str, all: bool) -> Result<EditPlan, EditFault> {
     if !find.contains('\r') {
         return plan_by_tiers(text, find, replace, all);
@@ -87,7 +87,7 @@ fn plan(text: &[u8], find: &str, replace: &str, all: bool) -> Result<EditPlan, E
     Ok(plan)
 }
 
-/// Tries the tiers in order. The first that finds anything decides.
+/// Tries the tiers in order. The first tier with a match decides.
 fn plan_by_tiers(text: &[u8], find: &str, replace: &str, all: bool) -> Result<EditPlan, EditFault> {
     if let Some(plan) = spans::plan(text, Normalization::Endings, find, replace, all)? {
         return Ok(plan);

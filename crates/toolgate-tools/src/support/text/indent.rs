@@ -1,21 +1,21 @@
-//! A block that is indented differently in the file than in the request: by how much, and how to carry new lines over.
+//! A block that is indented differently in the file than in the request: by how much, and how to indent new lines.
 //!
-//! A shift holds only when one rule explains every line of the block. A line that the rule can't carry over makes the
-//! shift unusable: better no match than a guess.
+//! A shift is valid only when one rule explains every line of the block. A new line that the rule can't convert makes
+//! the shift unusable: no match is better than a guess.
 
 use std::fmt;
 
 use super::lines::{indent, is_blank};
 
-/// Widths of a tab that people use; anything else is chance.
+/// Tab widths in use; any other is a coincidence.
 const TAB_WIDTHS: std::ops::RangeInclusive<isize> = 1..=8;
 
 /// One rule that turns the request's indentation into the file's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum IndentShift {
-    /// The file has this in front of every line.
+    /// The file has this prefix on every line.
     Deeper(Vec<u8>),
-    /// The request has this in front of every line, the file doesn't.
+    /// The request has this prefix on every line, the file doesn't.
     Shallower(Vec<u8>),
     /// The request has spaces where the file has tabs.
     SpacesToTabs { width: isize, more: isize },
@@ -43,7 +43,7 @@ impl IndentShift {
             .find(|shift| indents.iter().all(|(requested, found)| shift.carried(requested).as_deref() == Some(found)))
     }
 
-    /// A new line as the file would indent it.
+    /// Indents a new line as the file would.
     pub(crate) fn apply(&self, body: &[u8]) -> Option<Vec<u8>> {
         if is_blank(body) {
             return Some(body.to_vec());
@@ -54,7 +54,7 @@ impl IndentShift {
         Some(line)
     }
 
-    /// One indentation carried over.
+    /// Converts one indentation.
     fn carried(&self, blanks: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Deeper(prefix) => Some([prefix, blanks].concat()),
@@ -74,12 +74,12 @@ impl IndentShift {
     }
 }
 
-/// How many of one byte the blanks consist of, if of nothing else.
+/// The count of one byte, if the whitespace consists of nothing else.
 fn pure(blanks: &[u8], byte: u8) -> Option<usize> {
     blanks.iter().all(|&blank| blank == byte).then_some(blanks.len())
 }
 
-/// The tab's width and the difference in levels, when one side uses tabs and the other spaces.
+/// The tab width and the difference in levels, when one side uses tabs and the other spaces.
 fn retab(indents: &[(&[u8], &[u8])], from: u8, to: u8) -> Option<(isize, isize)> {
     let count = |blanks, byte| pure(blanks, byte).and_then(|count| isize::try_from(count).ok());
     let counts: Vec<(isize, isize)> = indents
@@ -102,7 +102,7 @@ fn retab(indents: &[(&[u8], &[u8])], from: u8, to: u8) -> Option<(isize, isize)>
     Some((width, more))
 }
 
-/// What was done to the new lines, as the receipt says it.
+/// Describes how new lines were indented.
 impl fmt::Display for IndentShift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
-//! A text as numbered lines, in which blocks of lines are looked up. Line numbers here count from 0.
+//! A text as numbered lines, in which blocks of lines are looked up. Line numbers here start at 0.
 //!
-//! A page can be folded for a tier: what the tier overlooks is taken out of every line. Folding never adds or removes
-//! a line, so a line found on the folded page is the same line of the text.
+//! A text can be folded for a tier: the differences that the tier ignores are removed from every line. Folding never
+//! adds or removes a line, so line numbers stay the same.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -11,10 +11,10 @@ use memchr::{memchr_iter, memmem};
 use super::lines::{BOM, body, ending, trim, trim_end};
 use super::match_tier::MatchTier;
 
-/// Lookups that keep failing late end here, so that an odd text can't take forever.
-const MOST_HITS: usize = 10_000;
+/// Candidate positions are limited, so that a pathological text can't take forever.
+const MAX_HITS: usize = 10_000;
 
-/// A text and where its lines begin.
+/// A text and the offsets of its lines.
 #[derive(Debug)]
 pub(crate) struct IndexedText<'a> {
     text: Cow<'a, [u8]>,
@@ -22,7 +22,7 @@ pub(crate) struct IndexedText<'a> {
 }
 
 impl<'a> IndexedText<'a> {
-    /// The lines of a text. A BOM is no part of the first line unless asked for.
+    /// Indexes the lines of a text. A BOM is not part of the first line unless requested.
     pub(crate) fn new(text: &'a [u8], with_bom: bool) -> Self {
         let first = if !with_bom && text.starts_with(BOM) { BOM.len() } else { 0 };
         Self { starts: line_starts(text, first), text: Cow::Borrowed(text) }
@@ -38,17 +38,17 @@ impl<'a> IndexedText<'a> {
         IndexedText { text: Cow::Owned(text), starts }
     }
 
-    /// The whole text.
+    /// The complete text.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Where a line begins; the end of the text for the line after the last.
+    /// Offset of a line; the end of the text for the line after the last.
     pub(crate) fn start(&self, number: usize) -> usize {
         self.starts.get(number).copied().unwrap_or(self.text.len())
     }
@@ -63,18 +63,18 @@ impl<'a> IndexedText<'a> {
         self.len() > 0 && ending(self.line(self.len() - 1)).is_empty()
     }
 
-    /// Whether the needle, made of whole lines, is what begins at a line.
+    /// Whether the needle, made of entire lines, occurs at a line.
     pub(crate) fn matches_at(&self, number: usize, needle: &[u8]) -> bool {
         number < self.len()
             && self.text[self.start(number)..].starts_with(needle)
             && self.is_border(self.start(number) + needle.len())
     }
 
-    /// The first lines, at most `limit`, from which the needle is found and accepted.
+    /// The first lines, at most `limit`, at which the needle occurs and is accepted.
     pub(crate) fn find(&self, needle: &[u8], from: usize, limit: usize, accept: impl Fn(usize) -> bool) -> Vec<usize> {
         let finder = memmem::Finder::new(needle);
         let (mut found, mut at) = (Vec::new(), self.start(from));
-        for _ in 0..MOST_HITS {
+        for _ in 0..MAX_HITS {
             let Some(hit) = finder.find(&self.text[at..]).map(|hit| hit + at) else { break };
             if let Ok(number) = self.starts.binary_search(&hit)
                 && self.is_border(hit + needle.len())
@@ -90,7 +90,7 @@ impl<'a> IndexedText<'a> {
         found
     }
 
-    /// The lines nearest to `expected` from which the needle is found and accepted: two when they are equally near.
+    /// The lines nearest to `expected` at which the needle occurs and is accepted: two when they are equally near.
     pub(crate) fn nearest(&self, needle: &[u8], expected: usize, accept: impl Fn(usize) -> bool) -> Vec<usize> {
         let fits = |number: usize| self.matches_at(number, needle) && accept(number);
         let expected = expected.min(self.len());
@@ -119,7 +119,7 @@ fn line_starts(text: &[u8], first: usize) -> Vec<usize> {
     starts
 }
 
-/// A page together with its folded forms, each made when first asked for.
+/// A text with its folded forms, each made on first use.
 #[derive(Debug)]
 pub(crate) struct TieredText<'a> {
     exact: IndexedText<'a>,
@@ -127,17 +127,17 @@ pub(crate) struct TieredText<'a> {
 }
 
 impl<'a> TieredText<'a> {
-    /// The page of a text.
+    /// Indexes a text.
     pub(crate) fn new(text: &'a [u8], with_bom: bool) -> Self {
         Self { exact: IndexedText::new(text, with_bom), folded: Default::default() }
     }
 
-    /// The page as it is.
+    /// The text unchanged.
     pub(crate) fn exact(&self) -> &IndexedText<'a> {
         &self.exact
     }
 
-    /// The page as a tier sees it.
+    /// The text as a tier sees it.
     pub(crate) fn at(&self, tier: MatchTier) -> &IndexedText<'_> {
         let cell = match tier {
             MatchTier::Exact => return &self.exact,
@@ -150,7 +150,7 @@ impl<'a> TieredText<'a> {
     }
 }
 
-/// Adds a line as a tier sees it. Every folded line ends in LF.
+/// Appends a line as a tier sees it. Every folded line ends in LF.
 pub(crate) fn fold(tier: MatchTier, line: &[u8], out: &mut Vec<u8>) {
     match tier {
         MatchTier::Exact => return out.extend_from_slice(line),
@@ -177,7 +177,7 @@ fn fold_punctuation(mut rest: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// How long the special character at the start is, and the plain one that people type for it.
+/// The length of the special character at the start, and its plain ASCII form.
 pub(crate) fn ascii_lookalike(bytes: &[u8]) -> Option<(usize, &'static [u8])> {
     let plain: (usize, &'static [u8]) = match bytes {
         [0xC2, 0xA0, ..] => (2, b" "),                                       // no-break space

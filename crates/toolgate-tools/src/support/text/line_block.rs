@@ -1,7 +1,7 @@
-//! Lines to keep, drop and add, and what they come to at a given line of a page.
+//! Lines to keep, remove and add, and the changes they make at a given line of a text.
 //!
-//! Kept lines are never rewritten, whatever the tier overlooked in them. Added lines take the line endings of the lines
-//! they replace or follow, and a file that didn't end in a newline still doesn't.
+//! Kept lines are never rewritten, whatever differences the tier ignored. Added lines take the line endings of the
+//! lines they replace or follow, and a file that didn't end in a newline still doesn't.
 
 use super::indent::IndentShift;
 use super::indexed_text::{IndexedText, TieredText, fold};
@@ -9,48 +9,48 @@ use super::lines::{body, ending};
 use super::match_tier::MatchTier;
 use super::splice::Splice;
 
-/// A line of a request: its bytes without the newline, and whether it has one.
+/// A line of a request: its bytes without the newline, and whether it has a newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawLine<'a> {
     /// Without LF; a CR stays.
     pub(crate) bytes: &'a [u8],
-    /// False only where the request says that the file ends here without one.
+    /// False only where the request says that the file ends here without a newline.
     pub(crate) newline: bool,
 }
 
-/// What happens at one line.
+/// What happens to one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiffLine<'a> {
-    /// It is there and stays.
+    /// An old line that stays.
     Keep(RawLine<'a>),
-    /// It is there and goes.
+    /// An old line that is removed.
     Drop(RawLine<'a>),
-    /// It comes.
+    /// A new line.
     Add(RawLine<'a>),
 }
 
 /// A change of consecutive lines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineBlock<'a> {
-    /// In order.
+    /// The lines, in order.
     pub(crate) steps: &'a [DiffLine<'a>],
-    /// Whether an exact match takes added lines as they are written, endings included.
+    /// Whether an exact match inserts added lines as written, including their endings.
     pub(crate) literal: bool,
 }
 
-/// How a block fits at a place.
+/// How a block matches at a line.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockMatch {
-    /// The line where its first old line is, from 0.
+    /// The line of its first old line, from 0.
     pub(crate) at: usize,
-    /// What was overlooked.
+    /// Which differences were ignored.
     pub(crate) tier: MatchTier,
-    /// How added lines are to be indented.
+    /// How to indent added lines.
     pub(crate) shift: Option<IndentShift>,
 }
 
 impl<'a> LineBlock<'a> {
-    /// The lines that must be there.
+    /// The old lines.
     pub(crate) fn before(&self) -> impl Iterator<Item = RawLine<'a>> + use<'a> {
         self.steps.iter().filter_map(|step| match step {
             DiffLine::Keep(row) | DiffLine::Drop(row) => Some(*row),
@@ -58,7 +58,7 @@ impl<'a> LineBlock<'a> {
         })
     }
 
-    /// The lines that will be there.
+    /// The new lines.
     pub(crate) fn after(&self) -> impl Iterator<Item = RawLine<'a>> + use<'a> {
         self.steps.iter().filter_map(|step| match step {
             DiffLine::Keep(row) | DiffLine::Add(row) => Some(*row),
@@ -66,12 +66,12 @@ impl<'a> LineBlock<'a> {
         })
     }
 
-    /// The lines that must be there as a tier sees them.
+    /// The old lines as a tier sees them.
     pub(crate) fn needle(&self, tier: MatchTier) -> Vec<u8> {
         joined(self.before(), tier)
     }
 
-    /// How the block fits at a line that its needle was found at; the indentation may still not.
+    /// Matches the block at a line where its needle occurs; the indentation may still not match.
     pub(crate) fn fit(&self, pages: &TieredText<'_>, at: usize, tier: MatchTier) -> Option<BlockMatch> {
         if tier != MatchTier::Indentation {
             return Some(BlockMatch { at, tier, shift: None });
@@ -84,7 +84,7 @@ impl<'a> LineBlock<'a> {
         self.steps.iter().all(carries).then_some(BlockMatch { at, tier, shift: Some(shift) })
     }
 
-    /// The changes in bytes that the block comes to where it fits.
+    /// The byte changes that the block makes where it matches.
     pub(crate) fn splices(&self, page: &IndexedText<'_>, fit: &BlockMatch) -> Vec<Splice> {
         let mut splices = Vec::new();
         let mut open: Option<ChangedLines<'_>> = None;
@@ -113,7 +113,7 @@ impl<'a> LineBlock<'a> {
         let mut last_ending: &[u8] = b"";
         for (index, row) in group.added.iter().enumerate() {
             last_ending = if as_written { b"\n" } else { ending_for(page, group, index) };
-            // A CR belongs to the line's ending only when a newline follows it.
+            // A CR belongs to the line ending only when a newline follows it.
             let line = if as_written || !row.newline { row.bytes } else { body(row.bytes) };
             match fit.shift.as_ref().and_then(|shift| shift.apply(line)) {
                 Some(shifted) => bytes.extend_from_slice(&shifted),
@@ -132,17 +132,17 @@ impl<'a> LineBlock<'a> {
         Splice { range, bytes }
     }
 
-    /// Whether a group at the end of the file leaves it without a newline: as the request says, else as it was.
+    /// Whether a group at the end of the file leaves it without a newline: as the request says, else as before.
     fn ends_unterminated(&self, page: &IndexedText<'_>, group: &ChangedLines<'_>) -> bool {
-        let told = self.before().chain(self.after()).any(|row| !row.newline);
+        let says_so = self.before().chain(self.after()).any(|row| !row.newline);
         match group.added.last() {
-            Some(row) if told => !row.newline,
+            Some(row) if says_so => !row.newline,
             _ => page.is_unterminated(),
         }
     }
 }
 
-/// Rows as a tier sees them, one after the other.
+/// The lines as a tier sees them, joined.
 pub(crate) fn joined<'a>(rows: impl Iterator<Item = RawLine<'a>>, tier: MatchTier) -> Vec<u8> {
     let mut needle = Vec::new();
     for row in rows {
@@ -154,7 +154,7 @@ pub(crate) fn joined<'a>(rows: impl Iterator<Item = RawLine<'a>>, tier: MatchTie
     needle
 }
 
-/// Adjacent drops and adds.
+/// Adjacent removed and added lines.
 struct ChangedLines<'a> {
     at: usize,
     dropped: usize,
@@ -167,7 +167,7 @@ impl ChangedLines<'_> {
     }
 }
 
-/// The ending for an added line: that of the line it stands for, else of its neighbours.
+/// The ending for an added line: that of the line it replaces, else of its neighbours.
 fn ending_for(page: &IndexedText<'_>, group: &ChangedLines<'_>, index: usize) -> &'static [u8] {
     let replaced = (group.dropped > 0).then(|| group.at + index.min(group.dropped - 1));
     let neighbours = [group.at.checked_sub(1), Some(group.at + group.dropped), group.at.checked_sub(2)];

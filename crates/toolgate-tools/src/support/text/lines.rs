@@ -1,8 +1,8 @@
-//! A line and its parts, as bytes. A line keeps its ending; its body is the line without it.
+//! A line and its parts, as bytes. A line includes its ending; its body is the line without it.
 
 use memchr::{memchr, memchr_iter};
 
-/// The mark that some editors put at the start of a UTF-8 file.
+/// The UTF-8 byte order mark.
 pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// The lines of a text, each with its ending.
@@ -34,29 +34,29 @@ pub(crate) fn ending(line: &[u8]) -> &'static [u8] {
     }
 }
 
-/// Without blanks at the end.
+/// The body without trailing whitespace.
 pub(crate) fn trim_end(body: &[u8]) -> &[u8] {
     let end = body.iter().rposition(|&byte| !is_blank_byte(byte)).map_or(0, |at| at + 1);
     &body[..end]
 }
 
-/// Without blanks at either end.
+/// The body without leading and trailing whitespace.
 pub(crate) fn trim(body: &[u8]) -> &[u8] {
     &trim_end(body)[indent(trim_end(body)).len()..]
 }
 
-/// The blanks that a line begins with.
+/// The leading whitespace of a line.
 pub(crate) fn indent(body: &[u8]) -> &[u8] {
     let end = body.iter().position(|&byte| !is_blank_byte(byte)).unwrap_or(body.len());
     &body[..end]
 }
 
-/// Whether a line holds nothing that can be seen.
+/// Whether a line is only whitespace.
 pub(crate) fn is_blank(body: &[u8]) -> bool {
     body.iter().all(|&byte| is_blank_byte(byte) || byte == b'\r')
 }
 
-/// The number, from 1, of the line in which a byte lies.
+/// The number, from 1, of the line that contains an offset.
 pub(crate) fn line_number(text: &[u8], offset: usize) -> usize {
     memchr_iter(b'\n', &text[..offset]).count() + 1
 }

@@ -1,21 +1,21 @@
-//! How far a match had to be stretched: the receipt of leniency.
+//! How lenient a match was.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was overlooked to make the text match, mildest first. Each tier is tried only when all before it found nothing.
+/// Which differences the match ignored, strictest first. Each tier is tried only when all before it found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchTier {
-    /// Nothing: byte for byte.
+    /// None: byte for byte.
     Exact,
     /// CRLF against LF, or a missing newline at the end of the file.
     LineEndings,
-    /// Blanks at the end of lines.
+    /// Trailing whitespace.
     TrailingWhitespace,
-    /// The whole block is indented differently, by the same amount on every line.
+    /// The block is indented differently, by the same amount on every line.
     Indentation,
     /// Curly quotes, long dashes and special spaces against their plain forms.
     Punctuation,

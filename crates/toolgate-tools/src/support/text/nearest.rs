@@ -1,4 +1,4 @@
-//! The text most like the one that wasn't found, and where it first differs: what a reader needs to try again.
+//! The text most similar to one that wasn't found, and where it first differs: what a reader needs to try again.
 //!
 //! The search is linear in the text and bounded, since it only ever serves an error message.
 
@@ -11,17 +11,17 @@ use serde::Serialize;
 use super::indexed_text::IndexedText;
 use super::lines::{body, is_blank, trim};
 
-/// Lines beyond this aren't looked at.
-const MOST_LINES: usize = 400_000;
-/// A requested line that occurs again and again votes for its first few places only.
-const MOST_VOTES: usize = 8;
-/// A line counts as alike when it holds this share, in percent, of the wanted line's letter pairs.
+/// Lines after this one aren't examined.
+const MAX_LINES: usize = 400_000;
+/// A requested line that occurs often votes for its first few positions only.
+const MAX_VOTES: usize = 8;
+/// A line is similar when it contains this share, in percent, of the wanted line's byte pairs.
 const ALIKE_PERCENT: usize = 60;
-/// As much of a line as is compared.
+/// Maximum bytes of a line that are compared.
 const LINE_COMPARED: usize = 4096;
-/// As much of a line as a message shows.
+/// Maximum characters of a line in a message.
 const LINE_WIDTH: usize = 160;
-/// As many lines as a message shows.
+/// Maximum lines in a message.
 const SHOWN_LINES: usize = 12;
 
 /// A line of the file, for a message.
@@ -33,7 +33,7 @@ pub struct NumberedLine {
     pub text: String,
 }
 
-/// The part of the file that is most like what was wanted.
+/// The part of the file that is most similar to the wanted text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NearestMatch {
     /// Its first line, from 1.
@@ -46,18 +46,18 @@ pub struct NearestMatch {
     pub difference: Option<LineDifference>,
 }
 
-/// The first line that isn't as it was wanted.
+/// The first line that differs from the wanted text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LineDifference {
     /// The line of the file, from 1.
     pub line: usize,
     /// The line of the wanted text, from 1.
     pub wanted_line: usize,
-    /// What was wanted there.
+    /// The wanted line.
     pub expected: String,
-    /// What is there.
+    /// The line in the file.
     pub found: String,
-    /// Whether only blanks differ; they are then made visible.
+    /// Whether only whitespace differs; it is then made visible.
     pub whitespace_only: bool,
 }
 
@@ -73,8 +73,8 @@ impl fmt::Display for NearestMatch {
             true => writeln!(f, "The nearest text is line {}:", self.first_line)?,
             false => writeln!(f, "The nearest text is lines {} to {}:", self.first_line, self.last_line)?,
         }
-        for spot in &self.lines {
-            writeln!(f, "{spot}")?;
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
         }
         match &self.difference {
             Some(difference) => write!(f, "{difference}"),
@@ -91,13 +91,13 @@ impl fmt::Display for LineDifference {
     }
 }
 
-/// A line of a page, for a message. The number counts from 0.
-pub(crate) fn spot(page: &IndexedText<'_>, number: usize) -> NumberedLine {
-    NumberedLine { line: number + 1, text: shown(body(page.line(number))) }
+/// A line of a text, for a message. The number counts from 0.
+pub(crate) fn numbered_line(page: &IndexedText<'_>, number: usize) -> NumberedLine {
+    NumberedLine { line: number + 1, text: clipped(body(page.line(number))) }
 }
 
 /// A line as a message shows it.
-pub(crate) fn shown(body: &[u8]) -> String {
+pub(crate) fn clipped(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     match text.char_indices().nth(LINE_WIDTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -105,16 +105,16 @@ pub(crate) fn shown(body: &[u8]) -> String {
     }
 }
 
-/// The lines of the page that are most like the wanted ones, if any are at all.
+/// The lines of the text that are most similar to the wanted ones, if any are.
 pub(crate) fn nearest(page: &IndexedText<'_>, wanted: &[&[u8]]) -> Option<Box<NearestMatch>> {
     let first = by_equal_lines(page, wanted).or_else(|| by_similar_line(page, wanted))?;
     Some(Box::new(describe(page, wanted, first)))
 }
 
-/// What stands at a line, against what was wanted there.
+/// Compares the lines from `first` with the wanted ones.
 fn describe(page: &IndexedText<'_>, wanted: &[&[u8]], first: usize) -> NearestMatch {
     let end = (first + wanted.len().max(1)).min(page.len());
-    let lines = (first..end).take(SHOWN_LINES).map(|number| spot(page, number)).collect();
+    let lines = (first..end).take(SHOWN_LINES).map(|number| numbered_line(page, number)).collect();
     let difference = wanted.iter().enumerate().find_map(|(index, &wanted)| {
         let number = first + index;
         let found = (number < page.len()).then(|| body(page.line(number)));
@@ -125,7 +125,7 @@ fn describe(page: &IndexedText<'_>, wanted: &[&[u8]], first: usize) -> NearestMa
 
 fn differ(number: usize, index: usize, wanted: &[u8], found: Option<&[u8]>) -> LineDifference {
     let whitespace_only = found.is_some_and(|found| without_whitespace(found) == without_whitespace(wanted));
-    let text = |bytes: &[u8]| if whitespace_only { visible(&shown(bytes)) } else { shown(bytes) };
+    let text = |bytes: &[u8]| if whitespace_only { visible(&clipped(bytes)) } else { clipped(bytes) };
     LineDifference {
         line: number + 1,
         wanted_line: index + 1,
@@ -139,7 +139,7 @@ fn without_whitespace(bytes: &[u8]) -> Vec<char> {
     String::from_utf8_lossy(bytes).chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// Blanks drawn as something that can be seen.
+/// Whitespace replaced by visible characters.
 fn visible(text: &str) -> String {
     text.chars()
         .map(|character| match character {
@@ -152,17 +152,17 @@ fn visible(text: &str) -> String {
         .collect()
 }
 
-/// Every line that is also wanted votes for where the wanted text would then begin.
+/// Each line that equals a wanted line votes for the position where the wanted text would then begin.
 fn by_equal_lines(page: &IndexedText<'_>, wanted: &[&[u8]]) -> Option<usize> {
     let mut indices: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (index, line) in wanted.iter().enumerate().filter(|(_, line)| !is_blank(line)) {
         let known = indices.entry(trim(line)).or_default();
-        if known.len() < MOST_VOTES {
+        if known.len() < MAX_VOTES {
             known.push(index);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
-    for number in 0..page.len().min(MOST_LINES) {
+    for number in 0..page.len().min(MAX_LINES) {
         let line = trim(body(page.line(number)));
         for index in indices.get(line).into_iter().flatten().filter(|&&index| index <= number) {
             *votes.entry(number - index).or_default() += line.len().min(40);
@@ -171,11 +171,11 @@ fn by_equal_lines(page: &IndexedText<'_>, wanted: &[&[u8]]) -> Option<usize> {
     votes.into_iter().max_by_key(|&(first, votes)| (votes, usize::MAX - first)).map(|(first, _)| first)
 }
 
-/// The line that shares the most letter pairs with the longest wanted line.
+/// The line that shares the most byte pairs with the longest wanted line.
 fn by_similar_line(page: &IndexedText<'_>, wanted: &[&[u8]]) -> Option<usize> {
     let (index, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| trim(line).len())?;
     let mut pairs = BytePairs::of(trim(longest));
-    let lines = (0..page.len().min(MOST_LINES)).map(|number| {
+    let lines = (0..page.len().min(MAX_LINES)).map(|number| {
         let line = trim(body(page.line(number)));
         (pairs.shared(line), usize::MAX - line.len(), usize::MAX - number)
     });
@@ -184,11 +184,11 @@ fn by_similar_line(page: &IndexedText<'_>, wanted: &[&[u8]]) -> Option<usize> {
     is_alike.then(|| (usize::MAX - number).saturating_sub(index))
 }
 
-/// The different pairs of neighbouring bytes that a line holds.
+/// The distinct pairs of neighbouring bytes in a line.
 struct BytePairs {
-    /// For every possible pair its number, from 1; 0 when the line doesn't hold it.
+    /// For every possible pair its number, from 1; 0 when the line doesn't contain it.
     numbers: Vec<u16>,
-    /// For every pair held, the last line in which it was seen.
+    /// For every pair, the last line in which it was seen.
     seen: Vec<usize>,
     line: usize,
 }
@@ -210,7 +210,7 @@ impl BytePairs {
         self.seen.len() - 1
     }
 
-    /// How many of these pairs another line has.
+    /// How many of these pairs another line contains.
     fn shared(&mut self, line: &[u8]) -> usize {
         self.line += 1;
         let mut shared = 0;

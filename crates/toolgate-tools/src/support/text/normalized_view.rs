@@ -1,11 +1,11 @@
-//! A text as it is seen for matching, with the way back to the bytes it came from.
+//! A normalised view of a text for matching, with a mapping back to the source offsets.
 //!
-//! Most of a view is a copy of its source, so the way back is kept as runs: stretches in which every step takes the
-//! same number of source bytes to the same number of seen bytes.
+//! Most of a view is a copy of its source, so the mapping is stored as runs: stretches in which every step takes the
+//! same number of source bytes to the same number of view bytes.
 
 use std::borrow::Cow;
 
-/// What is seen of a source, and where each part of it lies there.
+/// The normalised text, and the source offset of each part.
 #[derive(Debug)]
 pub(crate) struct NormalizedView<'a> {
     text: Cow<'a, [u8]>,
@@ -23,17 +23,17 @@ struct OffsetRun {
 }
 
 impl<'a> NormalizedView<'a> {
-    /// The source as it is.
+    /// The source unchanged.
     pub(crate) fn plain(source: &'a [u8]) -> Self {
         Self { text: Cow::Borrowed(source), runs: Vec::new() }
     }
 
-    /// What is seen.
+    /// The normalised text.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Where the seen offset lies in the source, as far left as possible; none inside a character.
+    /// The source offset of a view offset, as far left as possible; `None` inside a character.
     pub(crate) fn source_offset(&self, seen: usize) -> Option<usize> {
         if self.runs.is_empty() {
             return Some(seen);
@@ -49,7 +49,7 @@ impl<'a> NormalizedView<'a> {
     }
 }
 
-/// Puts a view together from left to right.
+/// Builds a view from left to right.
 #[derive(Debug, Default)]
 pub(crate) struct NormalizedViewBuilder {
     text: Vec<u8>,
@@ -58,7 +58,7 @@ pub(crate) struct NormalizedViewBuilder {
 }
 
 impl NormalizedViewBuilder {
-    /// The next bytes are seen as they are.
+    /// Copies the next bytes unchanged.
     pub(crate) fn copy(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.begin(1, 1);
@@ -67,14 +67,14 @@ impl NormalizedViewBuilder {
         }
     }
 
-    /// The next `length` source bytes are one step, seen as `seen`.
+    /// Maps the next `length` source bytes, as one step, to `seen`.
     pub(crate) fn step(&mut self, length: usize, seen: &[u8]) {
         self.begin(length, seen.len());
         self.text.extend_from_slice(seen);
         self.source += length;
     }
 
-    /// The whole view.
+    /// The finished view.
     pub(crate) fn finish(self) -> NormalizedView<'static> {
         NormalizedView { text: Cow::Owned(self.text), runs: self.runs }
     }

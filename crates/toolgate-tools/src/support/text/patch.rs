@@ -1,8 +1,8 @@
-//! Patches: unified diffs, with git's extensions, and the `*** Begin Patch` format. [`parse`] reads the text into one
+//! Patches: unified diffs with git's extensions, and the `*** Begin Patch` format. [`parse`] reads the text into one
 //! record per file; [`apply()`] turns a file's old bytes into its new ones.
 //!
-//! Every hunk is matched against the old bytes, and reports how it had to be stretched. A hunk that could go to more
-//! than one place goes to none.
+//! Every hunk is matched against the old bytes, and reports how lenient the match was. A hunk that matches in more than
+//! one place is refused.
 
 mod apply;
 mod envelope;
@@ -22,11 +22,11 @@ use super::match_tier::MatchTier;
 /// What a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch<'a> {
-    /// The file as it is called before.
+    /// The file's path before the patch.
     pub path: String,
     /// What happens to it.
     pub operation: FileOperation,
-    /// Its mode before and after, as git writes them, where the patch says so.
+    /// Its mode before and after, in git's notation, where the patch says so.
     pub mode: ModeChange,
     /// Which format it came in.
     pub format: PatchFormat,
@@ -40,18 +40,18 @@ pub struct FilePatch<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FileOperation {
-    /// It is new.
+    /// Created.
     Create,
-    /// It changes.
+    /// Changed.
     Update,
-    /// It goes.
+    /// Deleted.
     Delete,
-    /// It moves, and may change on the way.
+    /// Moved, and perhaps changed.
     Move {
-        /// Its path afterwards.
+        /// Its new path.
         to: String,
     },
-    /// It stays, and a copy, perhaps changed, is made.
+    /// Copied, and the copy perhaps changed.
     Copy {
         /// The copy's path.
         to: String,
@@ -67,12 +67,12 @@ pub struct ModeChange {
     pub after: Option<u32>,
 }
 
-/// The two ways to write a patch.
+/// The two patch formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchFormat {
     /// `---`, `+++` and numbered hunks.
     Unified,
-    /// `*** Begin Patch`, and hunks placed by their context.
+    /// `*** Begin Patch`, with hunks located by their context.
     Envelope,
 }
 
@@ -81,17 +81,17 @@ pub enum PatchFormat {
 pub struct Hunk<'a> {
     /// The line of the patch where it begins, from 1.
     pub patch_line: usize,
-    /// The line where it belongs, as its header counts.
+    /// The line number in its header.
     pub(crate) start: Option<usize>,
-    /// Whether its header's counts are right, so that the line number is worth something.
+    /// Whether its header's counts are correct, so that the line number can be trusted.
     pub(crate) trusted: bool,
-    /// Lines that come somewhere before it, outermost first.
+    /// Lines that occur before it, outermost first.
     pub(crate) headings: Vec<&'a [u8]>,
-    /// Whether it ends where the file ends.
+    /// Whether it must match at the end of the file.
     pub(crate) at_end: bool,
     /// Its lines.
     pub(crate) steps: Vec<DiffLine<'a>>,
-    /// What was odd about it.
+    /// Irregularities found while parsing.
     pub(crate) note: Option<String>,
 }
 
@@ -102,18 +102,18 @@ pub struct HunkReport {
     pub hunk: usize,
     /// The line of the old file where it begins, from 1.
     pub line: usize,
-    /// How far that is from the line that its header names.
+    /// Distance from the line that its header names.
     pub offset: i64,
-    /// How many lines of context at its ends were given up.
+    /// How many context lines at its ends were ignored.
     pub fuzz: usize,
-    /// What was overlooked in its lines.
+    /// Differences that were ignored.
     pub tier: MatchTier,
-    /// More, for the reader.
+    /// Further remarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Reads a patch in either format, told apart by whichever begins first. Text before that is skipped.
+/// Parses a patch in either format, whichever begins first. Text before it is skipped.
 pub fn parse(patch: &[u8]) -> Result<Vec<FilePatch<'_>>, PatchFault> {
     let lines = PatchLines::new(patch);
     let begins = |at: usize| lines.trimmed(at) == envelope::BEGIN || unified::begins_file(&lines, at);
@@ -127,7 +127,7 @@ pub fn parse(patch: &[u8]) -> Result<Vec<FilePatch<'_>>, PatchFault> {
     }
 }
 
-/// The lines of a patch, without their newlines. Indices count from 0, messages from 1.
+/// The lines of a patch, without newlines. Indices count from 0, messages from 1.
 pub(crate) struct PatchLines<'a>(Vec<&'a [u8]>);
 
 impl<'a> PatchLines<'a> {
@@ -139,17 +139,17 @@ impl<'a> PatchLines<'a> {
         self.0.len()
     }
 
-    /// A line as it is; nothing past the end.
+    /// A line unchanged; `None` past the end.
     fn raw(&self, at: usize) -> Option<&'a [u8]> {
         self.0.get(at).copied()
     }
 
-    /// A line without blanks at its ends; empty past the end.
+    /// A line without surrounding whitespace; empty past the end.
     fn trimmed(&self, at: usize) -> &'a [u8] {
         self.raw(at).unwrap_or_default().trim_ascii()
     }
 
-    /// A header line: without a CR at its end; empty past the end.
+    /// A header line, without a trailing CR; empty past the end.
     fn header(&self, at: usize) -> &'a [u8] {
         let line = self.raw(at).unwrap_or_default();
         line.strip_suffix(b"\r").unwrap_or(line)
@@ -173,12 +173,12 @@ impl<'a> Hunk<'a> {
         self.steps.iter().filter(|step| !matches!(step, DiffLine::Drop(_))).count()
     }
 
-    /// How many lines it keeps before its first change.
+    /// Number of context lines before its first change.
     fn leading(&self) -> usize {
         self.steps.iter().take_while(|step| matches!(step, DiffLine::Keep(_))).count()
     }
 
-    /// How many lines it keeps after its last change.
+    /// Number of context lines after its last change.
     fn trailing(&self) -> usize {
         self.steps.iter().rev().take_while(|step| matches!(step, DiffLine::Keep(_))).count()
     }

@@ -1,11 +1,9 @@
-//! Texts that aren't UTF-8: seen as UTF-8 for matching, changed in their own bytes.
+//! Texts that aren't UTF-8: matched as UTF-8, changed in their own encoding.
 //!
-//! Bytes that the encoding doesn't know are seen as something that no search text can hold, so they never match and
-//! never change.
+//! Bytes that are invalid in the encoding map to bytes that no search text can contain, so they never match and never
+//! change.
 
 use std::fmt;
-
-use encoding_rs as known;
 
 use super::normalized_view::{NormalizedView, NormalizedViewBuilder};
 use super::splice::{Splice, spliced};
@@ -15,16 +13,16 @@ pub use crate::support::encoding::Encoding;
 /// Why a text can't be changed in its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncodingFault {
-    /// The new text holds a character that the encoding doesn't.
+    /// The new text contains a character that the encoding lacks.
     Unmappable {
         /// The character.
         character: char,
         /// The encoding's name.
         encoding: &'static str,
     },
-    /// The new text isn't valid UTF-8, so it can't be turned into anything else.
+    /// The new text isn't valid UTF-8, so it can't be converted.
     NotText,
-    /// What a byte means in this encoding depends on all bytes before it.
+    /// The meaning of a byte in this encoding depends on all bytes before it.
     Stateful {
         /// The encoding's name.
         encoding: &'static str,
@@ -46,7 +44,7 @@ impl fmt::Display for EncodingFault {
 impl std::error::Error for EncodingFault {}
 
 impl Encoding {
-    /// The bytes as UTF-8, with the way back.
+    /// The bytes as UTF-8, with a mapping back.
     pub(crate) fn view(self, bytes: &[u8]) -> Result<NormalizedView<'_>, EncodingFault> {
         match self {
             Self::Utf8 => Ok(NormalizedView::plain(bytes)),
@@ -62,7 +60,7 @@ impl Encoding {
         }
     }
 
-    /// The bytes with splices made that were planned on their view.
+    /// Applies splices to the bytes that were planned on their view.
     pub(crate) fn spliced(
         self,
         bytes: &[u8],
@@ -95,7 +93,7 @@ impl Encoding {
     }
 }
 
-/// A unit that has lost its other half is seen as three bytes that UTF-8 doesn't allow.
+/// An unpaired surrogate maps to three bytes that are invalid in UTF-8.
 fn view_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> NormalizedView<'static> {
     let mut builder = NormalizedViewBuilder::default();
     let (pairs, odd) = bytes.as_chunks::<2>();
@@ -114,8 +112,8 @@ fn view_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> NormalizedView<'static>
     builder.finish()
 }
 
-/// Step by step: a character takes one to four bytes, and only a decoder knows how many.
-fn view_legacy(bytes: &[u8], encoding: &'static known::Encoding) -> NormalizedView<'static> {
+/// Decodes step by step: a character takes one to four bytes, and only the decoder knows how many.
+fn view_legacy(bytes: &[u8], encoding: &'static encoding_rs::Encoding) -> NormalizedView<'static> {
     let mut builder = NormalizedViewBuilder::default();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -144,7 +142,7 @@ fn view_legacy(bytes: &[u8], encoding: &'static known::Encoding) -> NormalizedVi
     builder.finish()
 }
 
-fn encode_legacy(text: &str, encoding: &'static known::Encoding) -> Result<Vec<u8>, EncodingFault> {
+fn encode_legacy(text: &str, encoding: &'static encoding_rs::Encoding) -> Result<Vec<u8>, EncodingFault> {
     let holds = |text: &str| !encoding.encode(text).2;
     match text.chars().find(|character| !holds(character.encode_utf8(&mut [0; 4]))) {
         Some(character) => Err(EncodingFault::Unmappable { character, encoding: encoding.name() }),
@@ -178,26 +176,26 @@ mod tests {
 
     #[test]
     fn legacy_encodings_change_in_their_own_bytes_and_keep_what_they_do_not_know() {
-        let latin = Encoding::Other(known::WINDOWS_1252);
+        let latin = Encoding::Other(encoding_rs::WINDOWS_1252);
         assert_eq!(replaced(latin, b"caf\xE9 x", "é x", "ü").unwrap(), b"caf\xFC");
-        let japanese = Encoding::Other(known::SHIFT_JIS);
+        let japanese = Encoding::Other(encoding_rs::SHIFT_JIS);
         assert_eq!(replaced(japanese, b"\xFD\x83e\x83X\xFD", "ス", "テ").unwrap(), b"\xFD\x83e\x83e\xFD");
-        let chinese = Encoding::Other(known::GB18030);
+        let chinese = Encoding::Other(encoding_rs::GB18030);
         assert_eq!(replaced(chinese, b"\x81\x30\x81\x30\xD6\xD0", "中", "x").unwrap(), b"\x81\x30\x81\x30x");
     }
 
     #[test]
     fn what_an_encoding_cannot_hold_is_named() {
-        let latin = Encoding::Other(known::WINDOWS_1252);
+        let latin = Encoding::Other(encoding_rs::WINDOWS_1252);
         let fault = replaced(latin, b"abc", "b", "中").unwrap_err();
         assert_eq!(fault, EncodingFault::Unmappable { character: '中', encoding: "windows-1252" });
-        let stateful = Encoding::Other(known::ISO_2022_JP).view(b"abc").unwrap_err();
+        let stateful = Encoding::Other(encoding_rs::ISO_2022_JP).view(b"abc").unwrap_err();
         assert_eq!(stateful, EncodingFault::Stateful { encoding: "ISO-2022-JP" });
     }
 
     #[test]
     fn unicode_encodings_are_recognised_behind_their_names() {
-        assert_eq!(Encoding::from(known::UTF_8), Encoding::Utf8);
-        assert_eq!(replaced(Encoding::Other(known::UTF_16LE), b"a\0b\0", "b", "c").unwrap(), b"a\0c\0");
+        assert_eq!(Encoding::from(encoding_rs::UTF_8), Encoding::Utf8);
+        assert_eq!(replaced(Encoding::Other(encoding_rs::UTF_16LE), b"a\0b\0", "b", "c").unwrap(), b"a\0c\0");
     }
 }

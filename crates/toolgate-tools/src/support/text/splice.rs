@@ -5,13 +5,13 @@ use std::ops::Range;
 /// New bytes for a range of old ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Splice {
-    /// What goes.
+    /// The range to replace.
     pub(crate) range: Range<usize>,
-    /// What comes.
+    /// The new bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The text with every splice made. The splices are in order and don't overlap.
+/// The text with every splice applied. The splices are in order and don't overlap.
 pub(crate) fn spliced(text: &[u8], splices: &[Splice]) -> Vec<u8> {
     let added: usize = splices.iter().map(|splice| splice.bytes.len()).sum();
     let mut after = Vec::with_capacity(text.len() + added);

@@ -1,6 +1,6 @@
-//! Whole lines for whole lines: the tiers in which blanks may differ.
+//! Replaces entire lines: the tiers in which whitespace may differ.
 //!
-//! The request is read as lines to keep, drop and add, so that lines it doesn't mean to change keep the file's bytes.
+//! The request is read as lines to keep, remove and add, so that lines it doesn't change keep the file's bytes.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -9,9 +9,9 @@ use crate::support::text::indexed_text::TieredText;
 use crate::support::text::line_block::{DiffLine, LineBlock, RawLine};
 use crate::support::text::lines::is_blank;
 use crate::support::text::match_tier::MatchTier;
-use crate::support::text::nearest::spot;
+use crate::support::text::nearest::numbered_line;
 
-/// The changes, if the lines are found in exactly one place.
+/// The changes, if the lines match in exactly one place.
 pub(super) fn plan(text: &[u8], tier: MatchTier, find: &str, replace: &str) -> Result<Option<EditPlan>, EditFault> {
     let Some((old, new)) = as_lines(find, replace) else { return Ok(None) };
     if old.iter().all(|row| is_blank(row.bytes)) {
@@ -24,18 +24,18 @@ pub(super) fn plan(text: &[u8], tier: MatchTier, find: &str, replace: &str) -> R
     let found = pages.at(tier).find(&block.needle(tier), 0, LISTED + 1, |at| fits(at).is_some());
     let Some(fit) = found.first().and_then(|&at| fits(at)) else { return Ok(None) };
     if found.len() > 1 {
-        let spots = found.iter().take(LISTED).map(|&at| spot(pages.exact(), at)).collect();
-        return Err(EditFault::Ambiguous { tier, spots, more: found.len() > LISTED });
+        let matches = found.iter().take(LISTED).map(|&at| numbered_line(pages.exact(), at)).collect();
+        return Err(EditFault::Ambiguous { tier, matches, more: found.len() > LISTED });
     }
     let note = match &fit.shift {
         Some(shift) => format!("Matched with other indentation; {shift}."),
-        None => "Matched although blanks at the end of lines differ.".to_owned(),
+        None => "Matched although trailing whitespace differs.".to_owned(),
     };
     let splices = block.splices(pages.exact(), &fit);
     Ok(Some(EditPlan { splices, replacements: 1, tier, note: Some(note), start: pages.exact().start(fit.at) }))
 }
 
-/// Both texts as whole lines. None when the new text would run into the line after it.
+/// Both texts as entire lines. `None` when the new text would join the line after it.
 fn as_lines<'a>(find: &'a str, replace: &'a str) -> Option<(Vec<RawLine<'a>>, Vec<RawLine<'a>>)> {
     let rows = |text: &'a str| text.split('\n').map(|line| RawLine { bytes: line.as_bytes(), newline: true }).collect();
     match (find.strip_suffix('\n'), replace.strip_suffix('\n')) {

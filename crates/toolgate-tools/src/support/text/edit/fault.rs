@@ -1,4 +1,4 @@
-//! Why an edit wasn't made, for the reader: what, where, and what to do next.
+//! Why an edit failed, for the reader: what, where, and what to do next.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use crate::support::text::match_tier::MatchTier;
 use crate::support::text::nearest::{NearestMatch, NumberedLine};
 use crate::support::text::reencode::EncodingFault;
 
-/// Why an edit wasn't made.
+/// Why an edit failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditFault {
-    /// There is nothing to look for.
+    /// The text to find is empty.
     EmptyFind,
-    /// The old text and the new are the same.
+    /// The old and the new text are equal.
     NothingChanges,
-    /// The text is there more than once.
+    /// The text occurs more than once.
     Ambiguous {
-        /// What had to be overlooked to find it.
+        /// Which differences the match ignored.
         tier: MatchTier,
-        /// Where it begins each time; only the first ten.
-        spots: Vec<NumberedLine>,
+        /// Where each match begins; only the first ten.
+        matches: Vec<NumberedLine>,
         /// Whether there are more.
         more: bool,
     },
-    /// The text isn't there.
+    /// The text doesn't occur.
     NoMatch {
-        /// What comes nearest to it.
+        /// The most similar text.
         nearest: Option<Box<NearestMatch>>,
     },
-    /// The file's encoding is in the way.
+    /// The edit fails because of the file's encoding.
     Encoding(EncodingFault),
 }
 
@@ -44,17 +44,17 @@ impl fmt::Display for EditFault {
         match self {
             Self::EmptyFind => f.write_str("`find` is empty."),
             Self::NothingChanges => f.write_str("`find` and `replace` are the same, so nothing would change."),
-            Self::Ambiguous { tier, spots, more } => {
-                let many = if *more { "more than 10".to_owned() } else { spots.len().to_string() };
+            Self::Ambiguous { tier, matches, more } => {
+                let many = if *more { "more than 10".to_owned() } else { matches.len().to_string() };
                 write!(f, "`find` matches in {many} places")?;
                 match tier {
                     MatchTier::Exact => writeln!(f, ":")?,
                     other => writeln!(f, " when {other} may differ:")?,
                 }
-                let listed: Vec<_> = spots.iter().map(ToString::to_string).collect();
+                let listed: Vec<_> = matches.iter().map(ToString::to_string).collect();
                 f.write_str(&listed.join("\n"))
             }
-            Self::NoMatch { nearest: None } => f.write_str("`find` isn't in the file, and nothing there is like it."),
+            Self::NoMatch { nearest: None } => f.write_str("`find` isn't in the file, and nothing similar is either."),
             Self::NoMatch { nearest: Some(nearest) } => write!(f, "`find` isn't in the file. {nearest}"),
             Self::Encoding(fault) => fault.fmt(f),
         }
@@ -68,7 +68,7 @@ impl From<EditFault> for ToolError {
         let message = fault.to_string();
         match fault {
             EditFault::EmptyFind => Self::invalid_args(message)
-                .with_hint("Give the text to replace. To create a file or to write it anew, use `write`."),
+                .with_hint("Give the text to replace. To create or rewrite a file, use `write`."),
             EditFault::NothingChanges => {
                 Self::invalid_args(message).with_hint("Give the new text in `replace`, or leave the file as it is.")
             }
@@ -80,10 +80,11 @@ impl From<EditFault> for ToolError {
                 .with_hint("Copy the text exactly as it is in the file, with surrounding lines."),
             EditFault::NoMatch { .. } => Self::new(ErrorCode::NoMatch, message),
             EditFault::Encoding(EncodingFault::Unmappable { .. } | EncodingFault::NotText) => {
-                Self::invalid_args(message).with_hint("Use other characters, or write the whole file anew as UTF-8.")
+                Self::invalid_args(message)
+                    .with_hint("Use other characters, or rewrite the file as UTF-8 with `write`.")
             }
             EditFault::Encoding(EncodingFault::Stateful { .. }) => {
-                Self::new(ErrorCode::IsBinary, message).with_hint("Write the whole file anew as UTF-8.")
+                Self::new(ErrorCode::IsBinary, message).with_hint("Rewrite the file as UTF-8 with `write`.")
             }
         }
     }

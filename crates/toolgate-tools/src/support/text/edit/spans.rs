@@ -1,7 +1,7 @@
-//! A text inside the file's text, wherever it begins and ends: the exact tier, line endings, and punctuation.
+//! Matches a text anywhere inside the file's text: the tiers for exact text, line endings, and punctuation.
 //!
-//! Only the part in which `find` and `replace` differ is replaced. What both have in common keeps the file's bytes,
-//! odd endings and curly quotes included.
+//! Only the part in which `find` and `replace` differ is replaced. The common part keeps the file's bytes, including
+//! odd line endings and curly quotes.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use super::{EditFault, EditPlan, LISTED};
 use crate::support::text::indexed_text::ascii_lookalike;
 use crate::support::text::lines::line_number;
 use crate::support::text::match_tier::MatchTier;
-use crate::support::text::nearest::{NumberedLine, shown};
+use crate::support::text::nearest::{NumberedLine, clipped};
 use crate::support::text::normalized_view::{NormalizedView, NormalizedViewBuilder};
 use crate::support::text::splice::Splice;
 
-/// What is overlooked while looking.
+/// Which differences a match ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Normalization {
-    /// Nothing; line endings are meant as they are written.
+    /// None; line endings must match.
     Raw,
     /// CR before LF.
     Endings,
@@ -26,7 +26,7 @@ pub(super) enum Normalization {
     Punctuation,
 }
 
-/// The changes, if the text is found: one place, or all.
+/// The changes, if the text is found: one match, or all.
 pub(super) fn plan(
     text: &[u8],
     lens: Normalization,
@@ -58,7 +58,7 @@ pub(super) fn plan(
     Ok(Some(EditPlan { splices, replacements: spans.len(), tier, note: note(tier), start: first.start }))
 }
 
-/// In a file where every line ends in CRLF no view is needed: both texts can be turned into the file's form.
+/// In a file where every line ends in CRLF no view is needed: both texts are converted to CRLF.
 fn plan_crlf(text: &[u8], find: &str, replace: &str, all: bool) -> Result<Option<EditPlan>, EditFault> {
     let replace = if replace.contains('\r') { replace.to_owned() } else { replace.replace('\n', "\r\n") };
     let plan = plan(text, Normalization::Raw, &find.replace('\n', "\r\n"), &replace, all)?;
@@ -71,29 +71,33 @@ fn is_all_crlf(text: &[u8]) -> bool {
     newlines.next().is_some_and(is_crlf) && newlines.all(is_crlf)
 }
 
-/// The receipt of a tier.
+/// The note for a tier.
 pub(super) fn note(tier: MatchTier) -> Option<String> {
     match tier {
         MatchTier::LineEndings => {
-            Some("Matched with other line endings; new lines end as those around them do.".into())
+            Some("Matched with other line endings; new lines use the endings of the lines around them.".into())
         }
-        MatchTier::Punctuation => {
-            Some("Matched although quotes, dashes or spaces look different in the file; new text is as given.".into())
-        }
+        MatchTier::Punctuation => Some(
+            "Matched although quotes, dashes or spaces differ in the file; the new text is inserted as given.".into(),
+        ),
         _ => None,
     }
 }
 
 fn ambiguous(text: &[u8], tier: MatchTier, spans: &[Range<usize>]) -> EditFault {
-    let spot = |span: &Range<usize>| {
+    let numbered = |span: &Range<usize>| {
         let start = memrchr(b'\n', &text[..span.start]).map_or(0, |at| at + 1);
         let end = memchr(b'\n', &text[span.start..]).map_or(text.len(), |at| span.start + at);
-        NumberedLine { line: line_number(text, span.start), text: shown(&text[start..end]) }
+        NumberedLine { line: line_number(text, span.start), text: clipped(&text[start..end]) }
     };
-    EditFault::Ambiguous { tier, spots: spans.iter().take(LISTED).map(spot).collect(), more: spans.len() > LISTED }
+    EditFault::Ambiguous {
+        tier,
+        matches: spans.iter().take(LISTED).map(numbered).collect(),
+        more: spans.len() > LISTED,
+    }
 }
 
-/// Where the needle is, in offsets of the text. For a single replacement overlapping places count too.
+/// The matches of the needle, as offsets into the text. For a single replacement, overlapping matches count too.
 fn spans(view: &NormalizedView<'_>, needle: &[u8], all: bool) -> Vec<Range<usize>> {
     let finder = memmem::Finder::new(needle);
     let (mut spans, mut at) = (Vec::new(), 0);
@@ -109,7 +113,7 @@ fn spans(view: &NormalizedView<'_>, needle: &[u8], all: bool) -> Vec<Range<usize
 }
 
 impl Normalization {
-    /// A text as it is seen while looking for `find`.
+    /// The text as matched for `find`.
     fn view<'a>(self, text: &'a [u8], find: &str) -> NormalizedView<'a> {
         let endings_matter = find.contains('\n') && memmem::find(text, b"\r\n").is_some();
         match self {
@@ -121,7 +125,7 @@ impl Normalization {
     }
 }
 
-/// The view of a text in which `fold` replaces what it knows, at the places where `next` says to look.
+/// The view of a text in which `fold` replaces characters, at the positions that `next` finds.
 fn view(
     text: &[u8],
     next: impl Fn(&[u8]) -> Option<usize>,
@@ -152,14 +156,14 @@ fn dropped_return(rest: &[u8]) -> Option<(usize, &'static [u8])> {
     rest.starts_with(b"\r\n").then_some((1, b""))
 }
 
-/// Where the next CR or special character may begin.
+/// Offset of the next possible CR or special character.
 fn special(rest: &[u8]) -> Option<usize> {
     let found = memchr3(0xC2, 0xE2, 0xE3, rest);
     let before = found.map_or(rest, |at| &rest[..at]);
     memchr(b'\r', before).or(found)
 }
 
-/// What `find` and `replace` have in common at both ends, and what comes in between.
+/// The common prefix and suffix of `find` and `replace`, and the parts between.
 struct CommonAffixes<'a> {
     prefix: &'a str,
     suffix: &'a str,
@@ -185,7 +189,7 @@ impl<'a> CommonAffixes<'a> {
         Self { prefix: &find[..prefix], suffix: &old[old.len() - suffix..], new: &new[..new.len() - suffix] }
     }
 
-    /// The change at one place: only what is not in common, with the endings used there.
+    /// The change for one match: only the differing part, with the line endings used there.
     fn splice(&self, text: &[u8], lens: Normalization, span: &Range<usize>) -> Splice {
         let seen = lens.view(&text[span.clone()], "\n");
         let seen_length = |part: &str| lens.view(part.as_bytes(), "\n").text().len();
@@ -203,11 +207,11 @@ impl<'a> CommonAffixes<'a> {
     }
 }
 
-/// New text whose lines end like the lines they replace, else like their neighbours.
+/// The new text with the line endings of the lines it replaces, else of the neighbouring lines.
 fn with_endings(text: &[u8], range: &Range<usize>, new: &str) -> Vec<u8> {
     let is_crlf = |newline: usize| newline > 0 && text[newline - 1] == b'\r';
     let replaced: Vec<bool> = memchr_iter(b'\n', &text[range.clone()]).map(|at| is_crlf(range.start + at)).collect();
-    // A line beyond those replaced ends like the one that now follows it.
+    // A line beyond those replaced ends like the line that now follows it.
     let after = memchr(b'\n', &text[range.end..]).map(|at| is_crlf(range.end + at));
     let before = || memrchr(b'\n', &text[..range.start]).is_some_and(is_crlf);
     let further = after.or(replaced.last().copied()).unwrap_or_else(before);

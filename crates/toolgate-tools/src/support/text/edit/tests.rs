@@ -104,8 +104,8 @@ fn a_lenient_match_must_be_unique() {
         ("“x”\n”x“\n", "\"x\"", MatchTier::Punctuation),
     ] {
         match edit(content.as_bytes(), find, "new\n", false) {
-            Err(EditFault::Ambiguous { tier: found, spots, more: false }) => {
-                assert_eq!((found, spots.len()), (tier, 2));
+            Err(EditFault::Ambiguous { tier: found, matches, more: false }) => {
+                assert_eq!((found, matches.len()), (tier, 2));
             }
             other => panic!("{other:?}"),
         }
@@ -114,13 +114,13 @@ fn a_lenient_match_must_be_unique() {
 
 #[test]
 fn an_ambiguity_lists_its_places() {
-    let Err(EditFault::Ambiguous { spots, more, .. }) = edit(b"let a;\nb\nlet a;\n", "a;", "c", false) else {
+    let Err(EditFault::Ambiguous { matches, more, .. }) = edit(b"let a;\nb\nlet a;\n", "a;", "c", false) else {
         panic!()
     };
-    let listed: Vec<_> = spots.iter().map(|spot| (spot.line, spot.text.as_str())).collect();
+    let listed: Vec<_> = matches.iter().map(|line| (line.line, line.text.as_str())).collect();
     assert_eq!((listed.as_slice(), more), (&[(1, "let a;"), (3, "let a;")][..], false));
-    let Err(EditFault::Ambiguous { spots, more, .. }) = edit(&b"x\n".repeat(50), "x", "c", false) else { panic!() };
-    assert_eq!((spots.len(), more), (10, true));
+    let Err(EditFault::Ambiguous { matches, more, .. }) = edit(&b"x\n".repeat(50), "x", "c", false) else { panic!() };
+    assert_eq!((matches.len(), more), (10, true));
     assert!(matches!(edit(b"aaa", "aa", "b", false), Err(EditFault::Ambiguous { .. })), "overlapping places count");
 }
 

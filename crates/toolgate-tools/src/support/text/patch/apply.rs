@@ -6,24 +6,24 @@ use crate::support::text::indexed_text::{IndexedText, TieredText};
 use crate::support::text::line_block::{LineBlock, joined};
 use crate::support::text::lines::BOM;
 use crate::support::text::match_tier::MatchTier;
-use crate::support::text::nearest::spot;
+use crate::support::text::nearest::numbered_line;
 use crate::support::text::reencode::{Encoding, EncodingFault};
 
-/// What a file's part of a patch came to.
+/// The result of one file's part of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchedContent {
-    /// The new content, for the path after the patch; none when the file is gone.
+    /// The new content, for the path after the patch; `None` when the file is deleted.
     pub after: Option<Vec<u8>>,
     /// How each hunk was applied.
     pub reports: Vec<HunkReport>,
 }
 
-/// The file after the patch, from what it holds before: nothing when there is no such file.
+/// The file after the patch. `before` is `None` when there is no such file.
 pub fn apply(file: &FilePatch<'_>, before: Option<&[u8]>) -> Result<PatchedContent, PatchFault> {
     apply_in(file, before, Encoding::Utf8)
 }
 
-/// The same for a file in any encoding; the patch itself is UTF-8.
+/// Like [`apply`], for a file in any encoding; the patch itself is UTF-8.
 pub fn apply_in(file: &FilePatch<'_>, before: Option<&[u8]>, encoding: Encoding) -> Result<PatchedContent, PatchFault> {
     let path = || file.path.clone();
     match (&file.operation, before) {
@@ -48,7 +48,7 @@ pub fn apply_in(file: &FilePatch<'_>, before: Option<&[u8]>, encoding: Encoding)
     }
 }
 
-/// A diff of an empty file doesn't always say that the file is new.
+/// Whether the patch only adds lines. A diff of an empty file doesn't always say that the file is new.
 fn only_adds(file: &FilePatch<'_>) -> bool {
     file.format == PatchFormat::Unified && file.hunks.len() == 1 && file.hunks[0].old_count() == 0
 }
@@ -63,10 +63,10 @@ fn created(file: &FilePatch<'_>) -> PatchedContent {
 
 fn leftover(file: &FilePatch<'_>, left: &[u8]) -> PatchFault {
     let page = IndexedText::new(left, true);
-    PatchFault::Leftover { path: file.path.clone(), spot: (page.len() > 0).then(|| spot(&page, 0)) }
+    PatchFault::Leftover { path: file.path.clone(), line: (page.len() > 0).then(|| numbered_line(&page, 0)) }
 }
 
-/// Places every hunk, or says of each that can't be placed why not.
+/// Locates every hunk, or reports why each failing hunk doesn't match.
 fn changed(file: &FilePatch<'_>, before: &[u8], encoding: Encoding) -> Result<(Vec<u8>, Vec<HunkReport>), PatchFault> {
     let in_encoding = |fault: EncodingFault| PatchFault::Encoding { path: file.path.clone(), fault };
     let view = encoding.view(before).map_err(in_encoding)?;
@@ -90,7 +90,7 @@ fn changed(file: &FilePatch<'_>, before: &[u8], encoding: Encoding) -> Result<(V
     Ok((after, reports))
 }
 
-/// A patch that shows the mark at the start of a file means to keep or change it; any other leaves it alone.
+/// Whether the patch contains a BOM, and so keeps or changes it; otherwise the file's BOM is left alone.
 fn mentions_bom(block: &LineBlock<'_>) -> bool {
     block.before().chain(block.after()).any(|row| row.bytes.starts_with(BOM))
 }

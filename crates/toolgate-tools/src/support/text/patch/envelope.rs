@@ -1,5 +1,5 @@
-//! Reads the `*** Begin Patch` format, with the leniency that models count on: a missing first `@@`, blanks around the
-//! markers, a shell's here-document around it all.
+//! Parses the `*** Begin Patch` format of OpenAI's `apply_patch`, with the leniency that models rely on: a missing
+//! first `@@`, whitespace around the markers, a shell here-document around the patch.
 
 use super::header_paths::name;
 use super::{FileOperation, FilePatch, Hunk, ModeChange, PatchFault, PatchFormat, PatchLines, row};
@@ -9,7 +9,7 @@ pub(super) const BEGIN: &[u8] = b"*** Begin Patch";
 const END: &[u8] = b"*** End Patch";
 const END_OF_FILE: &[u8] = b"*** End of File";
 
-/// All files of the patch that begins at a line.
+/// Parses all files of the patch that begins at a line.
 pub(super) fn parse<'a>(lines: &PatchLines<'a>, start: usize) -> Result<Vec<FilePatch<'a>>, PatchFault> {
     let mut files = Vec::new();
     let mut at = start + 1;
@@ -27,7 +27,7 @@ pub(super) fn parse<'a>(lines: &PatchLines<'a>, start: usize) -> Result<Vec<File
     }
 }
 
-/// After the end only the end of a here-document or of a code block may come.
+/// After the end, only the end of a here-document or of a code block may follow.
 fn nothing_after(lines: &PatchLines<'_>, end: usize) -> Result<(), PatchFault> {
     let is_closing = |line: &[u8]| line.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_`'\")".contains(byte));
     match (end..lines.len()).find(|&at| !is_closing(lines.trimmed(at))) {
@@ -69,7 +69,7 @@ fn file<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<FilePatch<'a>, Pat
 }
 
 fn file_name(at: usize, text: &[u8]) -> Result<String, PatchFault> {
-    // These names are never quoted, so a quote is part of one; a tab can't be.
+    // Paths in this format are never quoted, so a quote is part of the path; a tab can't be.
     let text = text.trim_ascii();
     match text.starts_with(b"\"") {
         true => String::from_utf8(text.to_vec()).map_err(|_| PatchFault::malformed(at, "the path isn't valid UTF-8.")),
@@ -77,7 +77,7 @@ fn file_name(at: usize, text: &[u8]) -> Result<String, PatchFault> {
     }
 }
 
-/// The lines of a new file.
+/// Parses the lines of a new file.
 fn added<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a>, PatchFault> {
     let mut hunk = Hunk::new(*at);
     while let Some(line) = lines.raw(*at).and_then(|line| line.strip_prefix(b"+")) {
@@ -91,7 +91,7 @@ fn added<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a>, PatchFa
     }
 }
 
-/// The hunks of an update, up to the next file.
+/// Parses the hunks of an update, up to the next file.
 fn hunks<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Vec<Hunk<'a>>, PatchFault> {
     let mut hunks = HunkCollector::default();
     while let Some(line) = lines.raw(*at) {
@@ -116,8 +116,8 @@ fn hunks<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Vec<Hunk<'a>>, Pa
     }
 }
 
-/// The hunks read so far, and the wholly empty lines seen since the last step. Between two steps these are empty lines
-/// of context; elsewhere they only set things off.
+/// The hunks parsed so far, and the empty lines since the last diff line. Between two diff lines these are empty
+/// context lines; elsewhere they only separate hunks.
 #[derive(Default)]
 struct HunkCollector<'a> {
     done: Vec<Hunk<'a>>,
@@ -146,7 +146,7 @@ impl<'a> HunkCollector<'a> {
     }
 }
 
-/// The line that a `@@` names. Line numbers don't belong in this format, and guessed ones would mislead.
+/// The text after a `@@`. A line number is ignored: it doesn't belong in this format, and a guessed one would mislead.
 fn heading(line: &[u8]) -> Option<&[u8]> {
     let text = line[2..].trim_ascii();
     let has_numbers = text.starts_with(b"-") && text.get(1).is_some_and(u8::is_ascii_digit);
@@ -158,6 +158,6 @@ fn step(at: usize, line: &[u8]) -> Result<DiffLine<'_>, PatchFault> {
         Some((b' ', rest)) => Ok(DiffLine::Keep(row(rest))),
         Some((b'-', rest)) => Ok(DiffLine::Drop(row(rest))),
         Some((b'+', rest)) => Ok(DiffLine::Add(row(rest))),
-        _ => Err(PatchFault::malformed(at, "expected a line that begins with blank, `+`, `-` or `@@`.")),
+        _ => Err(PatchFault::malformed(at, "expected a line that begins with a space, `+`, `-` or `@@`.")),
     }
 }

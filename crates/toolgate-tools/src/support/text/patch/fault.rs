@@ -1,4 +1,5 @@
-//! Why a patch wasn't read or applied, for the reader: which file, which hunk, what was expected and what is there.
+//! Why a patch couldn't be parsed or applied, for the reader: which file, which hunk, what was expected and what was
+//! found.
 
 use std::fmt;
 
@@ -8,61 +9,61 @@ use crate::support::text::match_tier::MatchTier;
 use crate::support::text::nearest::{NearestMatch, NumberedLine};
 use crate::support::text::reencode::EncodingFault;
 
-/// Why a patch wasn't read or applied.
+/// Why a patch couldn't be parsed or applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchFault {
-    /// The text holds no patch.
+    /// The text contains no patch.
     Nothing,
-    /// The text isn't a proper patch.
+    /// The text isn't a valid patch.
     Malformed {
         /// The line of the patch, from 1.
         line: usize,
         /// What is wrong there.
         message: String,
     },
-    /// The patch asks for something that isn't done here.
+    /// The patch requires something unsupported.
     Unsupported {
         /// The line of the patch, from 1.
         line: usize,
-        /// What it asks for.
+        /// What it requires.
         message: String,
     },
-    /// A file to be created is there already.
+    /// A file to be created already exists.
     Exists {
         /// The file.
         path: String,
     },
-    /// A file to be changed isn't there.
+    /// A file to be changed doesn't exist.
     Missing {
         /// The file.
         path: String,
     },
-    /// A file to be deleted holds more than the patch says.
+    /// A file to be deleted contains more than the patch says.
     Leftover {
         /// The file.
         path: String,
-        /// The first line that the patch doesn't know.
-        spot: Option<NumberedLine>,
+        /// The first line that isn't in the patch.
+        line: Option<NumberedLine>,
     },
-    /// Hunks that don't fit.
+    /// Hunks that don't match.
     Hunks {
         /// The file.
         path: String,
-        /// How many hunks there are for it.
+        /// Number of hunks for this file.
         total: usize,
-        /// Those that don't fit.
+        /// The hunks that don't match.
         faults: Vec<HunkFault>,
     },
-    /// The file's encoding is in the way.
+    /// The patch fails because of the file's encoding.
     Encoding {
         /// The file.
         path: String,
-        /// How.
+        /// The encoding error.
         fault: EncodingFault,
     },
 }
 
-/// A hunk that doesn't fit.
+/// A hunk that doesn't match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkFault {
     /// Which hunk of the file, from 1.
@@ -73,35 +74,35 @@ pub struct HunkFault {
     pub why: HunkFaultReason,
 }
 
-/// Why a hunk doesn't fit.
+/// Why a hunk doesn't match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HunkFaultReason {
-    /// Its lines aren't there.
+    /// Its lines aren't in the file.
     Mismatch {
-        /// The lines that it expects; only the first when there are many.
+        /// The expected lines; only the first when there are many.
         expected: Vec<String>,
-        /// What comes nearest to them.
+        /// The most similar text.
         nearest: Option<Box<NearestMatch>>,
     },
-    /// Its lines are there more than once.
+    /// Its lines occur more than once.
     Ambiguous {
-        /// What had to be overlooked to find them.
+        /// Which differences the match ignored.
         tier: MatchTier,
-        /// Where.
-        spots: Vec<NumberedLine>,
+        /// Where they occur.
+        matches: Vec<NumberedLine>,
     },
-    /// What it would make is there already.
+    /// The hunk is already applied.
     AlreadyApplied {
         /// The line, from 1.
         line: usize,
     },
-    /// It adds lines and doesn't say where.
+    /// It adds lines without context.
     NoContext,
     /// The line after its `@@` isn't in the file.
     HeadingMissing {
         /// That line.
         heading: String,
-        /// What comes nearest to it.
+        /// The most similar line.
         nearest: Option<Box<NearestMatch>>,
     },
 }
@@ -119,14 +120,14 @@ impl PatchFault {
 impl fmt::Display for PatchFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => f.write_str("The text holds no patch."),
+            Self::Nothing => f.write_str("The text contains no patch."),
             Self::Malformed { line, message } => write!(f, "The patch is malformed at its line {line}: {message}"),
             Self::Unsupported { line, message } => write!(f, "The patch can't be applied, line {line}: {message}"),
-            Self::Exists { path } => write!(f, "The patch creates `{path}`, which exists already."),
+            Self::Exists { path } => write!(f, "The patch creates `{path}`, which already exists."),
             Self::Missing { path } => write!(f, "The patch changes `{path}`, which doesn't exist."),
-            Self::Leftover { path, spot } => {
-                write!(f, "The patch deletes `{path}`, but the file holds more than the patch says.")?;
-                spot.as_ref().map_or(Ok(()), |spot| write!(f, "\n{spot}"))
+            Self::Leftover { path, line } => {
+                write!(f, "The patch deletes `{path}`, but the file contains more than the patch says.")?;
+                line.as_ref().map_or(Ok(()), |line| write!(f, "\n{line}"))
             }
             Self::Hunks { path, total, faults } => {
                 write!(f, "{} of {total} hunks can't be applied to `{path}`.", faults.len())?;
@@ -153,19 +154,19 @@ impl fmt::Display for HunkFaultReason {
                 expected.iter().try_for_each(|line| write!(f, "\n       | {line}"))?;
                 match nearest {
                     Some(nearest) => write!(f, "\n{nearest}"),
-                    None => write!(f, "\nNothing in the file is like it."),
+                    None => write!(f, "\nNothing in the file is similar."),
                 }
             }
-            Self::Ambiguous { tier, spots } => {
+            Self::Ambiguous { tier, matches } => {
                 write!(f, "its lines are in the file more than once")?;
                 match tier {
                     MatchTier::Exact => write!(f, ":")?,
                     other => write!(f, " when {other} may differ:")?,
                 }
-                spots.iter().try_for_each(|spot| write!(f, "\n{spot}"))
+                matches.iter().try_for_each(|line| write!(f, "\n{line}"))
             }
             Self::AlreadyApplied { line } => {
-                write!(f, "it is applied already: what it would make is at line {line}.")
+                write!(f, "it is already applied: its result is at line {line}.")
             }
             Self::NoContext => f.write_str("it adds lines without saying where: no line around them is given."),
             Self::HeadingMissing { heading, nearest } => {
@@ -192,9 +193,8 @@ impl From<PatchFault> for ToolError {
             PatchFault::Missing { .. } => Self::new(ErrorCode::NotFound, message),
             PatchFault::Leftover { .. } => Self::new(ErrorCode::PatchMismatch, message),
             PatchFault::Hunks { faults, .. } => Self::new(code(&faults), message).with_hint(hint(&faults)),
-            PatchFault::Encoding { .. } => {
-                Self::invalid_args(message).with_hint("Write the whole file anew as UTF-8, or use other characters.")
-            }
+            PatchFault::Encoding { .. } => Self::invalid_args(message)
+                .with_hint("Rewrite the file as UTF-8 with `write`, or use other characters."),
         }
     }
 }
@@ -208,8 +208,10 @@ fn code(faults: &[HunkFault]) -> ErrorCode {
 
 fn hint(faults: &[HunkFault]) -> &'static str {
     match faults.first().map(|fault| &fault.why) {
-        Some(HunkFaultReason::Ambiguous { .. }) => "Give the hunk more lines of context until it fits one place only.",
-        Some(HunkFaultReason::AlreadyApplied { .. }) => "Leave out the hunks that are applied already.",
+        Some(HunkFaultReason::Ambiguous { .. }) => {
+            "Give the hunk more lines of context until it matches in one place only."
+        }
+        Some(HunkFaultReason::AlreadyApplied { .. }) => "Leave out the hunks that are already applied.",
         Some(HunkFaultReason::NoContext) => {
             "Give at least one line before or after the new ones, or a line after `@@`."
         }

@@ -1,11 +1,11 @@
-//! The paths in a unified diff's headers: quotes, prefixes, timestamps.
+//! Parses the paths in a unified diff's headers: quotes, prefixes, timestamps.
 
 use super::PatchFault;
 
-/// Where a file isn't.
-pub(super) const NOWHERE: &str = "/dev/null";
+/// The path that a diff gives for a missing file.
+pub(super) const DEV_NULL: &str = "/dev/null";
 
-/// Both names of a file, as its headers give them.
+/// Both paths of a file, as its headers give them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct HeaderPaths {
     /// Before.
@@ -14,7 +14,7 @@ pub(super) struct HeaderPaths {
     pub(super) new: Option<String>,
 }
 
-/// A name as it was read, and what follows it on the line.
+/// A path, unquoted, and the rest of the line.
 pub(super) fn name(at: usize, text: &[u8]) -> Result<(String, &[u8]), PatchFault> {
     let (bytes, rest) = match text.strip_prefix(b"\"") {
         Some(quoted) => unquoted(quoted).ok_or_else(|| PatchFault::malformed(at, "the quoted path doesn't end."))?,
@@ -25,12 +25,12 @@ pub(super) fn name(at: usize, text: &[u8]) -> Result<(String, &[u8]), PatchFault
     };
     let path = String::from_utf8(bytes).map_err(|_| PatchFault::unsupported(at, "the path isn't valid UTF-8."))?;
     if path.is_empty() || path.contains('\0') {
-        return Err(PatchFault::malformed(at, "the path is empty or holds a zero byte."));
+        return Err(PatchFault::malformed(at, "the path is empty or contains a zero byte."));
     }
     Ok((path, rest))
 }
 
-/// The bytes of a quoted name up to its closing quote, and the rest.
+/// The bytes of a quoted path up to its closing quote, and the rest.
 fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -49,7 +49,7 @@ fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-/// What comes after a backslash, as in C.
+/// The byte that a C-style escape after a backslash stands for.
 fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
     let (&byte, rest) = text.split_first()?;
     let plain = match byte {
@@ -70,7 +70,7 @@ fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
     Some((plain, rest))
 }
 
-/// Both names of a `diff --git` line, where they can be told apart.
+/// Both paths of a `diff --git` line, where they can be separated.
 pub(super) fn git_pair(at: usize, text: &[u8]) -> Result<Option<(String, String)>, PatchFault> {
     if text.starts_with(b"\"") {
         let (old, rest) = name(at, text)?;
@@ -89,7 +89,7 @@ pub(super) fn git_pair(at: usize, text: &[u8]) -> Result<Option<(String, String)
     Ok(pair.map(|(old, new)| (old.to_owned(), new.to_owned())))
 }
 
-/// The path that two names share once the first directory of each, `a/` and `b/` or the like, is taken away.
+/// The path that both sides share without their first directories, such as `a/` and `b/`.
 fn without_directories<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
     let (old_directory, old_rest) = old.split_once('/')?;
     let (new_directory, new_rest) = new.split_once('/')?;
@@ -97,7 +97,7 @@ fn without_directories<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
 }
 
 impl HeaderPaths {
-    /// The names without the prefixes that git puts before them, if it did.
+    /// The paths without git's prefixes, if it wrote any.
     pub(super) fn without_prefixes(self, pair: Option<&(String, String)>) -> Self {
         let unprefixed = pair.is_some_and(|(old, new)| old == new);
         match (self.old, self.new) {
@@ -119,13 +119,13 @@ impl HeaderPaths {
         }
     }
 
-    /// The one path of a file whose two names differ without it being moved, as in `diff -u file.orig file`.
-    pub(super) fn settled(old: String, new: String) -> String {
+    /// The path of a file whose two names differ without a move, as in `diff -u file.orig file`.
+    pub(super) fn common_path(old: String, new: String) -> String {
         if new.starts_with(old.as_str()) { old } else { new }
     }
 }
 
-/// A name whose other side doesn't exist.
+/// A path whose other side doesn't exist.
 fn single(path: String, prefix: &str, mnemonic: bool) -> String {
     let stripped = match mnemonic {
         true => path.split_once('/').map(|(_, rest)| rest),
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn names(old: &str, new: &str) -> (Option<String>, Option<String>) {
-        let some = |name: &str| (name != NOWHERE).then(|| name.to_owned());
+        let some = |name: &str| (name != DEV_NULL).then(|| name.to_owned());
         let names = HeaderPaths { old: some(old), new: some(new) }.without_prefixes(None);
         (names.old, names.new)
     }
@@ -162,10 +162,10 @@ mod tests {
         assert_eq!(names("a/src/x", "b/src/x"), both("src/x"));
         assert_eq!(names("i/src/x", "w/src/x"), both("src/x"));
         assert_eq!(names("src/x", "src/x"), both("src/x"), "written with --no-prefix");
-        assert_eq!(names(NOWHERE, "b/x"), (None, Some("x".to_owned())));
-        assert_eq!(names("x", NOWHERE), (Some("x".to_owned()), None));
-        assert_eq!(HeaderPaths::settled("f.c.orig".into(), "f.c".into()), "f.c");
-        assert_eq!(HeaderPaths::settled("f.c".into(), "f.c.new".into()), "f.c");
+        assert_eq!(names(DEV_NULL, "b/x"), (None, Some("x".to_owned())));
+        assert_eq!(names("x", DEV_NULL), (Some("x".to_owned()), None));
+        assert_eq!(HeaderPaths::common_path("f.c.orig".into(), "f.c".into()), "f.c");
+        assert_eq!(HeaderPaths::common_path("f.c".into(), "f.c.new".into()), "f.c");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Finds where a hunk belongs: at the line its header names, near it, or where its context says.
+//! Locates a hunk: at the line its header names, near it, or by its context.
 //!
-//! Every hunk is looked for in the old text. Places that an earlier hunk changes are taken; context may be shared.
+//! Every hunk is matched against the old text. Lines that an earlier hunk changes are taken; context may be shared.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use crate::support::text::indexed_text::{IndexedText, TieredText, fold};
 use crate::support::text::line_block::{BlockMatch, DiffLine, LineBlock, RawLine, joined};
 use crate::support::text::lines::{body, is_blank};
 use crate::support::text::match_tier::MatchTier;
-use crate::support::text::nearest::{nearest, shown, spot};
+use crate::support::text::nearest::{clipped, nearest, numbered_line};
 
 mod context;
 
-/// How many places an ambiguity lists.
+/// How many matches an ambiguity error lists.
 const LISTED: usize = 10;
-/// How many expected lines a mismatch shows.
+/// How many expected lines a mismatch error shows.
 const SHOWN_LINES: usize = 12;
-/// The tiers after the exact one that a numbered hunk tries, each with the lines of context it gives up.
-/// Between the two it is asked whether the hunk is applied already: with less context, more would seem to fit.
-const MILD: [(MatchTier, usize); 2] = [(MatchTier::LineEndings, 0), (MatchTier::TrailingWhitespace, 0)];
-const WILD: [(MatchTier, usize); 4] =
+/// The tiers after the exact one that a numbered hunk tries, each with the number of context lines it ignores. An
+/// already applied hunk is detected between the two lists: with less context, more would seem to match.
+const STRICT_TIERS: [(MatchTier, usize); 2] = [(MatchTier::LineEndings, 0), (MatchTier::TrailingWhitespace, 0)];
+const LENIENT_TIERS: [(MatchTier, usize); 4] =
     [(MatchTier::Exact, 1), (MatchTier::Exact, 2), (MatchTier::Indentation, 0), (MatchTier::Punctuation, 0)];
 
-/// Where a hunk goes.
+/// Where a hunk is applied.
 #[derive(Debug)]
 pub(super) struct PlacedHunk<'h> {
-    /// What is left of the hunk when context was given up.
+    /// The hunk's lines without the ignored context.
     pub(super) block: LineBlock<'h>,
     pub(super) fit: BlockMatch,
     pub(super) offset: i64,
@@ -34,7 +34,7 @@ pub(super) struct PlacedHunk<'h> {
     pub(super) notes: Vec<String>,
 }
 
-/// Places one hunk after the other.
+/// Locates one hunk after the other.
 pub(super) struct HunkLocator<'p> {
     pages: &'p TieredText<'p>,
     format: PatchFormat,
@@ -42,7 +42,7 @@ pub(super) struct HunkLocator<'p> {
     taken: Vec<Range<usize>>,
     /// Where the last hunk's change ended.
     cursor: usize,
-    /// How far the last numbered hunk was from where its header said.
+    /// Offset of the last numbered hunk from the line in its header.
     drift: i64,
 }
 
@@ -51,7 +51,7 @@ impl<'p> HunkLocator<'p> {
         Self { pages, format, taken: Vec::new(), cursor: 0, drift: 0 }
     }
 
-    /// Finds the hunk's place and takes it.
+    /// Finds the hunk's position and marks its lines as taken.
     pub(super) fn place<'h>(&mut self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         let mut placed = match hunk.start {
             _ if hunk.old_count() == 0 => self.without_context(hunk)?,
@@ -71,7 +71,7 @@ impl<'p> HunkLocator<'p> {
         self.pages.exact()
     }
 
-    /// Looks at the line the header names, then nearby, then with ever more leniency.
+    /// Tries the line that the header names, then nearby lines, then more leniency.
     fn numbered<'h>(&self, hunk: &'h Hunk<'_>, start: usize) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         let stated = start.saturating_sub(1).min(self.page().len());
         let expected = stated.saturating_add_signed(self.drift as isize).min(self.page().len());
@@ -102,17 +102,17 @@ impl<'p> HunkLocator<'p> {
             }
             return Ok(placed);
         }
-        if let Some(placed) = self.leniently(hunk, expected, stated, &MILD)? {
+        if let Some(placed) = self.leniently(hunk, expected, stated, &STRICT_TIERS)? {
             return Ok(placed);
         }
         if let Some(line) = self.already_at(hunk, Some(expected)) {
             return Err(HunkFaultReason::AlreadyApplied { line: line + 1 });
         }
-        let placed = self.leniently(hunk, expected, stated, &WILD)?;
+        let placed = self.leniently(hunk, expected, stated, &LENIENT_TIERS)?;
         placed.ok_or_else(|| self.mismatch(hunk))
     }
 
-    /// Tries tiers at the expected line, and elsewhere when that is unique.
+    /// Tries tiers at the expected line, and elsewhere when the match is unique.
     fn leniently<'h>(
         &self,
         hunk: &'h Hunk<'_>,
@@ -148,7 +148,7 @@ impl<'p> HunkLocator<'p> {
         Ok(None)
     }
 
-    /// Lines with nothing around them can only go into an empty file.
+    /// Added lines without context can only go into an empty file.
     fn without_context<'h>(&self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         match hunk.start {
             _ if self.page().len() == 0 => {
@@ -162,15 +162,14 @@ impl<'p> HunkLocator<'p> {
         }
     }
 
-    /// Whether a hunk stands where git insists on it: one from line 1 at the start, one without context after it at the
-    /// end.
+    /// Whether a hunk is where git requires it: one from line 1 at the start, one without trailing context at the end.
     fn is_anchored(&self, hunk: &Hunk<'_>, start: usize, at: usize) -> bool {
         let at_start = start > 1 || at == 0;
         let at_end = hunk.trailing() > 0 || at + hunk.old_count() == self.page().len();
         at_start && at_end
     }
 
-    /// Whether no earlier hunk changes what the block would change there, and the end of the file isn't misplaced.
+    /// Whether no earlier hunk changes the same lines, and a hunk for the end of the file is at the end.
     fn is_free(&self, block: &LineBlock<'_>, at: usize) -> bool {
         let core = core(block, at);
         let clashes = |taken: &Range<usize>| {
@@ -180,8 +179,8 @@ impl<'p> HunkLocator<'p> {
         !self.taken.iter().any(clashes) && (!ends_file || at + block.before().count() == self.page().len())
     }
 
-    /// A hunk that only adds, with context on one side only, still fits after it was applied: then its new lines are
-    /// there as well.
+    /// Whether the hunk's new lines are already there. A hunk that only adds lines, with context on one side, still
+    /// matches after it was applied.
     fn is_already_added(&self, hunk: &Hunk<'_>, at: usize) -> bool {
         let drops = hunk.steps.iter().any(|step| matches!(step, DiffLine::Drop(_)));
         if drops || hunk.leading() > 0 && hunk.trailing() > 0 {
@@ -193,7 +192,7 @@ impl<'p> HunkLocator<'p> {
         candidates.into_iter().flatten().any(|at| lines_match(self.page(), at, block.after(), MatchTier::LineEndings))
     }
 
-    /// The line where what the hunk would make is already.
+    /// The line at which the hunk's result already occurs.
     fn already_at(&self, hunk: &Hunk<'_>, expected: Option<usize>) -> Option<usize> {
         let block = hunk.block(self.format);
         if block.after().all(|row| is_blank(row.bytes)) {
@@ -206,21 +205,21 @@ impl<'p> HunkLocator<'p> {
         here.or_else(|| brings_text.then(anywhere).flatten())
     }
 
-    /// The only line found, none, or the fault of too many.
+    /// The only line found, `None`, or an ambiguity error.
     fn only(&self, tier: MatchTier, found: &[usize]) -> Result<Option<usize>, HunkFaultReason> {
         match found {
             [] => Ok(None),
             [at] => Ok(Some(*at)),
             many => {
-                let spots = many.iter().take(LISTED).map(|&at| spot(self.page(), at)).collect();
-                Err(HunkFaultReason::Ambiguous { tier, spots })
+                let matches = many.iter().take(LISTED).map(|&at| numbered_line(self.page(), at)).collect();
+                Err(HunkFaultReason::Ambiguous { tier, matches })
             }
         }
     }
 
     fn mismatch(&self, hunk: &Hunk<'_>) -> HunkFaultReason {
         let rows: Vec<_> = hunk.block(self.format).before().map(|row| body(row.bytes)).collect();
-        let expected = rows.iter().take(SHOWN_LINES).map(|line| shown(line)).collect();
+        let expected = rows.iter().take(SHOWN_LINES).map(|line| clipped(line)).collect();
         HunkFaultReason::Mismatch { expected, nearest: nearest(self.page(), &rows) }
     }
 }
@@ -238,8 +237,8 @@ fn core(block: &LineBlock<'_>, at: usize) -> Range<usize> {
     at + leading..at + block.before().count() - trailing
 }
 
-/// The hunk without some lines of context, the longer side first, and how many were taken from its start. None when
-/// there is nothing to give up.
+/// The hunk without some context lines, the longer side first, and how many were removed from its start. `None` when
+/// there is no context to remove.
 fn shortened<'h>(hunk: &'h Hunk<'_>, fuzz: usize) -> Option<(&'h [DiffLine<'h>], usize)> {
     let (leading, trailing) = (hunk.leading(), hunk.trailing());
     let longer = leading.max(trailing);
@@ -248,7 +247,7 @@ fn shortened<'h>(hunk: &'h Hunk<'_>, fuzz: usize) -> Option<(&'h [DiffLine<'h>],
     (fuzz == 0 || fuzz <= longer).then(|| (&hunk.steps[first..hunk.steps.len() - last], first))
 }
 
-/// Whether the rows are the page's lines from a line on, as a tier sees them.
+/// Whether the lines of the text from a position on equal the given ones, as a tier sees them.
 fn lines_match<'r>(
     page: &IndexedText<'_>,
     at: usize,

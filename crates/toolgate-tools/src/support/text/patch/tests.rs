@@ -174,8 +174,8 @@ mod applying {
         let reports = becomes(&patch, "-\n-\na\nb\n-\n-\n-\na\nb\n", "-\n-\na\nnew\nb\n-\n-\n-\na\nb\n");
         assert_eq!(reports[0].offset, -1);
         assert!(reports[0].note.as_ref().unwrap().contains("other places"));
-        let HunkFaultReason::Ambiguous { spots, .. } = why(&patch, "-\na\nb\n-\n-\na\nb\n") else { panic!() };
-        assert_eq!(spots.iter().map(|spot| spot.line).collect::<Vec<_>>(), [2, 6]);
+        let HunkFaultReason::Ambiguous { matches, .. } = why(&patch, "-\na\nb\n-\n-\na\nb\n") else { panic!() };
+        assert_eq!(matches.iter().map(|line| line.line).collect::<Vec<_>>(), [2, 6]);
     }
 
     #[test]
@@ -282,8 +282,8 @@ mod placing_by_context {
     #[test]
     fn a_heading_tells_equal_lines_apart() {
         let hunk = "-        return 1\n+        return 2\n";
-        let HunkFaultReason::Ambiguous { spots, .. } = why(&envelope(&format!("@@\n{hunk}")), CODE) else { panic!() };
-        assert_eq!(spots.iter().map(|spot| spot.line).collect::<Vec<_>>(), [4, 9]);
+        let HunkFaultReason::Ambiguous { matches, .. } = why(&envelope(&format!("@@\n{hunk}")), CODE) else { panic!() };
+        assert_eq!(matches.iter().map(|line| line.line).collect::<Vec<_>>(), [4, 9]);
         assert_eq!(
             becomes(&envelope(&format!("@@ class A:\n{hunk}")), CODE, &CODE.replacen("return 1", "return 2", 1))[0]
                 .line,

@@ -1,6 +1,6 @@
-//! Reads unified diffs: git's, with its extended headers, and plain ones.
+//! Parses unified diffs: git's, with extended headers, and plain ones.
 
-use super::header_paths::{HeaderPaths, NOWHERE, git_pair, name};
+use super::header_paths::{DEV_NULL, HeaderPaths, git_pair, name};
 use super::{FileOperation, FilePatch, Hunk, ModeChange, PatchFault, PatchFormat, PatchLines};
 
 mod hunk;
@@ -17,7 +17,7 @@ fn begins_names(lines: &PatchLines<'_>, at: usize) -> bool {
     lines.header(at).starts_with(b"--- ") && lines.header(at + 1).starts_with(b"+++ ")
 }
 
-/// All files of a diff.
+/// Parses all files of a diff.
 pub(super) fn parse<'a>(lines: &PatchLines<'a>) -> Result<Vec<FilePatch<'a>>, PatchFault> {
     let mut files = Vec::new();
     let mut at = 0;
@@ -50,7 +50,7 @@ fn binary(at: usize) -> PatchFault {
     PatchFault::unsupported(at, "it changes a binary file, and binary patches can't be applied.")
 }
 
-/// What stands before a file's hunks.
+/// The headers before a file's hunks.
 #[derive(Debug, Default)]
 struct DiffHeaders {
     start: usize,
@@ -62,7 +62,7 @@ struct DiffHeaders {
     moved: HeaderPaths,
     copied: HeaderPaths,
     mode: ModeChange,
-    /// Which side a plain diff dates to the beginning of time, which is how it says that the file wasn't there.
+    /// Which side a plain diff dates to the Unix epoch, which means that the file doesn't exist there.
     dated_nowhere: (bool, bool),
 }
 
@@ -86,7 +86,7 @@ impl DiffHeaders {
         Ok(headers)
     }
 
-    /// Takes one of git's extended headers; false when the line isn't one.
+    /// Parses one of git's extended headers; false when the line isn't one.
     fn read_extended(&mut self, at: usize, line: &[u8]) -> Result<bool, PatchFault> {
         let path = |text| name(at, text).map(|(path, _)| Some(path));
         let after = |prefix: &str| line.strip_prefix(prefix.as_bytes());
@@ -107,7 +107,7 @@ impl DiffHeaders {
         } else if let Some(text) = after("deleted file mode ") {
             (self.deleted, self.mode.before) = (true, Some(mode(at, text)?));
         } else if let Some(text) = after("index ") {
-            // `index 0a1b..2c3d 100644`: the mode stands here when it doesn't change.
+            // `index 0a1b..2c3d 100644`: the mode is here when it doesn't change.
             text.rsplit(|&byte| byte == b' ')
                 .next()
                 .filter(|mode| mode.len() == 6)
@@ -121,18 +121,18 @@ impl DiffHeaders {
     fn read_names(&mut self, lines: &PatchLines<'_>, at: usize) -> Result<(), PatchFault> {
         let (old, old_date) = name(at, &lines.header(at)[4..])?;
         let (new, new_date) = name(at + 1, &lines.header(at + 1)[4..])?;
-        if old == NOWHERE && new == NOWHERE {
+        if old == DEV_NULL && new == DEV_NULL {
             return Err(PatchFault::malformed(at, "both names are `/dev/null`."));
         }
         self.dated_nowhere = (is_beginning_of_time(old_date), is_beginning_of_time(new_date));
-        self.created |= old == NOWHERE;
-        self.deleted |= new == NOWHERE;
-        let named = |name: String| (name != NOWHERE).then_some(name);
+        self.created |= old == DEV_NULL;
+        self.deleted |= new == DEV_NULL;
+        let named = |name: String| (name != DEV_NULL).then_some(name);
         (self.names, self.has_names) = (HeaderPaths { old: named(old), new: named(new) }, true);
         Ok(())
     }
 
-    /// Reads the hunks and puts everything together.
+    /// Parses the hunks and builds the file's record.
     fn into_file<'a>(mut self, lines: &PatchLines<'a>, at: &mut usize) -> Result<FilePatch<'a>, PatchFault> {
         let mut hunks = Vec::new();
         while lines.header(*at).starts_with(b"@@") {
@@ -179,11 +179,11 @@ impl DiffHeaders {
         let names = match (&self.pair, self.has_names) {
             (_, true) => self.names.clone(),
             (Some((old, new)), false) => HeaderPaths { old: Some(old.clone()), new: Some(new.clone()) },
-            (None, false) => return Err(PatchFault::malformed(self.start, "the two paths can't be told apart.")),
+            (None, false) => return Err(PatchFault::malformed(self.start, "the two paths can't be separated.")),
         };
         let names = names.without_prefixes(self.pair.as_ref());
         let path = match (names.old, names.new) {
-            (Some(old), Some(new)) => HeaderPaths::settled(old, new),
+            (Some(old), Some(new)) => HeaderPaths::common_path(old, new),
             (Some(path), None) | (None, Some(path)) => path,
             (None, None) => return Err(PatchFault::malformed(self.start, "the file has no path.")),
         };

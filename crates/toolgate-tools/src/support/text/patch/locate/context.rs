@@ -1,18 +1,18 @@
-//! Places hunks that have no line number: by their lines, after the lines that their `@@` names.
+//! Locates hunks without a line number: by their lines, after the heading lines that their `@@` names.
 
 use super::{HunkLocator, LISTED, PlacedHunk, placed};
 use crate::support::text::line_block::BlockMatch;
 use crate::support::text::lines::{body, indent, is_blank, trim};
 use crate::support::text::match_tier::MatchTier;
-use crate::support::text::nearest::{nearest, shown};
+use crate::support::text::nearest::{clipped, nearest};
 use crate::support::text::patch::{Hunk, HunkFaultReason};
 
-/// As many lines as a heading may be found at.
-const MOST_HEADINGS: usize = 1_000;
+/// Maximum number of lines at which a heading may occur.
+const MAX_HEADINGS: usize = 1_000;
 
 impl<'p> HunkLocator<'p> {
-    /// The only place where the hunk's lines are, after its headings and after the hunk before it. Hunks out of order
-    /// are found too, when nothing is left to doubt.
+    /// The only position of the hunk's lines after its headings and after the previous hunk. Hunks out of order are
+    /// found too, if the match is unique.
     pub(super) fn by_context<'h>(&self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         let from = self.cursor.saturating_sub(hunk.leading());
         let found = match self.after(hunk, from) {
@@ -28,7 +28,8 @@ impl<'p> HunkLocator<'p> {
         }
     }
 
-    /// New lines without context: after the line that the heading names, or at the end when it is said so.
+    /// New lines without context: after the line that the heading names, or at the end of the file when the hunk says
+    /// so.
     pub(super) fn additions<'h>(&self, hunk: &'h Hunk<'_>) -> Result<PlacedHunk<'h>, HunkFaultReason> {
         let headings = self.lines_under_headings(hunk, self.cursor).or_else(|_| self.lines_under_headings(hunk, 0))?;
         let at = match headings.as_slice() {
@@ -89,8 +90,8 @@ impl<'p> HunkLocator<'p> {
         Ok(None)
     }
 
-    /// The first tier to try. Lines that differ in their endings only look the same to whoever wrote the hunk, so where
-    /// a file has several kinds, they count as the same from the start.
+    /// The first tier to try. Different line endings look the same to the author of the hunk, so in a file with mixed
+    /// endings they are ignored from the start.
     fn first_tier(&self) -> MatchTier {
         match self.page().is_unterminated() || memchr::memchr(b'\r', self.page().text()).is_some() {
             true => MatchTier::LineEndings,
@@ -98,7 +99,7 @@ impl<'p> HunkLocator<'p> {
         }
     }
 
-    /// For each heading the first place after it, and a second one that lies in the same block of code.
+    /// For each heading the first match after it, and a second one if it is in the same block of code.
     fn first_after_each(&self, headings: &[usize], count: usize, search: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
         let mut found = Vec::new();
         for &heading in headings {
@@ -120,10 +121,11 @@ impl<'p> HunkLocator<'p> {
         found
     }
 
-    /// The lines that the innermost heading may mean: all of the first kind, then the next of each further one.
+    /// The lines that the innermost heading may mean: every match of the first heading, then the next match of each
+    /// further one.
     fn lines_under_headings(&self, hunk: &Hunk<'_>, from: usize) -> Result<Vec<usize>, HunkFaultReason> {
         let Some((first, inner)) = hunk.headings.split_first() else { return Ok(Vec::new()) };
-        let mut lines = self.lines_like(first, from, MOST_HEADINGS)?;
+        let mut lines = self.lines_like(first, from, MAX_HEADINGS)?;
         for heading in inner {
             let next = |&line: &usize| self.lines_like(heading, line, 1).ok()?.first().copied();
             let inside: Vec<usize> = lines.iter().filter_map(next).collect();
@@ -136,7 +138,8 @@ impl<'p> HunkLocator<'p> {
         Ok(lines)
     }
 
-    /// The lines that are a heading, indentation aside; else those that begin with it, as `class A` does `class A(B):`.
+    /// The lines equal to a heading, ignoring indentation; else those that begin with it, as `class A(B):` does with
+    /// `class A`.
     fn lines_like(&self, heading: &[u8], from: usize, limit: usize) -> Result<Vec<usize>, HunkFaultReason> {
         let heading = trim(heading);
         let all = |fits: &dyn Fn(&[u8]) -> bool| -> Vec<usize> {
@@ -151,7 +154,7 @@ impl<'p> HunkLocator<'p> {
     }
 
     fn heading_missing(&self, heading: &[u8]) -> HunkFaultReason {
-        HunkFaultReason::HeadingMissing { heading: shown(heading), nearest: nearest(self.page(), &[heading]) }
+        HunkFaultReason::HeadingMissing { heading: clipped(heading), nearest: nearest(self.page(), &[heading]) }
     }
 }
 

@@ -1,11 +1,11 @@
-//! Reads one hunk. Its header counts its lines, but whoever writes a diff by hand miscounts: when the counts don't add
-//! up and the lines alone leave no doubt, the lines win and the hunk says so.
+//! Parses one hunk. Models and people often miscount the lines in a hunk's header: when the counts are wrong but the
+//! lines alone are unambiguous, the lines decide and the hunk carries a note.
 
 use super::{Hunk, PatchFault, PatchLines, begins_names};
 use crate::support::text::line_block::{DiffLine, RawLine};
 use crate::support::text::patch::row;
 
-/// What a header says.
+/// The ranges in a hunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HunkRange {
     old_start: usize,
@@ -14,7 +14,7 @@ struct HunkRange {
     new_count: usize,
 }
 
-/// The hunk that begins at a line, which moves past it.
+/// Parses the hunk that begins at a line, and moves `at` past it.
 pub(super) fn read<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a>, PatchFault> {
     let start = *at;
     let header = lines.header(start);
@@ -47,10 +47,10 @@ pub(super) fn read<'a>(lines: &PatchLines<'a>, at: &mut usize) -> Result<Hunk<'a
     Ok(hunk)
 }
 
-/// Reads `@@ -1,3 +1,4 @@`; a count that isn't there is 1.
+/// Parses `@@ -1,3 +1,4 @@`; a missing count is 1.
 fn range(header: &[u8]) -> Option<HunkRange> {
     let text = std::str::from_utf8(header).unwrap_or_else(|fault| {
-        // What follows the second `@@` is a line of the file, in any encoding.
+        // The text after the second `@@` is a line of the file, in any encoding.
         std::str::from_utf8(&header[..fault.valid_up_to()]).unwrap_or_default()
     });
     let (ranges, _) = text.strip_prefix("@@ -")?.split_once(" @@")?;
@@ -72,7 +72,7 @@ enum HunkLine<'a> {
 
 fn mark(line: &[u8]) -> HunkLine<'_> {
     match line.split_first() {
-        // Some tools drop the blank of an empty line of context.
+        // Some tools drop the space of an empty context line.
         None | Some((b'\r', [])) => HunkLine::Line(DiffLine::Keep(row(line))),
         Some((b' ', rest)) => HunkLine::Line(DiffLine::Keep(row(rest))),
         Some((b'-', rest)) => HunkLine::Line(DiffLine::Drop(row(rest))),
@@ -82,7 +82,7 @@ fn mark(line: &[u8]) -> HunkLine<'_> {
     }
 }
 
-/// The body as the header counts it; none when that doesn't work out.
+/// The body as the header counts it; `None` when the counts are wrong.
 fn body_by_counts<'a>(lines: &PatchLines<'a>, mut at: usize, range: HunkRange) -> Option<(Vec<DiffLine<'a>>, usize)> {
     let (mut old, mut new) = (range.old_count, range.new_count);
     let mut steps = Vec::with_capacity(old.max(new).min(lines.len()));
@@ -105,7 +105,7 @@ fn body_by_counts<'a>(lines: &PatchLines<'a>, mut at: usize, range: HunkRange) -
     (range.old_start < usize::MAX && range.new_start < usize::MAX && !goes_on(lines, at)).then_some((steps, at))
 }
 
-/// Whether more of the hunk comes after the lines that its header counts.
+/// Whether the hunk continues after the lines that its header counts.
 fn goes_on(lines: &PatchLines<'_>, at: usize) -> bool {
     let next = (at..lines.len()).find(|&next| !lines.trimmed(next).is_empty()).unwrap_or(lines.len());
     if begins_names(lines, next) || is_signature(lines, next) {
@@ -118,7 +118,7 @@ fn goes_on(lines: &PatchLines<'_>, at: usize) -> bool {
     }
 }
 
-/// The body as far as it looks like one.
+/// The body up to the first line that isn't part of a hunk.
 fn body_by_prefixes<'a>(lines: &PatchLines<'a>, start: usize) -> Result<(Vec<DiffLine<'a>>, usize), PatchFault> {
     let (mut steps, mut blanks, mut at) = (Vec::new(), 0, start);
     while let Some(line) = lines.raw(at) {
@@ -130,7 +130,7 @@ fn body_by_prefixes<'a>(lines: &PatchLines<'a>, start: usize) -> Result<(Vec<Dif
             break;
         }
         match mark(line) {
-            // Empty lines at the end only set the hunk off from what follows.
+            // Empty lines at the end only separate the hunk from what follows.
             HunkLine::Line(_) if lines.header(at).is_empty() => blanks += 1,
             HunkLine::Line(step) => {
                 steps.extend(std::iter::repeat_n(DiffLine::Keep(row(b"")), std::mem::take(&mut blanks)));
@@ -138,7 +138,7 @@ fn body_by_prefixes<'a>(lines: &PatchLines<'a>, start: usize) -> Result<(Vec<Dif
             }
             HunkLine::NoNewline if end_without_newline(&mut steps).is_some() => {}
             _ => {
-                let message = "the hunk isn't complete, and this line begins with neither blank, `+` nor `-`.";
+                let message = "the hunk isn't complete, and this line begins with neither a space, `+` nor `-`.";
                 return Err(PatchFault::malformed(at, message));
             }
         }
@@ -150,7 +150,7 @@ fn body_by_prefixes<'a>(lines: &PatchLines<'a>, start: usize) -> Result<(Vec<Dif
     }
 }
 
-/// What can follow the last line of a hunk.
+/// Whether a line can follow the last line of a hunk.
 fn ends_hunk(line: &[u8]) -> bool {
     const FOLLOWERS: [&[u8]; 11] = [
         b"@@",
@@ -168,12 +168,12 @@ fn ends_hunk(line: &[u8]) -> bool {
     FOLLOWERS.iter().any(|follower| line.starts_with(follower))
 }
 
-/// The two lines that end a patch sent by mail: dashes and a version.
+/// Whether these are the two lines that end a patch sent by mail: dashes and a version.
 fn is_signature(lines: &PatchLines<'_>, at: usize) -> bool {
     lines.trimmed(at) == b"--" && lines.header(at + 1).first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Takes the newline from the last line read.
+/// Removes the newline from the last line read.
 fn end_without_newline(steps: &mut [DiffLine<'_>]) -> Option<()> {
     let (DiffLine::Keep(row) | DiffLine::Drop(row) | DiffLine::Add(row)) = steps.last_mut()?;
     row.newline = false;

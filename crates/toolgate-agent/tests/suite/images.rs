@@ -1,4 +1,4 @@
-//! What a call shows reaches the model, as long as the model can take it.
+//! Images in results reach the model, as long as the model accepts them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -45,6 +45,6 @@ async fn a_model_that_refuses_images_is_asked_again_without_them() {
     assert_eq!(outcome.answer(), Some("I can't see it."), "{}", outcome.summary);
     let shown: Vec<usize> = server.seen().iter().map(|seen| images(&seen.body).len()).collect();
     assert_eq!(shown, [0, 1, 0, 0], "neither the first image nor the second is tried again");
-    assert!(server.seen()[2].body.to_string().contains("You can't be shown images."));
+    assert!(server.seen()[2].body.to_string().contains("This model can't be shown images."));
     assert_eq!(trail(&world).iter().filter(|kind| *kind == "model.failed").count(), 1);
 }

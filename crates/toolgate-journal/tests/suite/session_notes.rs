@@ -1,4 +1,4 @@
-//! Books: kept by session or for all, sealed, bounded, and rewritten one at a time.
+//! Notes of a session and notes shared by all: signed, limited in size, and rewritten one at a time.
 
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, NoteKind};
@@ -23,7 +23,7 @@ fn a_plan_belongs_to_its_session_and_the_memory_to_all() {
 }
 
 #[test]
-fn what_was_not_written_here_is_not_read() {
+fn notes_without_a_valid_signature_are_not_read() {
     let world = World::new();
     let options = RunOptions { key: Some(key()), ..world.options.clone() };
     let notebook = |session: &str| world.state.notebook(session, &options).unwrap();
@@ -37,14 +37,14 @@ fn what_was_not_written_here_is_not_read() {
     std::fs::write(&memory, forged).unwrap();
     for (session, book) in [("two", NoteKind::Todo), ("one", NoteKind::Memory)] {
         let error = notebook(session).read(book).unwrap_err();
-        assert!(error.message.contains("wasn't written here"), "{error}");
+        assert!(error.message.contains("has no valid signature"), "{error}");
         assert!(notebook(session).rewrite(book, &mut |_| Ok(Value::Null)).is_err(), "nor is it written over");
     }
     assert_eq!(notebook("one").read(NoteKind::Todo).unwrap(), Some(json!(["mine"])));
 }
 
 #[test]
-fn a_book_has_an_end_and_a_failed_change_leaves_it_as_it_was() {
+fn notes_have_a_size_limit_and_a_failed_change_leaves_them_unchanged() {
     let world = World::new();
     let notebook = world.state.notebook("one", &world.options).unwrap();
     notebook.rewrite(NoteKind::Memory, &mut |_| Ok(json!("small"))).unwrap();

@@ -1,4 +1,4 @@
-//! Agents that set others to work (C-41).
+//! Agents that start other agents.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ async fn a_task_is_done_by_another_agent_beneath_the_call() {
 }
 
 #[tokio::test]
-async fn an_agent_has_no_more_rights_than_its_kind_and_its_sender() {
+async fn an_agent_has_no_more_rights_than_its_kind_and_its_parent() {
     let world = world();
     let script = r#"
         [[turns]]
@@ -90,7 +90,7 @@ async fn an_agent_has_no_more_rights_than_its_kind_and_its_sender() {
 }
 
 #[tokio::test]
-async fn a_sender_that_is_held_to_few_tools_holds_those_it_sends() {
+async fn a_parent_limited_to_few_tools_limits_its_subagents() {
     let world = world();
     let script = r#"
         [[turns]]
@@ -144,21 +144,21 @@ async fn depth_and_number_are_limited() {
         [[turns]]
         calls = [{ tool = "task", args = { objective = "b" } }]
         [[turns]]
-        expect = ["may send 1 agents, and has"]
+        expect = ["may start 1 agents, and has done so"]
         text = "Done."
     "#;
     let outcome = follow(&many, script, AgentLimits { agents: 1, ..controls() }).await;
     assert_eq!(outcome.finish, FinishReason::Answered, "{}", outcome.summary);
 }
 
-/// The id of the agent that was sent last.
+/// The id of the agent that was started last.
 fn sent_id(told: &str) -> String {
     let start = told.rfind("\"id\":\"agent_").expect("an id") + 6;
     told[start..].split('"').next().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn an_agent_that_works_beside_its_sender_can_be_stopped() {
+async fn an_agent_that_runs_concurrently_can_be_stopped() {
     let world = world();
     let turns = [
         Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
@@ -173,7 +173,7 @@ async fn an_agent_that_works_beside_its_sender_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn an_agent_hears_its_sender_before_its_next_turn_and_is_waited_for() {
+async fn an_agent_reads_messages_before_its_next_turn_and_can_be_waited_for() {
     let world = world();
     let sign = Arc::new(Notify::new());
     let give_sign = Arc::clone(&sign);
@@ -181,7 +181,7 @@ async fn an_agent_hears_its_sender_before_its_next_turn_and_is_waited_for() {
         Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
         Improvising::call("agents", |told| json!({ "action": "message", "id": sent_id(told), "text": "It is milk." })),
         Improvising::call("agents", |_| json!({ "action": "list" })),
-        // Only now the other agent goes on, so the message is there before its next turn.
+        // Only now the other agent continues, so the message is there before its next turn.
         Improvising::call("agents", move |told| {
             give_sign.notify_one();
             json!({ "action": "wait", "id": sent_id(told) })
@@ -199,7 +199,7 @@ async fn an_agent_hears_its_sender_before_its_next_turn_and_is_waited_for() {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_its_time_is_up_and_the_agent_goes_on() {
+async fn waiting_ends_at_its_timeout_and_the_agent_continues() {
     let world = world();
     let turns = [
         Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." })),
@@ -211,7 +211,7 @@ async fn waiting_ends_when_its_time_is_up_and_the_agent_goes_on() {
 }
 
 #[tokio::test]
-async fn nobody_deals_with_agents_of_others_or_without_saying_which() {
+async fn actions_need_the_id_of_an_own_agent() {
     let world = world();
     let script = r#"
         [[turns]]
@@ -245,7 +245,7 @@ async fn only_so_many_work_at_a_time() {
 }
 
 #[tokio::test]
-async fn nobody_outlives_its_sender() {
+async fn no_agent_outlives_its_parent() {
     let world = world();
     let turns = [Improvising::call("agents", |_| json!({ "action": "spawn", "objective": "Wait for word." }))];
     let outcome = work(&world, Arc::new(Sleeper::new(turns)), controls()).await;
@@ -261,7 +261,8 @@ async fn nobody_outlives_its_sender() {
     assert_eq!(ends, [FinishReason::Cancelled, FinishReason::Answered], "the sender's end is the last");
 }
 
-/// For the first agent it improvises. Any other waits for a sign, looks around, and says what it was told meanwhile.
+/// For the main agent it improvises. Any other agent waits for a signal, looks around, and repeats the messages that it
+/// got meanwhile.
 struct Attentive {
     first: Improvising,
     sign: Arc<Notify>,
@@ -295,7 +296,7 @@ impl Model for Attentive {
     }
 }
 
-/// For the first agent it improvises; any other agent gets no answer, ever.
+/// For the main agent it improvises; any other agent never gets an answer.
 struct Sleeper(Improvising);
 
 impl Sleeper {

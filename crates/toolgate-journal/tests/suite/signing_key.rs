@@ -1,31 +1,31 @@
-//! The key file.
+//! The file of the signing key.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use tempfile::TempDir;
-use toolgate_journal::seal_key;
+use toolgate_journal::load_or_create_signing_key;
 
 #[test]
 fn a_key_is_made_once_and_belongs_to_its_owner() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("new/directory/seal.key");
-    seal_key(&path).unwrap();
+    load_or_create_signing_key(&path).unwrap();
     let bytes = fs::read(&path).unwrap();
     assert_eq!(bytes.len(), 32);
     assert_ne!(bytes, [0; 32]);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-    seal_key(&path).unwrap();
+    load_or_create_signing_key(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    seal_key(&path.with_file_name("another")).unwrap();
+    load_or_create_signing_key(&path.with_file_name("another")).unwrap();
     assert_ne!(fs::read(path.with_file_name("another")).unwrap(), bytes);
 }
 
 #[test]
 fn a_key_never_shows_itself() {
     let directory = TempDir::new().unwrap();
-    let key = seal_key(&directory.path().join("seal.key")).unwrap();
-    assert_eq!(format!("{key:?}"), "SealKey(***)");
+    let key = load_or_create_signing_key(&directory.path().join("seal.key")).unwrap();
+    assert_eq!(format!("{key:?}"), "SigningKey(***)");
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn what_is_no_safe_key_is_refused_with_advice() {
     let path = directory.path().join("seal.key");
     fs::write(&path, [1; 31]).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(seal_key(&path).unwrap_err().to_string().contains("remove it to get a new one"));
+    assert!(load_or_create_signing_key(&path).unwrap_err().to_string().contains("remove it to get a new one"));
     fs::write(&path, [1; 32]).unwrap();
-    seal_key(&path).unwrap();
+    load_or_create_signing_key(&path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    assert!(seal_key(&path).unwrap_err().to_string().contains("chmod 600"));
+    assert!(load_or_create_signing_key(&path).unwrap_err().to_string().contains("chmod 600"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&path, directory.path().join("link")).unwrap();
-    seal_key(&directory.path().join("link")).expect_err("a link is not followed");
+    load_or_create_signing_key(&directory.path().join("link")).expect_err("a link is not followed");
 }

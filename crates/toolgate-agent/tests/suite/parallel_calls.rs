@@ -1,4 +1,4 @@
-//! Calls of one turn: those that only read run side by side, the others in order.
+//! Calls of one turn: those that only read run concurrently, the others in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const fn spec(name: &'static str, parallel: bool) -> Spec {
     Spec { name, version, description, risk: Risk::Low, permissions: &[], side_effects: &[], parallel }
 }
 
-/// Comes to an end only when two of it are at work at the same time.
+/// Ends only when two calls of it run at the same time.
 struct Meets(Arc<Barrier>);
 
 impl Tool for Meets {
@@ -40,7 +40,7 @@ impl Tool for Meets {
     }
 }
 
-/// Fails when another of it is at work.
+/// Fails when another call of it runs.
 struct Alone(Arc<Mutex<()>>);
 
 impl Tool for Alone {
@@ -71,7 +71,7 @@ async fn twice(tool: &str) -> (FinishReason, TestWorkspace) {
 }
 
 #[tokio::test]
-async fn calls_that_only_read_run_side_by_side() {
+async fn calls_that_only_read_run_concurrently() {
     let (finish, _) = twice("meets").await;
     assert_eq!(
         finish,

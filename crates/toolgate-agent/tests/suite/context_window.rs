@@ -1,4 +1,4 @@
-//! What the model is shown stays within its room, and what made room can be read back.
+//! The conversation stays within the context window, and replaced results can be read back.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::improvising::Improvising;
 use crate::server::{ModelServer, Play};
 use crate::world::{chat_model, controls, work, world};
 
-/// A part of what the model was told that begins so and ends with a quote.
+/// The artifact id in a text that the model was told.
 fn named_artifact(text: &str) -> Option<String> {
     let start = text.find("Read it again with artifact {\"id\":\"")? + "Read it again with artifact {\"id\":\"".len();
     Some(text[start..].split('"').next()?.to_owned())
 }
 
 #[tokio::test]
-async fn old_results_make_room_and_can_be_read_back() {
+async fn old_results_are_replaced_and_can_be_read_back() {
     let world = world();
     world.file("long.txt", "a line of some length to fill the room\n".repeat(400));
     let mut turns = Vec::new();
