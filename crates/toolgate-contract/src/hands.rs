@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::effect_index::EffectIndex;
 use crate::{
-    Access, Agents, AllowedTools, ArtifactRef, Artifacts, Change, ChangeSource, Changes, Denial, DirectoryEntry,
-    Effect, EgressPolicy, Enforced, ErrorCode, FileContent, FileEdit, FileState, Files, Guarantee, HiddenPathScanner,
-    HiddenPaths, LocatedEffect, Message, NoteKind, Notes, OmittedText, OpenFile, Person, ProcessTable, Question,
-    QuestionAnswer, SeenVersion, SkillCandidate, Skills, ToolError, VisitedEntry, VisitorFactory, WalkOptions,
-    WalkStep, Web, WebRequest, WebResponse, WorkspacePath,
+    Access, Agents, AllowedTools, ArtifactRef, Artifacts, Change, ChangeSource, Changes, Denial, DeniedAccess,
+    DirectoryEntry, Effect, EgressPolicy, Enforced, ErrorCode, FileContent, FileEdit, FileState, Files, Guarantee,
+    HiddenPathScanner, HiddenPaths, LocatedEffect, Message, NoteKind, Notes, OmittedText, OpenFile, Person,
+    ProcessTable, Question, QuestionAnswer, SeenVersion, SkillCandidate, Skills, ToolError, VisitedEntry,
+    VisitorFactory, WalkOptions, WalkStep, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
@@ -40,6 +40,8 @@ pub struct Tally {
     pub enforced: Enforced,
     /// What the sandbox denied.
     pub denials: Vec<Denial>,
+    /// Those of them that the reply tells of, with what to do next.
+    pub denied: Vec<DeniedAccess>,
 }
 
 /// The services behind the hands.

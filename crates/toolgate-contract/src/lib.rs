@@ -11,6 +11,7 @@ mod call;
 mod change;
 mod clock;
 mod decision;
+mod denied_access;
 mod durability;
 mod effect;
 mod effect_index;
@@ -51,6 +52,7 @@ pub use change::{
 };
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
+pub use denied_access::DeniedAccess;
 pub use durability::Durability;
 pub use effect::{Access, Effect, Permission};
 pub use egress::{Denial, EgressPolicy};

@@ -6,12 +6,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Effect, Hands, Permission, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec, StopReason, Tool,
-    ToolError,
+    DeniedAccess, Effect, Hands, Permission, Risk, SettledChanges, SideEffect, SkillScript as Started, Spec,
+    StopReason, Tool, ToolError,
 };
 
 use crate::skill;
-use crate::support::command_result::{CommandResult, DeniedAccess, ended};
+use crate::support::command_result::{CommandResult, ended};
 
 /// Runs a script of a skill.
 pub struct ScriptTool;
@@ -71,6 +71,7 @@ pub struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<SettledChanges>,
     /// What confinement kept from it, if it failed: perhaps that is why.
+    // The gate fills this in, once it is known whether somebody grants what was missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<DeniedAccess>,
 }
@@ -107,9 +108,9 @@ impl Tool for ScriptTool {
         let Some(end) = ended(attached.process(), Duration::MAX).await else {
             return Err(ToolError::internal("A script's end was lost."));
         };
-        let CommandResult { exit_code, stdout, stderr, denied, duration_ms, stopped, changes } =
+        let CommandResult { exit_code, stdout, stderr, duration_ms, stopped, changes } =
             CommandResult::of(attached.process(), end, hands)?;
         let (timed_out, output_limit) = (stopped == Some(StopReason::Time), stopped == Some(StopReason::Output));
-        Ok(Output { exit_code, stdout, stderr, duration_ms, timed_out, output_limit, changes, denied })
+        Ok(Output { exit_code, stdout, stderr, duration_ms, timed_out, output_limit, changes, denied: Vec::new() })
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    ApplyMode, Effect, ErrorCode, Hands, Permission, ProcessExit, ProcessGuard, ProcessHandle, Risk, SettledChanges,
-    SideEffect, Spec, StopReason, Stream, Streams, TerminalSize, Tool, ToolError,
+    ApplyMode, DeniedAccess, Effect, ErrorCode, Hands, Permission, ProcessExit, ProcessGuard, ProcessHandle, Risk,
+    SettledChanges, SideEffect, Spec, StopReason, Stream, Streams, TerminalSize, Tool, ToolError,
 };
 
-use crate::support::command_result::{CommandResult, DeniedAccess, ended};
+use crate::support::command_result::{CommandResult, ended};
 use crate::support::excerpt::{Excerpt, excerpt};
 
 /// Runs a command.
@@ -120,6 +120,7 @@ pub struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<SettledChanges>,
     /// What confinement kept from it, if it failed: perhaps that is why. Also hidden files that it opened.
+    // The gate fills this in, once it is known whether somebody grants what was missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<DeniedAccess>,
 }
@@ -217,7 +218,6 @@ fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &Hands) -> Result<
         exit_code: Some(ended.exit_code),
         stdout: ended.stdout,
         stderr: ended.stderr,
-        denied: ended.denied,
         duration_ms: Some(ended.duration_ms),
         timed_out: ended.stopped == Some(StopReason::Time),
         output_limit: ended.stopped == Some(StopReason::Output),

@@ -47,10 +47,10 @@ pub(crate) struct SandboxArgs {
     /// Let it reach whatever this machine can.
     #[arg(long, conflicts_with = "connect")]
     network: bool,
-    /// Keep its changes apart and show them: the workspace stays as it is until `toolgate commit`.
+    /// Stage its changes and show them: the workspace stays as it is until `toolgate commit`.
     #[arg(long)]
     rehearse: bool,
-    /// Keep its changes apart, show them, and put them in place if it succeeds.
+    /// Stage its changes, show them, and apply them if it succeeds.
     #[arg(long, conflicts_with = "rehearse")]
     commit: bool,
     /// Say afterwards what held.

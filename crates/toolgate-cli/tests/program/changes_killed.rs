@@ -24,7 +24,10 @@ fn kill_at_every_moment(files: usize, rest: &str) {
         world.put(&world.workspace().join(format!("many/{n:03}.txt")), format!("0\n{rest}"));
     }
     let (mut version, mut killed) = (0u32, 0);
-    for attempt in 0..25u64 {
+    for attempt in 0u64.. {
+        if attempt >= 25 && killed > 0 {
+            break;
+        }
         let patch: String = (0..files).fold(String::new(), |mut patch, n| {
             let path = format!("many/{n:03}.txt");
             let _ = write!(patch, "--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{version}\n+{}\n", version + 1);
@@ -34,7 +37,7 @@ fn kill_at_every_moment(files: usize, rest: &str) {
         let args = ["call", "--approve", "patch", "--args-file", "../home/patch.json"];
         let mut child = world.command(PROGRAM).args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
         // Later and later, so that every moment of the change is hit by some attempt.
-        std::thread::sleep(Duration::from_millis(20 + 12 * attempt));
+        std::thread::sleep(Duration::from_millis(13 * (attempt % 25)));
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             killed += 1;
@@ -43,7 +46,6 @@ fn kill_at_every_moment(files: usize, rest: &str) {
         assert_eq!(world.run(&["call", "list"]).code, 0, "the program recovers what it finds");
         version = check(&world, files, version);
     }
-    assert!(killed > 0, "no attempt was early enough to be killed");
     let verified = world.run(&["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
 }
@@ -64,14 +66,17 @@ fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
     let changing = world.workspace().join(".toolgate/changing");
     let has_begun = || std::fs::metadata(&changing).is_ok_and(|note| note.len() > 0);
     let (mut version, mut killed) = (0, 0);
-    for attempt in 0..10u32 {
+    for attempt in 0u64.. {
+        if attempt >= 10 && killed > 0 {
+            break;
+        }
         let args = ["--json", "call", "--approve", "shell", r#"{"command":"sh change.sh"}"#];
         let mut child = world.command(PROGRAM).args(args).stdout(std::process::Stdio::null()).spawn().unwrap();
         while !has_begun() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         // The note of what is about to change is written: from here to the end, further with every attempt.
-        std::thread::sleep(Duration::from_micros(u64::from(attempt * attempt) * 250));
+        std::thread::sleep(Duration::from_micros((attempt % 10).pow(2) * 250));
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             killed += 1;
@@ -88,7 +93,6 @@ fn a_commands_changes_that_are_killed_half_way_are_whole_or_undone() {
         assert_eq!(world.workspace().join("new").exists(), !is_even, "attempt {attempt}");
         version = now;
     }
-    assert!(killed > 0, "no attempt was early enough to be killed");
     let layers = std::fs::read_dir(world.workspace().join(".toolgate/layers")).unwrap().count();
     let verified = world.run(&["audit", "verify"]);
     assert_eq!((verified.code, layers <= 1), (0, true), "{verified:?}, {layers} layers");
@@ -116,14 +120,17 @@ fn an_undo_that_is_killed_half_way_is_whole_or_undone() {
     let changing = world.workspace().join(".toolgate/changing");
     let has_begun = || std::fs::metadata(&changing).is_ok_and(|note| note.len() > 0);
     let (mut call, mut killed) = (change(), 0);
-    for attempt in 0..10u32 {
+    for attempt in 0u64.. {
+        if attempt >= 10 && killed > 0 {
+            break;
+        }
         let mut child =
             world.command(PROGRAM).args(["undo", &call]).stdout(std::process::Stdio::null()).spawn().unwrap();
         while !has_begun() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         // The note of what is about to change is written: from here to the end, further with every attempt.
-        std::thread::sleep(Duration::from_micros(u64::from(attempt * attempt) * 500));
+        std::thread::sleep(Duration::from_micros((attempt % 10).pow(2) * 500));
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             killed += 1;
@@ -134,7 +141,6 @@ fn an_undo_that_is_killed_half_way_is_whole_or_undone() {
             call = change();
         }
     }
-    assert!(killed > 0, "no attempt was early enough to be killed");
     assert_eq!(world.run(&["undo", &call]).code, 0);
     assert_eq!((check(&world, FILES, 0), world.run(&["audit", "verify"]).code), (0, 0));
 }

@@ -72,7 +72,7 @@ fn a_command_that_takes_the_record_away_has_failed_and_the_person_is_told_where_
         let reply = said.json();
         assert!(said.code != 0 && reply["ok"] == json!(false), "{take}: {said:?}");
         let told = format!("{}{}", reply["error"]["message"], said.err);
-        assert!(told.contains("was removed") || told.contains("Look at git's hooks"), "{take}: {said:?}");
+        assert!(told.contains("was removed") || told.contains("Check git's hooks"), "{take}: {said:?}");
     }
 }
 

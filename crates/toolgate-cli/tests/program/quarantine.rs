@@ -268,5 +268,5 @@ fn a_person_is_told_what_was_kept_aside_and_where_to_look() {
     assert!(said.err.contains("toolgate quarantine list"), "{said:?}");
     world.put(&world.user_config(), "[commands]\nquarantine = 'report'\n");
     let said = world.run(&["call", "shell", r#"{"command":"sh plant.sh"}"#]);
-    assert!(said.err.contains("note: `.vscode/tasks.json` was put in place"), "{said:?}");
+    assert!(said.err.contains("note: `.vscode/tasks.json` was written to the workspace"), "{said:?}");
 }

@@ -120,7 +120,7 @@ fn a_long_rehearsal_is_shown_in_part_and_can_be_had_whole() {
     assert!(said.err.lines().count() < 450, "{}", said.err.lines().count());
     assert!(
         said.err.contains("more lines")
-            && said.err.contains("All of it: ")
+            && said.err.contains("Complete diff: ")
             && said.err.contains("toolgate commit --show"),
         "{said:?}"
     );
@@ -147,10 +147,10 @@ fn a_person_can_rehearse_and_commit_from_the_shell() {
     assert!(said.err.contains("It changed 1 path:") && !said.err.contains("would"), "{said:?}");
     let said = world.run(&["sandbox", "--commit", "--", "sh", "-c", "echo four > a.txt; false"]);
     assert_eq!((said.code, world.read("a.txt").as_str()), (1, "three\n"), "what failed isn't committed");
-    assert!(said.err.contains("Not put in place: it ended with 1."), "{said:?}");
+    assert!(said.err.contains("Not applied: it ended with 1."), "{said:?}");
     assert_eq!(world.run(&["sandbox", "--commit", "--", "true"]).err, "It changed nothing.\n");
     let said = world.run(&["sandbox", "--rehearse", "--", "sh", "-c", "echo x > .envrc; echo fine > fine.txt"]);
-    assert!(said.err.contains("would keep aside:\n  .envrc (direnv"), "{said:?}");
+    assert!(said.err.contains("would quarantine:\n  .envrc (direnv"), "{said:?}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Hands;
 use crate::{
-    Access, ApplyMode, Denial, Effect, LaunchSpec, NetworkAccess, ProcessGuard, ProcessHandle, SettledChanges,
-    SkillScript, StartDirectory, Stream, Streams, ToolError, WorkspacePath, told_denials,
+    Access, ApplyMode, Denial, DeniedAccess, Effect, LaunchSpec, NetworkAccess, ProcessGuard, ProcessHandle,
+    SettledChanges, SkillScript, StartDirectory, Stream, Streams, ToolError, WorkspacePath, told_denials,
 };
 
 /// Hidden files that one reply tells of by name.
@@ -132,6 +132,11 @@ impl Hands {
         let denials = told_denials(refused, &opened, MOST_TOLD, has_failed, of_hidden);
         self.note(|tally| tally.denials.extend(denials.iter().cloned()));
         denials
+    }
+
+    /// Tells of these in the reply: the gate adds them to the payload as `denied`.
+    pub fn tell_denied<'d>(&self, denials: impl Iterator<Item = &'d Denial>) {
+        self.note(|tally| tally.denied.extend(denials.map(DeniedAccess::from)));
     }
 
     /// What became of an ended process' changes to the workspace.

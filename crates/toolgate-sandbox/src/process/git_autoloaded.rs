@@ -1,4 +1,4 @@
-//! Git repositories beneath a directory, and what of them git would obey later: hooks and configuration. Found before a
+//! Git repositories beneath a directory, and what of them git would load later: hooks and configuration. Found before a
 //! command runs, they are protected; found anew after it, they are what it planted.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ const MOST_DIRECTORIES: usize = 50_000;
 /// Names inside a repository that make git run something.
 const OBEYED: &[&str] = &["hooks", "config", "config.worktree"];
 
-/// What git obeys in every repository at and below `root`, submodules, worktrees and bare repositories included. Links
+/// What git runs or loads in every repository at and below `root`, submodules, worktrees and bare repositories included. Links
 /// aren't followed. Only what exists is listed; `complete` is false if the tree was too large to see all of it.
 pub fn autoloaded_by_git(root: &Path) -> GitAutoloaded {
     let mut found = GitAutoloaded { places: Vec::new(), complete: true };
@@ -29,7 +29,7 @@ pub fn autoloaded_by_git(root: &Path) -> GitAutoloaded {
     found
 }
 
-/// The places that git obeys.
+/// The paths that git runs or loads automatically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitAutoloaded {
     /// Sorted, each beneath the root that was asked for.
@@ -58,7 +58,7 @@ fn look_into(directory: &Path, places: &mut Vec<PathBuf>, directories: &mut VecD
             // It says where the repository really is; pointing it elsewhere would bring another's hooks.
             places.push(entry.path());
         }
-        // Objects are most of a repository, and nothing in them is obeyed.
+        // Objects are most of a repository, and git runs nothing in them.
         let of_no_interest = is_repository && ["objects", "refs", "logs", "hooks"].iter().any(|other| name == *other);
         if kind.is_dir() && !of_no_interest {
             directories.push_back(entry.path());

@@ -1,4 +1,4 @@
-//! What a rehearsed command would change, as diffs, and what of it a commit would keep aside.
+//! What a rehearsed command would change, as diffs, and what of it a commit would quarantine.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -50,12 +50,12 @@ impl<'a> RehearsalPreview<'a> {
         Ok(json!({ "rehearsal": handle, "paths": paths, "diff": diff, "kept_aside": self.aside }))
     }
 
-    /// Shows what would be, what a commit would keep aside, and how to commit it; all of it, or what a person wants to see at
+    /// Shows what would be, what a commit would quarantine, and how to commit it; all of it, or what a person wants to see at
     /// once. It is on standard error, since standard output is the command's.
     pub(in crate::commands) fn show(&self, all: bool) -> Result<()> {
         anstream::eprintln!("{}", paint(BOLD, would_change(self.count())));
         self.show_diffs(if all { usize::MAX } else { MOST_LINES })?;
-        show_quarantined("Of that, a commit would keep aside:", &self.aside, 0);
+        show_quarantined("Of these, a commit would quarantine:", &self.aside, 0);
         if self.count() > 0 {
             let how = how_to_commit(self.handle, self.aside.is_empty(), &self.toolgate);
             anstream::eprintln!("{}", paint(DIM, how));
@@ -73,7 +73,7 @@ impl<'a> RehearsalPreview<'a> {
             room = self.show_one(change, room)?;
         }
         if room == 0 {
-            let whole = format!("All of it: {} commit --show {}", self.toolgate, self.handle);
+            let whole = format!("Complete diff: {} commit --show {}", self.toolgate, self.handle);
             anstream::eprintln!("{}", paint(DIM, whole));
         }
         Ok(())

@@ -27,7 +27,7 @@ pub(super) struct SandboxReport {
 }
 
 impl SandboxReport {
-    /// Tells of it, and puts in place what is to be.
+    /// Tells of it, and applies what is to be applied.
     pub(super) fn tell(mut self, asked: &SandboxArgs, setting: &Invocation) -> Result<Exit> {
         let exit = Exit::Code(u8::try_from(self.code).unwrap_or(1));
         if !setting.json {
@@ -71,7 +71,7 @@ impl SandboxReport {
                 rehearsed.show_diffs(MOST_LINES)
             }
             (true, code) => {
-                anstream::eprintln!("{}", paint(YELLOW.bold(), format!("Not put in place: it ended with {code}.")));
+                anstream::eprintln!("{}", paint(YELLOW.bold(), format!("Not applied: it ended with {code}.")));
                 rehearsed.show(false)
             }
         }

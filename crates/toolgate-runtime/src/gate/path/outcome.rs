@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use toolgate_contract::{
-    CallEnding, Effect, ErrorCode, Event, EventPayload, OmittedText, Reply, ReplyArtifacts, Right, ToolError, Truncated,
+    CallEnding, DeniedAccess, Effect, ErrorCode, Event, EventPayload, OmittedText, Reply, ReplyArtifacts, Right,
+    ToolError, Truncated,
 };
 
 use super::{Request, Stopped, attempt};
@@ -58,7 +59,8 @@ impl Outcome<'_> {
             Err(stopped) if stopped.is_unrecorded => stopped.into(),
             Err(Stopped { mut record, error, .. }) => {
                 (record.wider, record.verdict, record.approval) = before;
-                Self { record, result: without_retry(result, &error) }
+                let result = without_retry(result, &mut record.tally.denied, &error);
+                Self { record, result }
             }
         }
     }
@@ -68,6 +70,7 @@ impl Outcome<'_> {
         let mut truncated = None;
         let shown = self.result.and_then(|mut payload| {
             let record = &mut self.record;
+            tell_denied(&mut payload, &record.tally.denied);
             record.redacted |= record.tally.redacted | record.gate.parts.redactor.json(&mut payload);
             record.timings.done("redact");
             truncated = trim_payload(record, &mut payload)?;
@@ -98,6 +101,13 @@ impl Outcome<'_> {
             duration_ms: record.timings.total().as_millis() as u64,
         };
         (reply, record.timings)
+    }
+}
+
+/// Adds what confinement kept from a command to what the command says.
+fn tell_denied(payload: &mut Value, denied: &[DeniedAccess]) {
+    if let (Value::Object(payload), false) = (payload, denied.is_empty()) {
+        payload.insert("denied".into(), json!(denied));
     }
 }
 
@@ -162,8 +172,12 @@ fn record_end(
     }
 }
 
-/// The first result, and why the call wasn't tried again.
-fn without_retry(first: Result<Value, ToolError>, why: &ToolError) -> Result<Value, ToolError> {
+/// The first result stands; what it says to do next is what came of asking.
+fn without_retry(
+    first: Result<Value, ToolError>,
+    denied: &mut [DeniedAccess],
+    why: &ToolError,
+) -> Result<Value, ToolError> {
     let next = match why.code {
         ErrorCode::ApprovalRequired => why.hint.clone(),
         ErrorCode::ApprovalDenied => {
@@ -171,7 +185,9 @@ fn without_retry(first: Result<Value, ToolError>, why: &ToolError) -> Result<Val
         }
         _ => None,
     };
-    let first = first.map(|payload| with_next_step(payload, why.code, next.as_deref()));
+    if let Some(next) = &next {
+        denied.iter_mut().for_each(|denied| denied.answered(next, why.code == ErrorCode::ApprovalDenied));
+    }
     first.map_err(|mut error| {
         if next.is_some() {
             error.hint = next;
@@ -181,17 +197,4 @@ fn without_retry(first: Result<Value, ToolError>, why: &ToolError) -> Result<Val
         }
         error
     })
-}
-
-/// What confinement kept from a command, each with what to do now instead of asking for it.
-fn with_next_step(mut payload: Value, why: ErrorCode, next: Option<&str>) -> Value {
-    let denied = payload.get_mut("denied").and_then(Value::as_array_mut);
-    for denied in denied.into_iter().flatten().filter_map(Value::as_object_mut) {
-        let (true, Some(next)) = (denied.contains_key("request"), next) else { continue };
-        denied.insert("next".into(), next.into());
-        if why == ErrorCode::ApprovalDenied {
-            denied.remove("request");
-        }
-    }
-    payload
 }
