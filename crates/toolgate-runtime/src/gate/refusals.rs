@@ -45,7 +45,7 @@ pub(super) fn unrecorded(fault: ToolError, has_run: bool) -> ToolError {
         true => "The call ran, but how it ended couldn't be recorded",
     };
     ToolError::new(ErrorCode::IoError, format!("{what}: {}", fault.message))
-        .with_hint("Ask the person to free disk space or mend the run's directory, then try again.")
+        .with_hint("Ask the person to free disk space or fix the run's directory, then try again.")
         .with_details(json!({ "ran": has_run }))
 }
 

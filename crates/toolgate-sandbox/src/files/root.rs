@@ -226,7 +226,7 @@ impl Files for Roots {
                 Errno::ISDIR => ToolError::new(ErrorCode::NotAFile, format!("`{}` is a directory.", shown(place))),
                 Errno::NOENT => ToolError::not_found(shown(place)),
                 error => ToolError::io(&format!("`{}` can't be changed", shown(place)), &error.into())
-                    .with_hint("Nothing was changed. Free disk space or mend the permissions, then try again."),
+                    .with_hint("Nothing was changed. Free disk space or fix the permissions, then try again."),
             }
         })
     }

@@ -28,7 +28,7 @@ pub fn check(enforcement: &Enforcement, weakest: Tier) -> Result<(), ToolError> 
         weak => weak.join("; "),
     };
     let message = format!("Commands can't be confined well enough here (by {}): {why}.", enforcement.tier.name());
-    let hint = "`toolgate doctor` says what would mend that; `commands.weakest_sandbox` in the person's own configuration \
+    let hint = "`toolgate doctor` says what would fix that; `commands.weakest_sandbox` in the person's own configuration \
                 accepts less.";
     Err(ToolError::new(ErrorCode::SandboxUnavailable, message).with_hint(hint))
 }
