@@ -166,7 +166,7 @@ fn with_warnings(record: &CallRecord<'_>, reasons: String) -> String {
     let warning = match unsandboxed {
         true => {
             "NO SANDBOX: if you agree, this command can read, change and send everything that you can, and nothing \
-             of it can be taken back. "
+             of it can be undone. "
         }
         false => "",
     };
