@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use toolgate_contract::TerminalSize;
 
 pub(crate) use client::{AttachEnd, attach};
-pub(crate) use socket::{AttachSocket, create_private_directory};
+pub(crate) use socket::AttachSocket;
 
 use frames::{Frame, read, write};
 

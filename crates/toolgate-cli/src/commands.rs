@@ -29,11 +29,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use toolgate_workspace::WorkspaceLocation;
 
-use crate::config::PolicyFlags;
 use crate::exit::Exit;
-use crate::wiring::WorkspaceLocation;
-use toolgate_config::ConfigPaths;
+use crate::policy_flags::PolicyFlags;
+use crate::workspace::find_workspace;
 
 /// The gate between a language model and a machine.
 ///
@@ -126,7 +126,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 
 /// What a subcommand works with: the workspace, the configuration, and the output format.
 pub(crate) struct Invocation {
-    pub(crate) place: WorkspaceLocation,
+    pub(crate) location: WorkspaceLocation,
     pub(crate) json: bool,
 }
 
@@ -140,32 +140,32 @@ impl CommandLine {
 
     /// Runs the subcommand.
     pub(crate) fn run(self) -> Result<Exit> {
-        let setting = || -> Result<Invocation> {
-            let place = WorkspaceLocation::find(self.common.workspace, ConfigPaths::usual()?, self.common.policy)?;
-            Ok(Invocation { place, json: self.common.json })
+        let invocation = || -> Result<Invocation> {
+            let location = find_workspace(self.common.workspace, &self.common.policy)?;
+            Ok(Invocation { location, json: self.common.json })
         };
         match self.verb {
-            Verb::Run(verb) => verb.run(&setting()?),
+            Verb::Run(verb) => verb.run(&invocation()?),
             Verb::Demo(verb) => verb.run(),
-            Verb::Call(verb) => verb.run(&setting()?),
-            Verb::Serve(verb) => verb.run(&setting()?),
-            Verb::Tools(verb) => verb.run(&setting()?),
-            Verb::Policy(verb) => verb.run(&setting()?),
-            Verb::Approvals(verb) => verb.run(&setting()?),
-            Verb::Runs(verb) => verb.run(&setting()?),
-            Verb::Replay(verb) => verb.run(&setting()?),
-            Verb::Inbox(verb) => verb.run(&setting()?),
-            Verb::Work(verb) => verb.run(&setting()?),
-            Verb::Audit(verb) => verb.run(&setting()?),
-            Verb::Sandbox(verb) => verb.run(&setting()?),
-            Verb::Attach(verb) => verb.run(&setting()?),
-            Verb::Changes(verb) => verb.run(&setting()?),
-            Verb::Undo(verb) => verb.run(&setting()?),
-            Verb::Commit(verb) => verb.run(&setting()?),
-            Verb::Quarantine(verb) => verb.run(&setting()?),
-            Verb::Init(verb) => verb.run(&setting()?),
-            Verb::Trust(verb) => verb.run(&setting()?),
-            Verb::Doctor(verb) => verb.run(&setting()?),
+            Verb::Call(verb) => verb.run(&invocation()?),
+            Verb::Serve(verb) => verb.run(&invocation()?),
+            Verb::Tools(verb) => verb.run(&invocation()?),
+            Verb::Policy(verb) => verb.run(&invocation()?),
+            Verb::Approvals(verb) => verb.run(&invocation()?),
+            Verb::Runs(verb) => verb.run(&invocation()?),
+            Verb::Replay(verb) => verb.run(&invocation()?),
+            Verb::Inbox(verb) => verb.run(&invocation()?),
+            Verb::Work(verb) => verb.run(&invocation()?),
+            Verb::Audit(verb) => verb.run(&invocation()?),
+            Verb::Sandbox(verb) => verb.run(&invocation()?),
+            Verb::Attach(verb) => verb.run(&invocation()?),
+            Verb::Changes(verb) => verb.run(&invocation()?),
+            Verb::Undo(verb) => verb.run(&invocation()?),
+            Verb::Commit(verb) => verb.run(&invocation()?),
+            Verb::Quarantine(verb) => verb.run(&invocation()?),
+            Verb::Init(verb) => verb.run(&invocation()?),
+            Verb::Trust(verb) => verb.run(&invocation()?),
+            Verb::Doctor(verb) => verb.run(&invocation()?),
             Verb::Completions(verb) => verb.run(),
             Verb::Man(verb) => verb.run(),
         }

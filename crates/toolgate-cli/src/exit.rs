@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use toolgate_contract::{ErrorClass, ErrorCode, FinishReason, Reply, ToolError};
 use toolgate_journal::JournalError;
+use toolgate_workspace::WorkspaceError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +57,21 @@ impl Exit {
 
     /// The code for an error before any tool was reached.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
-        match error.downcast_ref::<ToolError>() {
+        let is_of_journal = error.is::<JournalError>()
+            || matches!(error.downcast_ref(), Some(WorkspaceError::Journal(_) | WorkspaceError::Record(_)));
+        match tool_error_in(error) {
             Some(error) => Self::of_tool_error(error),
-            None if error.is::<JournalError>() => Self::Failed,
+            None if is_of_journal => Self::Failed,
             None => Self::Usage,
         }
+    }
+}
+
+/// The tool error that an error is, or holds.
+pub(crate) fn tool_error_in(error: &anyhow::Error) -> Option<&ToolError> {
+    match error.downcast_ref() {
+        Some(WorkspaceError::Tool(error)) => Some(error),
+        _ => error.downcast_ref(),
     }
 }
 

@@ -1,15 +1,13 @@
-//! The program `toolgate`: reads the configuration, wires the crates together, and talks to the person.
+//! The program `toolgate`: parses the command line, opens a workspace, and talks to the person.
 
 mod attach;
 mod commands;
-mod config;
 mod exit;
+mod policy_flags;
 mod signals;
-mod skill_directories;
-mod stores;
 mod terminal;
-mod wiring;
 mod work;
+mod workspace;
 
 use crate::commands::CommandLine;
 

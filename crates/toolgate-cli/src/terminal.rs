@@ -20,6 +20,8 @@ mod wrap;
 use anstyle::{AnsiColor, Style};
 use toolgate_contract::{Decision, MessageLevel, Risk, ToolError, Verdict};
 
+use crate::exit::tool_error_in;
+
 pub(crate) use answerer::{TerminalAnswerer, prompt_for_answer, show_question};
 pub(crate) use approver::{ApproveOnce, TerminalApprover, prompt_for_approval, show_request};
 pub(crate) use event::event_line;
@@ -74,7 +76,7 @@ fn grouped(number: u64) -> String {
 
 /// Prints what went wrong, why, and what to do next.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    match error.downcast_ref::<ToolError>() {
+    match tool_error_in(error) {
         Some(error) => print_tool_error(error),
         None => anstream::eprintln!("{} {}", paint(RED.bold(), "error:"), causes(error)),
     }

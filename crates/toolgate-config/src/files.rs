@@ -8,6 +8,7 @@ use toolgate_contract::Layer;
 
 use crate::config::Config;
 use crate::error::ConfigError;
+use crate::flags::FlagLayer;
 use crate::layer::ConfigLayer;
 use crate::trust;
 
@@ -75,7 +76,7 @@ impl ConfigPaths {
     pub fn attach_sockets(&self) -> PathBuf {
         match &self.runtime {
             Some(directory) => directory.join("toolgate"),
-            None => self.state.join("doors"),
+            None => self.state.join("attach"),
         }
     }
 
@@ -95,12 +96,12 @@ impl ConfigPaths {
         Ok(trust::is_trusted(&self.trusted(), trusted_as, &text))
     }
 
-    /// Reads every layer; the flags come as the text of a file. A copy of a workspace is trusted as the workspace itself.
+    /// Reads every layer. A copy of a workspace is trusted as the workspace itself.
     pub fn layers(
         &self,
         workspace: &Path,
         trusted_as: &Path,
-        flags: &str,
+        flags: &FlagLayer,
     ) -> Result<Vec<ConfigLayer>, ConfigFileError> {
         let mut layers = Vec::new();
         for (layer, file) in [(Layer::Managed, &self.managed), (Layer::User, &self.user)] {
@@ -112,7 +113,7 @@ impl ConfigPaths {
             let trusted = trust::is_trusted(&self.trusted(), trusted_as, &text);
             layers.push(read_layer(Layer::Workspace, WORKSPACE_FILE, trusted, &text)?);
         }
-        layers.push(read_layer(Layer::Flags, "the command line or the environment", true, flags)?);
+        layers.push(read_layer(Layer::Flags, "the command line or the environment", true, &flags.to_toml())?);
         Ok(layers)
     }
 }

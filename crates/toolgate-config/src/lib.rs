@@ -15,6 +15,7 @@ mod config;
 mod document;
 mod error;
 mod files;
+mod flags;
 mod layer;
 mod preset;
 mod setting;
@@ -31,6 +32,7 @@ pub use config::{
 };
 pub use error::{ConfigError, ConfigFault};
 pub use files::{ConfigFileError, ConfigPaths, WORKSPACE_FILE, append_rules, read_optional};
+pub use flags::FlagLayer;
 pub use layer::{ConfigLayer, UNTIL_TRUSTED};
 pub use preset::{Preset, choose_preset};
 pub use setting::{LayerRule, Setting, SettingRow, SettingValue};

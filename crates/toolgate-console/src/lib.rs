@@ -1,14 +1,11 @@
 //! HTTP: calls, events, approvals.
 //!
-//! A [`HttpServer`] serves a [`ConsoleBackend`]: the gate, the record and the approval queue of a workspace. Every request
-//! is authenticated first, by host, origin and token; every call then goes through the gate like any other. The owner's
+//! A [`HttpServer`] serves a [`Workspace`](toolgate_workspace::Workspace). Every request is authenticated first, by host, origin and token; every call then goes through the gate like any other. The owner's
 //! token can do whatever the person at the terminal can. A session, made with `POST /v1/sessions`, has a token, a run,
 //! grants and a set of tools of its own, and sees nothing of the others.
 
 mod authenticator;
-mod backend;
 mod http_session;
-mod live_events;
 mod metrics;
 mod openapi;
 mod problem;
@@ -21,8 +18,6 @@ mod token;
 mod write_timeout;
 
 pub use authenticator::AllowedOrigins;
-pub use backend::{ConsoleBackend, SessionRun};
-pub use live_events::LiveEvents;
 pub use server::{HttpLimits, HttpOptions, HttpServer};
 pub use tls::{Tls, TlsError};
 pub use token::Token;

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use toolgate_contract::{ErrorClass, ErrorCode, ToolError};
 use toolgate_journal::JournalError;
+use toolgate_workspace::WorkspaceError;
 
 /// Why a request failed.
 #[derive(Debug, Clone)]
@@ -69,6 +70,12 @@ impl From<ToolError> for Problem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.code.as_str(), error.message, error.hint.as_deref().unwrap_or(error.code.next_step()))
+    }
+}
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        ToolError::from(error).into()
     }
 }
 

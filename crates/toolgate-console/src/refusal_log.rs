@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use toolgate_contract::{Event, EventPayload, RefusedRequest};
 use toolgate_runtime::Session;
-
-use crate::backend::ConsoleBackend;
+use toolgate_workspace::Workspace;
 
 /// How many refusals are recorded in a minute.
 const MAX_PER_MINUTE: u32 = 60;
 
 /// The record of refusals.
 pub(crate) struct RefusalLog {
-    backend: Arc<dyn ConsoleBackend>,
+    workspace: Arc<Workspace>,
     window: Mutex<RefusalWindow>,
 }
 
@@ -26,8 +25,8 @@ struct RefusalWindow {
 }
 
 impl RefusalLog {
-    pub(crate) fn new(backend: Arc<dyn ConsoleBackend>) -> Self {
-        Self { backend, window: Mutex::new(RefusalWindow { since: Instant::now(), written: 0, unrecorded: 0 }) }
+    pub(crate) fn new(workspace: Arc<Workspace>) -> Self {
+        Self { workspace, window: Mutex::new(RefusalWindow { since: Instant::now(), written: 0, unrecorded: 0 }) }
     }
 
     /// Records a refusal in the run of this session. If that fails, the request is refused all the same.
@@ -35,7 +34,7 @@ impl RefusalLog {
         let Some(unrecorded) = self.count() else { return };
         let refusal = RefusedRequest { door: "http".into(), code: code.to_owned(), request, from, unrecorded };
         let event = Event {
-            time: self.backend.clock().now(),
+            time: self.workspace.clock.now(),
             run: session.run.clone(),
             turn: None,
             trace_id: None,

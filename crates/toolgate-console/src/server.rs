@@ -17,9 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use toolgate_contract::{CancellationToken, ToolError};
+use toolgate_workspace::Workspace;
 
 use crate::authenticator::{AllowedOrigins, Peer};
-use crate::backend::ConsoleBackend;
 use crate::routes;
 use crate::server_state::ServerState;
 use crate::tls::Tls;
@@ -87,9 +87,9 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// A server for this backend. Its own run has begun when this returns.
-    pub fn new(backend: Arc<dyn ConsoleBackend>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
-        let state = Arc::new(ServerState::open(backend, token, options.allowed_origins, options.limits)?);
+    /// A server for this workspace. Its own run has begun when this returns.
+    pub fn new(workspace: Arc<Workspace>, token: &Token, options: HttpOptions) -> Result<Self, ToolError> {
+        let state = Arc::new(ServerState::open(workspace, token, options.allowed_origins, options.limits)?);
         Ok(Self { router: routes::all(), state, tls: options.tls })
     }
 

@@ -9,9 +9,9 @@ use tokio_util::task::TaskTracker;
 use toolgate_contract::{Call, CancellationToken, ErrorCode, Reply, ToolError};
 use toolgate_journal::{EventStore, JournalError, new_token};
 use toolgate_runtime::Ceiling;
+use toolgate_workspace::{RecordedSession, RunChoice, Workspace};
 
 use crate::authenticator::AllowedOrigins;
-use crate::backend::ConsoleBackend;
 use crate::http_session::{Caller, HttpSession, SessionRegistry};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -22,7 +22,7 @@ use crate::token::{Token, TokenDigest};
 
 /// The state that all requests of one server share.
 pub(crate) struct ServerState {
-    pub(crate) backend: Arc<dyn ConsoleBackend>,
+    pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Arc<dyn EventStore>,
     pub(crate) allowed_origins: AllowedOrigins,
     pub(crate) owner_token: TokenDigest,
@@ -46,29 +46,29 @@ const OWNER_SESSION: &str = "http";
 
 impl ServerState {
     pub(crate) fn open(
-        backend: Arc<dyn ConsoleBackend>,
+        workspace: Arc<Workspace>,
         token: &Token,
         allowed_origins: AllowedOrigins,
         limits: HttpLimits,
     ) -> Result<Self, ToolError> {
         let stop = CancellationToken::new();
-        let store = backend.store()?;
-        let recorded = backend.begin(OWNER_SESSION)?;
-        let owner = HttpSession::new(recorded.session, recorded.run, backend.clock().now(), true, stop.child_token());
+        let store = workspace.stores.store()?;
+        let recorded = begin_session(&workspace, OWNER_SESSION)?;
+        let owner = HttpSession::new(recorded.session, recorded.run, workspace.clock.now(), true, stop.child_token());
         Ok(Self {
             store,
             allowed_origins,
             owner_token: token.digest(),
             owner: Arc::new(owner),
             clients: SessionRegistry::default(),
-            refusals: RefusalLog::new(Arc::clone(&backend)),
+            refusals: RefusalLog::new(Arc::clone(&workspace)),
             metrics: Metrics::new(),
             stop,
             closed: CancellationToken::new(),
             running: TaskTracker::new(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             limits,
-            backend,
+            workspace,
         })
     }
 
@@ -89,7 +89,7 @@ impl ServerState {
             let message = format!("There are {} sessions, which is the limit.", self.limits.sessions);
             return Err(Problem::busy(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", message));
         }
-        let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.backend.clock().id().simple()));
+        let id = wanted.id.unwrap_or_else(|| format!("http_{}", self.workspace.clock.id().simple()));
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if !(1..=64).contains(&id.len()) || !id.bytes().all(is_plain) {
             return Err(Problem::invalid("A session's id has 1 to 64 letters, digits, `_` or `-`."));
@@ -101,7 +101,7 @@ impl ServerState {
         if id == OWNER_SESSION || self.clients.of_session(&id).is_some() {
             return Err(taken());
         }
-        let mut recorded = self.backend.begin(&id)?;
+        let mut recorded = begin_session(&self.workspace, &id)?;
         if let Some(tools) = wanted.tools {
             recorded.session.ceilings.push(Ceiling { source: format!("session {id}"), tools });
         }
@@ -109,7 +109,7 @@ impl ServerState {
             queue.wait = Duration::from_secs(seconds);
         }
         let token = Token::new(new_token().map_err(|error| Problem::internal(error.to_string()))?);
-        let since = self.backend.clock().now();
+        let since = self.workspace.clock.now();
         let client =
             HttpSession::new(recorded.session, recorded.run, since, wanted.may_answer, self.stop.child_token());
         let client = Arc::new(client);
@@ -131,7 +131,7 @@ impl ServerState {
         let (state, client, cancelled) = (Arc::clone(self), Arc::clone(client), cancel.clone());
         let task = self.running.spawn(async move {
             let tool = call.name.clone();
-            let reply = state.backend.gate().perform(call, &client.session, cancelled).await;
+            let reply = state.workspace.gate.perform(call, &client.session, cancelled).await;
             state.metrics.call(state.known_tool(&tool), &reply);
             client.done(&reply.tool_call_id);
             drop(permit);
@@ -152,13 +152,13 @@ impl ServerState {
 
     /// A tool's name as a metric's label: only names that exist, so that clients can't create labels.
     fn known_tool(&self, name: &str) -> String {
-        let is_known = self.backend.gate().declarations().any(|tool| tool.name == name);
+        let is_known = self.workspace.gate.declarations().any(|tool| tool.name == name);
         if is_known { name.to_owned() } else { "unknown".into() }
     }
 
     /// Checks that a caller may see a run; another session's run is reported as not found.
     pub(crate) fn may_see(&self, caller: &Caller, run: &str) -> Result<(), Problem> {
-        let session = session_of(self.backend.as_ref(), run)?;
+        let session = session_of(&self.workspace, run)?;
         match caller {
             Caller::Owner => Ok(()),
             Caller::Session(client) if client.run.id == run || session.as_ref() == Some(&client.id) => Ok(()),
@@ -175,15 +175,23 @@ impl ServerState {
             client.session.end().await;
             let _ = client.run.end();
         }
-        self.backend.finish();
+        self.workspace.finish();
         self.closed.cancel();
     }
 }
 
+/// Begins a run for a session, which everybody can follow live who may see it.
+fn begin_session(workspace: &Workspace, session: &str) -> Result<RecordedSession, ToolError> {
+    let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
+    let recorded = workspace.begin(&choice)?;
+    let session = recorded.session.watched_by(Arc::new(workspace.live.clone()));
+    Ok(RecordedSession { session, run: recorded.run })
+}
+
 /// The session that a run belongs to, as its first event says.
-fn session_of(backend: &dyn ConsoleBackend, run: &str) -> Result<Option<String>, Problem> {
+fn session_of(workspace: &Workspace, run: &str) -> Result<Option<String>, Problem> {
     let mut follower =
-        toolgate_journal::Follower::open(&backend.state().run_dir(run)?, 0).map_err(|error| match error {
+        toolgate_journal::Follower::open(&workspace.state.run_dir(run)?, 0).map_err(|error| match error {
             JournalError::NoSuchRun { .. } | JournalError::BadId { .. } => Problem::not_found("such run"),
             other => other.into(),
         })?;

@@ -9,11 +9,11 @@ use toolgate_contract::{
     BoxFuture, Call, CancellationToken, Declaration, Event, EventPayload, RefusedRequest, Reply, Right,
 };
 
-use crate::backend::McpSession;
 use crate::call_context::{CallContext, InputRequest};
 use crate::client::Client;
 use crate::extension::ClientCall;
 use crate::json_rpc_error::JsonRpcError;
+use crate::mcp_session::McpSession;
 use crate::methods::{RequestContext, text};
 use crate::request_state::{StateBinding, digest};
 use crate::suspended_calls::{ANSWER_TIMEOUT, InFlightCall};
@@ -51,9 +51,9 @@ fn begin(
         None => json!({}),
         Some(args) => args.clone(),
     };
-    let backend = &client.server.backend;
-    let requested = take_requested(&mut args, backend.gate().declarations().find(|tool| tool.name == name))?;
-    let mut call = Call::new(name, args, backend.clock());
+    let workspace = &client.server.workspace;
+    let requested = take_requested(&mut args, workspace.gate.declarations().find(|tool| tool.name == name))?;
+    let mut call = Call::new(name, args, workspace.clock.as_ref());
     call.requested_permissions = requested;
     let (call_context, input_requests) =
         CallContext::new(context.profile.clone(), context.params, state, Arc::clone(context.sink));
@@ -89,7 +89,7 @@ fn perform(
         if let Some(extension) = &client.server.extension {
             extension.call_started(ClientCall::new(&call.tool_call_id, &client, &call_context));
         }
-        let performing = client.server.backend.gate().perform(call, &mcp_session.session, cancel);
+        let performing = client.server.workspace.gate.perform(call, &mcp_session.session, cancel);
         tokio::pin!(performing);
         loop {
             tokio::select! {
@@ -148,7 +148,7 @@ fn suspend(
     mut running: InFlightCall,
     asked: InputRequest,
 ) -> Result<Value, JsonRpcError> {
-    let clock = context.client.server.backend.clock();
+    let clock = context.client.server.workspace.clock.as_ref();
     let id = clock.id().simple().to_string();
     // Somebody else may answer meanwhile (the approval queue); then the call goes on by itself.
     let task = tokio::spawn(running.reply);
@@ -166,7 +166,7 @@ fn suspend(
 
 /// Resumes a suspended call with the answer that the client brought.
 fn resume(context: &RequestContext<'_>, mcp_session: &McpSession, id: &str) -> Result<InFlightCall, JsonRpcError> {
-    let now = context.client.server.backend.clock().now();
+    let now = context.client.server.workspace.clock.now();
     let suspended = context.client.suspended_calls.take(id, now);
     let suspended = suspended.ok_or_else(|| refused(context, mcp_session, "it was used before or has expired"))?;
     let inputs = context.params.get("inputResponses").and_then(Value::as_object);
@@ -180,7 +180,7 @@ fn resume(context: &RequestContext<'_>, mcp_session: &McpSession, id: &str) -> R
 /// A signed state for this client's next request for this very call.
 fn signed_state(context: &RequestContext<'_>, mcp_session: &McpSession, content: &Value) -> String {
     let mut content = content.clone();
-    let expires = context.client.server.backend.clock().now() + ANSWER_TIMEOUT;
+    let expires = context.client.server.workspace.clock.now() + ANSWER_TIMEOUT;
     content["expires"] = expires.as_second().into();
     context.client.server.key.sign(&content, &binding(context.params, mcp_session))
 }
@@ -196,7 +196,7 @@ fn verified_state(
     let content =
         content.ok_or_else(|| refused(context, mcp_session, "it wasn't issued to this session for this call"))?;
     let expires = content.get("expires").and_then(Value::as_i64).unwrap_or_default();
-    if server.backend.clock().now().as_second() >= expires {
+    if server.workspace.clock.now().as_second() >= expires {
         return Err(refused(context, mcp_session, "it has expired"));
     }
     Ok(content)
@@ -217,7 +217,7 @@ fn refused(context: &RequestContext<'_>, mcp_session: &McpSession, why: &str) ->
         unrecorded: 0,
     };
     let event = Event {
-        time: context.client.server.backend.clock().now(),
+        time: context.client.server.workspace.clock.now(),
         run: mcp_session.session.run.clone(),
         turn: mcp_session.session.turn,
         trace_id: None,

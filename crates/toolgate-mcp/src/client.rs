@@ -10,11 +10,11 @@ use tokio::sync::{oneshot, watch};
 use toolgate_contract::{ArtifactRef, CancellationToken};
 use toolgate_runtime::{Ceiling, Session};
 
-use crate::backend::{ClientHandlers, ClientIdentity, McpSession};
 use crate::call_context::CallContext;
 use crate::elicitation::Elicitor;
 use crate::json_rpc::{self, RequestId};
 use crate::json_rpc_error::JsonRpcError;
+use crate::mcp_session::{ClientHandlers, ClientIdentity, McpSession};
 use crate::message_sink::{MessageSink, SharedMessageSink};
 use crate::notifications::NotificationSink;
 use crate::protocol_version::ClientProfile;
@@ -89,7 +89,7 @@ impl Client {
         let person = Arc::new(Elicitor(Arc::downgrade(self)));
         let sink = Arc::new(NotificationSink(Arc::downgrade(self)));
         let handlers = ClientHandlers { approver: person.clone(), answerer: person, sink };
-        let new = self.server.backend.open_session(&identity, handlers);
+        let new = McpSession::open(&self.server, &identity, handlers);
         let new = Arc::new(new.map_err(|error| JsonRpcError::internal(error.message))?);
         *mcp_session = Some(Arc::clone(&new));
         Ok(new)
@@ -192,16 +192,15 @@ impl Client {
         }
     }
 
-    /// Sets of tools that this client is held to: the backend's, and those of the skills that it has loaded.
+    /// Sets of tools that this client is held to: the server's, and those of the skills that it has loaded.
     pub(crate) fn ceilings(&self) -> Vec<Ceiling> {
         let mcp_session = self.mcp_session.lock().clone();
-        mcp_session
-            .map_or_else(|| self.server.backend.ceilings().to_vec(), |mcp_session| mcp_session.session.ceilings())
+        mcp_session.map_or_else(|| self.server.options.ceilings.clone(), |mcp_session| mcp_session.session.ceilings())
     }
 
     /// Tells the client when a skill has changed the tools of its session.
     pub(crate) fn announce_changed_tools(&self, session: &Session) {
-        let own = self.server.backend.ceilings().len();
+        let own = self.server.options.ceilings.len();
         let by_skills = session.ceilings().len().saturating_sub(own);
         if self.ceiling_count.swap(by_skills, Ordering::Relaxed) != by_skills {
             self.server.announce_to(self.number, ListKind::Tools);

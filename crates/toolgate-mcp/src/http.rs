@@ -16,9 +16,9 @@ use toolgate_runtime::Principal;
 
 use self::clients::ClientRegistry;
 use self::response::PendingResponse;
-use crate::backend::ClientIdentity;
 use crate::json_rpc::{self, JsonRpcMessage, JsonRpcRequest};
 use crate::json_rpc_error::JsonRpcError;
+use crate::mcp_session::ClientIdentity;
 use crate::methods;
 use crate::protocol_version::{self, ClientProfile};
 use crate::server::McpServer;

@@ -2,15 +2,14 @@
 //!
 //! [`serve_stdio`] and [`service`] read messages, `methods` answers them, and every call goes through the gate like
 //! any other. Both protocol versions are served: with a handshake (up to 2025-11-25) and with requests that carry their
-//! own client information (2026-07-28). The program that starts a server implements [`ServerBackend`], which opens a
-//! session for each client.
+//! own client information (2026-07-28). An [`McpServer`] serves one workspace; each client gets a session and a run of
+//! its own.
 //!
 //! The protocol is implemented here on `serde_json`, without an MCP library: messages are parsed strictly, so that the
 //! arguments that policy judges are the arguments that run, and a call that needs no waiting is answered on the thread
 //! that read it.
 
 mod approver;
-mod backend;
 mod call;
 mod call_context;
 mod client;
@@ -19,6 +18,7 @@ mod extension;
 mod http;
 mod json_rpc;
 mod json_rpc_error;
+mod mcp_session;
 mod message_sink;
 mod methods;
 mod notifications;
@@ -35,9 +35,9 @@ mod suspended_calls;
 mod tool_result;
 mod tools;
 
-pub use backend::{ClientHandlers, ClientIdentity, McpSession, ServerBackend};
 pub use extension::{ClientCall, ExtensionRequest, ServerExtension};
 pub use http::service;
 pub use json_rpc_error::JsonRpcError;
+pub use mcp_session::ClientIdentity;
 pub use server::{ListKind, McpOptions, McpServer};
 pub use stdio::{serve_stdio, serve_stream};

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, Reply};
 use toolgate_redact::Redactor;
 
-use crate::backend::McpSession;
 use crate::json_rpc_error::JsonRpcError;
+use crate::mcp_session::McpSession;
 use crate::methods::{RequestContext, page, text};
 use crate::tool_result::{bytes_of, encoded, error_text, link};
 
@@ -44,10 +44,10 @@ pub(crate) async fn read(context: &RequestContext<'_>) -> Result<Value, JsonRpcE
     let uri = text(context.params, "uri")?;
     let args = arguments(uri).ok_or_else(|| unknown(uri, "No such resource."))?;
     let mcp_session = context.client.mcp_session()?;
-    let backend = &context.client.server.backend;
-    let call = Call::new("artifact", args.clone(), backend.clock());
-    let reply = backend.gate().perform(call, &mcp_session.session, context.cancel.clone()).await;
-    contents(uri, &args, &reply, &mcp_session, backend.gate().redactor())
+    let workspace = &context.client.server.workspace;
+    let call = Call::new("artifact", args.clone(), workspace.clock.as_ref());
+    let reply = workspace.gate.perform(call, &mcp_session.session, context.cancel.clone()).await;
+    contents(uri, &args, &reply, &mcp_session, workspace.gate.redactor())
 }
 
 /// The arguments of the call of `artifact` that reads this URI.

@@ -37,7 +37,7 @@ impl ClientRoots {
         let answer = tokio::time::timeout(ROOTS_TIMEOUT, answer).await.ok().flatten();
         // A client that doesn't answer is held to the workspace alone.
         if let Some(Ok(answer)) = answer {
-            session.hold_to(bounds(&answer, context.client.server.backend.workspace()));
+            session.hold_to(bounds(&answer, &context.client.server.workspace.directory));
         }
         *is_known = true;
     }

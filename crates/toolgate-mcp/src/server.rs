@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolgate_contract::CancellationToken;
 
-use crate::backend::ServerBackend;
 use crate::extension::ServerExtension;
 use crate::protocol_version::ClientProfile;
 use crate::request_state::StateKey;
+use toolgate_runtime::Ceiling;
+use toolgate_workspace::Workspace;
 
 /// How many changes are kept for a slow listener.
 const BACKLOG: usize = 16;
@@ -24,13 +25,21 @@ pub struct McpOptions {
     pub max_message_bytes: usize,
     /// Requests of one client that may run at a time.
     pub max_requests: usize,
+    /// Sets of tools that every client is held to.
+    pub ceilings: Vec<Ceiling>,
     /// Whether an outer server has checked `Host`, `Origin` and token, and says as whom a request was authenticated.
     pub is_preauthenticated: bool,
 }
 
 impl Default for McpOptions {
     fn default() -> Self {
-        Self { page_size: 100, max_message_bytes: 16 * 1024 * 1024, max_requests: 64, is_preauthenticated: false }
+        Self {
+            page_size: 100,
+            max_message_bytes: 16 * 1024 * 1024,
+            max_requests: 64,
+            ceilings: Vec::new(),
+            is_preauthenticated: false,
+        }
     }
 }
 
@@ -59,7 +68,7 @@ impl ListChanged {
 
 /// Serves MCP to any number of clients.
 pub struct McpServer {
-    pub(crate) backend: Arc<dyn ServerBackend>,
+    pub(crate) workspace: Arc<Workspace>,
     pub(crate) options: McpOptions,
     pub(crate) key: StateKey,
     pub(crate) changes: broadcast::Sender<ListChanged>,
@@ -70,28 +79,28 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// A server for this backend.
-    pub fn new(backend: Arc<dyn ServerBackend>, options: McpOptions) -> std::io::Result<Arc<Self>> {
-        Self::build(backend, options, None)
+    /// A server for this workspace.
+    pub fn new(workspace: Arc<Workspace>, options: McpOptions) -> std::io::Result<Arc<Self>> {
+        Self::build(workspace, options, None)
     }
 
     /// A server that an extension adds methods and results to.
     pub fn with_extension(
-        backend: Arc<dyn ServerBackend>,
+        workspace: Arc<Workspace>,
         options: McpOptions,
         extension: Arc<dyn ServerExtension>,
     ) -> std::io::Result<Arc<Self>> {
-        Self::build(backend, options, Some(extension))
+        Self::build(workspace, options, Some(extension))
     }
 
     fn build(
-        backend: Arc<dyn ServerBackend>,
+        workspace: Arc<Workspace>,
         options: McpOptions,
         extension: Option<Arc<dyn ServerExtension>>,
     ) -> std::io::Result<Arc<Self>> {
         let (changes, _) = broadcast::channel(BACKLOG);
         Ok(Arc::new(Self {
-            backend,
+            workspace,
             options,
             key: StateKey::fresh()?,
             changes,
@@ -155,7 +164,7 @@ impl McpServer {
         format!(
             "Tools work in {}. Paths are relative to it. Every call is judged by policy and recorded; an error says what \
              to do next. Output that was cut can be read back with the tool `artifact`.",
-            self.backend.workspace().display()
+            self.workspace.directory.display()
         )
     }
 }

@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use toolgate_contract::BoxFuture;
 
-use crate::backend::ClientIdentity;
 use crate::client::{ActiveRequest, Client};
 use crate::json_rpc::{self, JsonRpcMessage, JsonRpcRequest};
 use crate::json_rpc_error::JsonRpcError;
+use crate::mcp_session::ClientIdentity;
 use crate::message_sink::{MessageSink, SharedMessageSink};
 use crate::methods::{self, RequestContext};
 use crate::protocol_version::ClientProfile;

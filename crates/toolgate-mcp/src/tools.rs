@@ -13,9 +13,9 @@ pub(crate) const REQUESTED: &str = "requested_permissions";
 
 /// Answers `tools/list`.
 pub(crate) fn list(context: &RequestContext<'_>) -> Result<Value, JsonRpcError> {
-    let backend = &context.client.server.backend;
+    let workspace = &context.client.server.workspace;
     let ceilings = context.client.ceilings();
-    let offered = backend.gate().offered(&ceilings);
+    let offered = workspace.gate.offered(&ceilings);
     let tools: Vec<Value> = offered.map(|tool| described(tool, context.profile.is_structured())).collect();
     page(context, "tools", &tools)
 }

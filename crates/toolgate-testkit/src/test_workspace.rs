@@ -1,5 +1,8 @@
 //! A completely wired workspace in a temporary directory.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,37 +10,36 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
-use toolgate_changes::{ChangeLog, ChangeOptions, Undo, WorkspaceChanges};
-use toolgate_config::{Config, ConfigLayer, OverlayMode};
+use toolgate_config::{ConfigPaths, FlagLayer};
 use toolgate_contract::{
-    AnyTool, Call, CancellationToken, Clock, Durability, Event, EventPayload, Files, HiddenPaths, Layer, Reply,
-    RunFacts, SkillOwner, WorkspacePath,
+    AnyTool, Call, CancellationToken, Clock, Event, EventPayload, Files, Reply, SkillOwner, WorkspacePath,
 };
-use toolgate_journal::{Run, RunOptions, RunRecorder, StateDirectory, load_or_create_signing_key, read_events};
-use toolgate_policy::compile;
-use toolgate_redact::Redactor;
-use toolgate_runtime::{
-    AgentNotes, ApprovalQueueClient, EventSink, Gate, GateParts, Registry, Replay, Session, SkillDirectory,
-};
-use toolgate_sandbox::process::{Profile, SandboxOptions, Tier, zygote_before_main};
-use toolgate_sandbox::{Roots, SandboxedProcesses};
+use toolgate_journal::{Run, RunRecorder, read_events};
+use toolgate_runtime::{ApprovalQueueClient, EventSink, GateParts, Session, SkillDirectory};
+use toolgate_sandbox::process::{SandboxOptions, Tier, zygote_before_main};
+use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation, WorkspaceOptions, sandboxed_processes};
 
 use crate::FrozenClock;
 
-/// A temporary workspace, a gate on it, and a run that records.
+/// A temporary workspace, opened as every front end opens one, and a run that records.
 pub struct TestWorkspace {
     directory: TempDir,
+    /// The user's configuration and state, which no workspace holds.
+    _home: TempDir,
+    location: WorkspaceLocation,
     /// The clock of this workspace.
     pub clock: Arc<FrozenClock>,
-    /// The gate.
-    pub gate: Arc<Gate>,
     /// The run that calls are recorded in.
     pub run: Arc<Run>,
-    /// The approval queue at which sessions wait, if there is one.
-    pub queue: Option<ApprovalQueueClient>,
-    /// The workspace's record.
-    pub state: StateDirectory,
-    options: RunOptions,
+    workspace: Arc<Workspace>,
+}
+
+impl Deref for TestWorkspace {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        &self.workspace
+    }
 }
 
 impl TestWorkspace {
@@ -49,47 +51,19 @@ impl TestWorkspace {
     /// Like [`Self::new`], in a temporary directory inside `directory`.
     pub fn new_in(directory: &Path, tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, config: &str) -> Self {
         let directory = tempfile::tempdir_in(directory).expect("a temporary directory");
+        let home = tempfile::tempdir().expect("a temporary directory");
         let clock = Arc::new(FrozenClock::default());
-        let config = Config::parse(config, "test").expect("a test's configuration is right");
-        let layer = ConfigLayer { layer: Layer::User, source: "test".into(), trusted: true, config };
-        let compiled = compile(vec![layer]).expect("a test's rules are right");
-        let files: Arc<dyn Files> = Arc::new(Roots::open(directory.path()).expect("the workspace opens"));
-        let contents = Arc::new(open_state(directory.path()).contents(Durability::Os).expect("a store"));
-        let undo = Undo::tool(open_state(directory.path()).path(), Arc::clone(&contents), None);
-        let secret = ("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned());
-        let policy = Arc::new(compiled.policy);
-        let log = ChangeLog::new(open_state(directory.path()), contents, None);
-        let options = ChangeOptions {
-            overlay: compiled.settings.overlay == OverlayMode::On,
-            quarantine: compiled.settings.quarantine,
-            roots: vec![0],
-            differ: None,
-        };
-        let time = Arc::clone(&clock) as Arc<dyn Clock>;
-        let hidden_paths = Arc::clone(&policy) as Arc<dyn HiddenPaths>;
-        let changes = WorkspaceChanges::new(Arc::clone(&files), hidden_paths, Arc::clone(&time), Some(log), options);
-        let gate = Gate::new(GateParts {
-            registry: Registry::of(tools.into_iter().chain([undo])).expect("a test's tools have different names"),
-            policy,
-            settings: Arc::new(compiled.settings),
-            redactor: Arc::new(Redactor::new([secret])),
-            clock: time,
-            changes: Arc::new(changes),
-            processes: None,
-            web: None,
-            notes: Some(Arc::new(AgentNotes::new(open_state(directory.path()), RunOptions::default()))),
-            skill_directories: Arc::new([
-                skill_directory(SkillOwner::Project, ".agents/skills", &files, directory.path()),
-                skill_directory(SkillOwner::User, "home/skills", &files, directory.path()),
-            ]),
-            user_rules: None,
-            replay: Replay::default(),
-            files,
-        });
-        let state = open_state(directory.path());
-        let options = RunOptions { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..RunOptions::default() };
-        let run = state.begin_run("run_test", facts(directory.path(), "test"), &options).expect("a run begins");
-        Self { directory, clock, gate: Arc::new(gate), run: Arc::new(run), queue: None, state, options }
+        let location = location(directory.path(), home.path(), config);
+        let workspace = Workspace::open(&location, options(tools, &clock)).expect("a test's workspace opens");
+        let workspace = workspace_for_tests(workspace, directory.path());
+        let choice = RunChoice { run: None, session: "test".into(), front_end: "test" };
+        let run = workspace.begin_as("run_test", &choice).expect("a run begins").run;
+        Self { directory, _home: home, location, clock, run, workspace: Arc::new(workspace) }
+    }
+
+    /// The workspace, for a server.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        Arc::clone(&self.workspace)
     }
 
     /// Adds a sandbox with the strongest confinement available.
@@ -112,8 +86,10 @@ impl TestWorkspace {
 
     fn confined_with(self, options: SandboxOptions, weakest: Tier) -> Self {
         zygote_before_main();
-        let profile = Profile::for_workspace(self.directory.path(), None);
-        let confined = SandboxedProcesses::new(profile, options).with_layers(self.state.layers_dir()).at_least(weakest);
+        let settings = self.location.load().expect("a test's configuration is right").settings;
+        let layers = self.state.layers_dir();
+        let confined = sandboxed_processes(&self.location, &settings, &environment(), options).with_layers(layers);
+        let confined = confined.at_least(weakest);
         self.with_parts(|parts| parts.processes = Some(Arc::new(confined)))
     }
 
@@ -123,20 +99,19 @@ impl TestWorkspace {
         self.with_parts(|parts| parts.web = Some(web))
     }
 
-    /// Rebuilds the gate with other parts.
     fn with_parts(mut self, change: impl FnOnce(&mut GateParts)) -> Self {
-        let mut parts = Arc::into_inner(self.gate).expect("nobody else has the gate yet").into_parts();
-        change(&mut parts);
-        self.gate = Arc::new(Gate::new(parts));
+        let workspace = Arc::into_inner(self.workspace).expect("nobody else has the workspace yet");
+        self.workspace = Arc::new(workspace.with_parts(change));
         self
     }
 
-    /// The same world, with an approval queue at which the calls of new sessions wait this long.
+    /// The same workspace, with an approval queue at which the calls of new sessions wait this long.
     #[must_use]
     pub fn with_approval_queue(mut self, wait: Duration) -> Self {
-        let key = load_or_create_signing_key(&self.state.path().join("test.key")).expect("a key can be made");
-        let approvals = Arc::new(self.state.queue(key).expect("the queue opens"));
-        self.queue = Some(ApprovalQueueClient { approvals, wait, clock: Arc::clone(&self.clock) as Arc<dyn Clock> });
+        let approvals = Arc::new(self.location.approvals().expect("the queue opens"));
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let workspace = Arc::get_mut(&mut self.workspace).expect("nobody else has the workspace yet");
+        workspace.approvals = Some(ApprovalQueueClient { approvals, wait, clock });
         self
     }
 
@@ -155,28 +130,12 @@ impl TestWorkspace {
 
     /// A recorder for the run.
     pub fn recorder(&self) -> RunRecorder {
-        let grants = self.state.session_grants("test", &self.options).expect("the session's directory opens");
-        RunRecorder::new(Arc::clone(&self.run), grants)
+        self.recorder_of(&self.run, "test").expect("the session's directory opens")
     }
 
     /// A session that records into the run, with nobody to approve.
     pub fn session(&self) -> Session {
-        let recorder = self.recorder();
-        let (grants, _) = recorder.known_grants().expect("grants can be read");
-        Session::new("test", "run_test", Arc::new(recorder), Arc::clone(&self.run.artifacts) as _).with_grants(grants)
-    }
-
-    /// Begins a session with a run of its own, as a server does for each client. Nobody is there to ask but the approval
-    /// queue.
-    pub fn begin_session(&self, session: &str) -> (Session, Arc<Run>) {
-        let run = format!("run_{}", self.clock.id().simple());
-        let run = self.state.begin_run(&run, facts(self.path(), session), &self.options).expect("a run begins");
-        let grants = self.state.session_grants(session, &self.options).expect("the session's directory opens");
-        let run = Arc::new(run);
-        let recorder = RunRecorder::new(Arc::clone(&run), grants);
-        let mut session = Session::new(session, &run.id, Arc::new(recorder), Arc::clone(&run.artifacts) as _);
-        session.queue.clone_from(&self.queue);
-        (session, run)
+        self.session_in(Arc::clone(&self.run), "test").expect("grants can be read").session
     }
 
     /// A call with fixed ids.
@@ -222,18 +181,51 @@ fn skill_directory(owner: SkillOwner, path: &str, files: &Arc<dyn Files>, worksp
     }
 }
 
-fn facts(workspace: &Path, session: &str) -> RunFacts {
-    RunFacts {
-        workspace: workspace.display().to_string(),
-        session: session.into(),
-        preset: "workspace".into(),
-        front_end: "test".into(),
-        version: "0".into(),
+/// The workspace under this user configuration. Nothing of the machine's own configuration counts.
+fn location(directory: &Path, home: &Path, config: &str) -> WorkspaceLocation {
+    let paths = ConfigPaths {
+        managed: home.join("managed.toml"),
+        user: home.join("config.toml"),
+        state: home.join("state"),
+        runtime: None,
+    };
+    std::fs::write(&paths.user, config).expect("a file can be written");
+    let found = WorkspaceLocation::find(directory, paths, FlagLayer::default());
+    let mut location = found.expect("the workspace is found");
+    location.home = None;
+    location
+}
+
+/// Only these tools, a frozen clock, a known secret, and no sandbox until it is asked for.
+fn options(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>, clock: &Arc<FrozenClock>) -> WorkspaceOptions {
+    WorkspaceOptions {
+        tools: tools.into_iter().collect(),
+        secrets: vec![("TEST_TOKEN".to_owned(), "correct-horse-battery".to_owned())],
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        environment: environment(),
+        sandbox: None,
+        indexed: false,
+        owner: "ada".into(),
+        ..WorkspaceOptions::new(Arc::new(|warning| eprintln!("warning: {warning}")))
     }
 }
 
-fn open_state(workspace: &Path) -> StateDirectory {
-    StateDirectory::open(workspace).expect("the record opens")
+/// What commands of tests need of the environment.
+fn environment() -> BTreeMap<OsString, OsString> {
+    std::env::vars_os().filter(|(name, _)| name == "PATH").collect()
+}
+
+/// Without an approval queue and web access until they are asked for, and with skills in the workspace.
+fn workspace_for_tests(mut workspace: Workspace, directory: &Path) -> Workspace {
+    workspace.approvals = None;
+    workspace.with_parts(|parts| {
+        parts.web = None;
+        parts.user_rules = None;
+        parts.skill_directories = Arc::new([
+            skill_directory(SkillOwner::Project, ".agents/skills", &parts.files, directory),
+            skill_directory(SkillOwner::User, "home/skills", &parts.files, directory),
+        ]);
+    })
 }
 
 /// A sink that stores its events.

@@ -1,7 +1,7 @@
 //! The server side: the socket of a program that runs commands.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use toolgate_contract::{ProcessHandle, TerminalSize};
 use toolgate_runtime::{ProcessRegistries, SessionProcess};
+use toolgate_workspace::create_private_directory;
 
 use super::frames::{Frame, read, write};
 use super::{AttachRequest, AttachableProcess, socket_path};
@@ -54,12 +55,6 @@ impl Drop for AttachSocket {
         self.task.abort();
         let _ = std::fs::remove_file(&self.socket);
     }
-}
-
-/// Creates a directory that only its owner can enter.
-pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))
 }
 
 async fn listen(listener: UnixListener, registries: Arc<ProcessRegistries>, mut closed: oneshot::Receiver<()>) {

@@ -26,11 +26,11 @@ pub(super) struct AppliedReport {
 
 impl AppliedReport {
     /// Reports what a call has done, to a person or as JSON.
-    pub(super) fn print(&self, performed: &PerformedCall, setting: &Invocation) -> Result<Exit> {
+    pub(super) fn print(&self, performed: &PerformedCall, invocation: &Invocation) -> Result<Exit> {
         let PerformedCall { reply, run, .. } = performed;
-        match setting.json {
+        match invocation.json {
             true => anstream::println!("{}", serde_json::to_string(reply)?),
-            false => self.show(reply, run, &setting.place.state()?)?,
+            false => self.show(reply, run, &invocation.location.state()?)?,
         }
         Ok(Exit::of_reply(reply))
     }

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::terminal::{
     BOLD, DIM, TextTable, paint, plain, prompt_for_answer, prompt_for_approval, show_question, show_request,
 };
-use crate::wiring::person_name;
+use crate::workspace::person_name;
 
 /// Answer calls that wait for approval, wherever they were made.
 ///
@@ -97,25 +97,30 @@ impl From<ScopeName> for ApprovalScope {
 }
 
 impl ApprovalsArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let workspace = setting.place.approvals()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let workspace = invocation.location.approvals()?;
         match self.verb {
-            None if !setting.json && std::io::stdin().is_terminal() => answer_all(&workspace),
-            None | Some(ApprovalsVerb::List) => list(&workspace, setting.json),
-            Some(ApprovalsVerb::Show { id }) => show(&find(&workspace, &id)?, setting.json),
+            None if !invocation.json && std::io::stdin().is_terminal() => answer_all(&workspace),
+            None | Some(ApprovalsVerb::List) => list(&workspace, invocation.json),
+            Some(ApprovalsVerb::Show { id }) => show(&find(&workspace, &id)?, invocation.json),
             Some(ApprovalsVerb::Approve { id, scope }) => {
                 let ask = find(&workspace, &id)?;
                 offered(&ask, scope.into())?;
-                give(&workspace, &ask, QueuedAnswer::Granted { scope: scope.into(), by: person_name() }, setting.json)
+                give(
+                    &workspace,
+                    &ask,
+                    QueuedAnswer::Granted { scope: scope.into(), by: person_name() },
+                    invocation.json,
+                )
             }
             Some(ApprovalsVerb::Deny { id, reason }) => {
                 let ask = find(&workspace, &id)?;
                 request_of(&ask)?;
-                give(&workspace, &ask, QueuedAnswer::Denied { by: person_name(), reason }, setting.json)
+                give(&workspace, &ask, QueuedAnswer::Denied { by: person_name(), reason }, invocation.json)
             }
             Some(ApprovalsVerb::Answer { id, words }) => {
                 let ask = find(&workspace, &id)?;
-                give(&workspace, &ask, in_words(&ask, &words)?, setting.json)
+                give(&workspace, &ask, in_words(&ask, &words)?, invocation.json)
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{Invocation, block_on};
 use crate::attach::{self, AttachEnd, AttachTarget};
 use crate::exit::Exit;
 use crate::terminal::{DIM, TextTable, paint, plain, stdout_size};
-use crate::wiring::person_name;
+use crate::workspace::person_name;
 
 /// Attach this terminal to a command that an agent has running: see its screen, type into it, and detach with Ctrl-].
 ///
@@ -36,12 +36,12 @@ pub(crate) struct AttachArgs {
 const TIME_TO_READ: Duration = Duration::from_millis(1500);
 
 impl AttachArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let directory = setting.place.sources.attach_sockets();
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let directory = invocation.location.config.attach_sockets();
         block_on(async {
             let found = attach::find_all(&directory).await?;
-            if self.list || setting.json {
-                return show(&found, setting.json);
+            if self.list || invocation.json {
+                return show(&found, invocation.json);
             }
             let chosen = match self.choose(&found)? {
                 Some(chosen) => chosen,

@@ -26,21 +26,21 @@ enum AuditVerb {
 }
 
 impl AuditArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let AuditVerb::Verify { run } = self.verb;
-        let state = setting.place.state()?;
+        let state = invocation.location.state()?;
         let runs = match run {
             Some(run) => vec![run],
             None => list_runs(state.path())?,
         };
-        let key = setting.place.seal_key();
+        let key = invocation.location.signing_key();
         let mut exit = Exit::Ok;
         for run in runs {
             let found = verify(&state.run_dir(&run)?, key.as_ref())?;
             if !matches!(found, Verification::Ok { .. }) {
                 exit = Exit::Failed;
             }
-            print(&run, &found, setting.json);
+            print(&run, &found, invocation.json);
         }
         Ok(exit)
     }

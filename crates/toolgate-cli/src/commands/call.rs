@@ -9,12 +9,13 @@ use clap::Args;
 use semver::VersionReq;
 use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
+use toolgate_workspace::RunChoice;
 
 use super::{Invocation, block_on, runs};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{ApproveOnce, ReplyContext, TerminalAnswerer, TerminalApprover, TerminalSink, show_reply};
-use crate::wiring::{CLI, RunChoice, Workspace, person_name, warn};
+use crate::workspace::{CLI, open_workspace_with, person_name, typed_program, warn, with_attach_socket};
 
 /// Call a tool, on the same path as any agent's call.
 ///
@@ -64,11 +65,15 @@ pub(super) struct PerformedCall {
 }
 
 impl PerformedCall {
-    fn print(&self, setting: &Invocation) -> Result<()> {
+    fn print(&self, invocation: &Invocation) -> Result<()> {
         let Self { reply, run, sink } = self;
-        match setting.json {
+        match invocation.json {
             true => anstream::println!("{}", serde_json::to_string(reply)?),
-            false => show_reply(reply, &ReplyContext { run, toolgate: setting.place.typed() }, sink.has_shown_output()),
+            false => show_reply(
+                reply,
+                &ReplyContext { run, toolgate: typed_program(&invocation.location) },
+                sink.has_shown_output(),
+            ),
         }
         Ok(())
     }
@@ -95,29 +100,29 @@ impl CallArgs {
         Self { run, ..self }
     }
 
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        self.run_with(setting, Vec::new())
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        self.run_with(invocation, Vec::new())
     }
 
     /// Makes the call with additional tools that only this call needs.
-    pub(super) fn run_with(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
-        let performed = self.perform(setting, tools)?;
-        performed.print(setting)?;
+    pub(super) fn run_with(self, invocation: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<Exit> {
+        let performed = self.perform(invocation, tools)?;
+        performed.print(invocation)?;
         Ok(Exit::of_reply(&performed.reply))
     }
 
     /// Makes the call; the caller shows the reply.
-    pub(super) fn perform(self, setting: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
+    pub(super) fn perform(self, invocation: &Invocation, tools: Vec<Arc<dyn AnyTool>>) -> Result<PerformedCall> {
         let args = strict_json::parse(&self.arguments()?)?;
-        let workspace = Workspace::open_with(&setting.place, tools, Vec::new())?;
+        let workspace = open_workspace_with(&invocation.location, tools, Vec::new())?;
         let run = self.run.as_ref().map(|run| runs::find(&workspace.state, run)).transpose()?;
         let choice = RunChoice { run, session: self.session.clone(), front_end: CLI };
         let recorded = workspace.begin(&choice)?;
-        let sink = Arc::new(TerminalSink::new(setting.json));
+        let sink = Arc::new(TerminalSink::new(invocation.json));
         let session = recorded
             .session
-            .approved_by(self.approver(setting))
-            .answered_by(answerer(setting))
+            .approved_by(self.approver(invocation))
+            .answered_by(answerer(invocation))
             .watched_by(Arc::clone(&sink) as _)
             // This program exits after the call.
             .waiting();
@@ -133,7 +138,7 @@ impl CallArgs {
                 session.end().await;
                 reply
             };
-            workspace.with_door(work).await
+            with_attach_socket(&workspace, &invocation.location, work).await
         })?;
         // The reply is the result, and says itself whether it was recorded.
         if let Err(error) = recorded.run.end() {
@@ -143,11 +148,11 @@ impl CallArgs {
         Ok(PerformedCall { reply, run: recorded.run.id.clone(), sink })
     }
 
-    fn approver(&self, setting: &Invocation) -> Arc<dyn Approver> {
+    fn approver(&self, invocation: &Invocation) -> Arc<dyn Approver> {
         let by = person_name();
         match self.approve {
             true => Arc::new(ApproveOnce { by: format!("{by} (--approve)") }),
-            false if !setting.json && TerminalApprover::is_possible() => Arc::new(TerminalApprover { by }),
+            false if !invocation.json && TerminalApprover::is_possible() => Arc::new(TerminalApprover { by }),
             false => Arc::new(NobodyToAsk),
         }
     }
@@ -168,8 +173,8 @@ impl CallArgs {
 }
 
 /// Answers the agent's questions: the person at the terminal, if there is one.
-pub(super) fn answerer(setting: &Invocation) -> Arc<dyn QuestionAnswerer> {
-    match !setting.json && TerminalApprover::is_possible() {
+pub(super) fn answerer(invocation: &Invocation) -> Arc<dyn QuestionAnswerer> {
+    match !invocation.json && TerminalApprover::is_possible() {
         true => Arc::new(TerminalAnswerer { by: person_name() }),
         false => Arc::new(NobodyAnswers),
     }

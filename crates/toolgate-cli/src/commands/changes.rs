@@ -24,8 +24,8 @@ pub(crate) struct ChangesArgs {
 }
 
 impl ChangesArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let state = setting.place.state()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let state = invocation.location.state()?;
         let contents = state.contents(Durability::Os)?;
         let mut runs = match &self.run {
             Some(run) => vec![runs::find(&state, run)?],
@@ -33,7 +33,7 @@ impl ChangesArgs {
         };
         runs.sort();
         for run in runs.iter().rev() {
-            self.show_run(&state, run, &contents, setting.json)?;
+            self.show_run(&state, run, &contents, invocation.json)?;
         }
         Ok(Exit::Ok)
     }

@@ -5,13 +5,13 @@ use clap::Args;
 use serde_json::json;
 use toolgate_contract::StagedChanges;
 use toolgate_sandbox::OverlayChanges;
+use toolgate_workspace::root_directories;
 
 use super::Invocation;
 use super::applied_report::AppliedReport;
 use super::call::CallArgs;
 use super::sandbox::preview::RehearsalPreview;
 use crate::exit::Exit;
-use crate::wiring::directories;
 
 const REPORT: AppliedReport = AppliedReport { done: "Applied:", left: "Quarantined:", left_in: "kept_aside" };
 
@@ -41,16 +41,16 @@ impl CommitArgs {
         Self { rehearsal, show: false }
     }
 
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let place = &setting.place;
-        let settings = place.load()?.settings;
-        let roots = directories(place, &settings.roots);
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let location = &invocation.location;
+        let settings = location.load()?.settings;
+        let roots = root_directories(location, &settings.roots);
         // An agent's rehearsal belongs to its run, so the commit continues that run.
-        let layers = OverlayChanges::open(&place.state()?.layers_dir(), &self.rehearsal, &roots)?;
+        let layers = OverlayChanges::open(&location.state()?.layers_dir(), &self.rehearsal, &roots)?;
         if self.show {
-            let files = crate::wiring::roots(place, &settings)?;
-            let rehearsed = RehearsalPreview::of(&layers, &files, &self.rehearsal, setting)?;
-            match setting.json {
+            let files = location.roots(&settings)?;
+            let rehearsed = RehearsalPreview::of(&layers, &files, &self.rehearsal, invocation)?;
+            match invocation.json {
                 true => anstream::eprintln!("{}", rehearsed.json()?),
                 false => rehearsed.show(true)?,
             }
@@ -60,6 +60,6 @@ impl CommitArgs {
         drop(layers);
         let args = json!({ "rehearsal": self.rehearsal }).to_string();
         let call = CallArgs::approved("commit", args).in_run(owner);
-        REPORT.print(&call.perform(setting, Vec::new())?, setting)
+        REPORT.print(&call.perform(invocation, Vec::new())?, invocation)
     }
 }

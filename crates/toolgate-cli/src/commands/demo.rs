@@ -9,20 +9,20 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolgate_agent::model::{ModelScript, ScriptedModel};
 use toolgate_agent::{Agent, AgentLimits};
-use toolgate_config::ConfigPaths;
+use toolgate_config::{ConfigPaths, FlagLayer};
 use toolgate_contract::{ApprovalScope, BoxFuture, Call, CancellationToken, FinishReason, Reply};
 use toolgate_journal::read_tree;
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, EventSink, Session};
+use toolgate_workspace::{RunChoice, Workspace, WorkspaceLocation};
 
 use super::{block_on, undo};
-use crate::config::PolicyFlags;
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ApproveOnce, BOLD, DIM, ExclusivePrompt, ReplyContext, ReportStyle, Reporter, TerminalApprover, YELLOW, paint,
     show_reply, show_tree,
 };
-use crate::wiring::{RunChoice, Workspace, WorkspaceLocation, person_name};
+use crate::workspace::{open_workspace, open_workspace_with, person_name, typed_program};
 
 /// Watch an agent at work, without an API key.
 ///
@@ -55,19 +55,19 @@ impl DemoArgs {
     pub(crate) fn run(self) -> Result<Exit> {
         let directory =
             tempfile::Builder::new().prefix("toolgate-demo-").tempdir().context("no temporary directory")?;
-        let (place, workspace) = prepare(directory.path())?;
+        let (location, workspace) = prepare(directory.path())?;
         say(&format!("A small project in {}:", workspace.display()));
         let names: Vec<&str> = PROJECT.iter().map(|(name, _)| *name).collect();
         anstream::eprintln!("{}", paint(DIM, names.join("  ")));
         say(&format!("$ toolgate run \"{TASK}\""));
-        let workspace = Workspace::open_with(&place, toolgate_agent::tools(), Vec::new())?;
+        let workspace = open_workspace_with(&location, toolgate_agent::tools(), Vec::new())?;
         let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "agent" })?;
         let finish = work(&workspace, recorded.session, &recorded.run.id)?;
         recorded.run.end()?;
         say("$ toolgate runs tree");
         show_tree(&read_tree(recorded.run.path())?);
         workspace.finish();
-        undo_and_retest(&place, &recorded.run.id)?;
+        undo_and_retest(&location, &recorded.run.id)?;
         self.leave(directory);
         Ok(Exit::of_finish(finish))
     }
@@ -89,9 +89,9 @@ fn prepare(directory: &Path) -> Result<(WorkspaceLocation, PathBuf)> {
     }
     let sources =
         ConfigPaths { user: directory.join("config.toml"), state: directory.join("state"), ..ConfigPaths::usual()? };
-    let place = WorkspaceLocation::find(Some(workspace), sources, PolicyFlags::default())?;
-    let workspace = place.workspace.clone();
-    Ok((place, workspace))
+    let location = WorkspaceLocation::find(&workspace, sources, FlagLayer::default())?;
+    let workspace = location.directory.clone();
+    Ok((location, workspace))
 }
 
 /// Runs the agent.
@@ -117,15 +117,15 @@ fn work(workspace: &Workspace, session: Session, run: &str) -> Result<FinishReas
 }
 
 /// Undoes the run and runs the test again, as a new start of the program would.
-fn undo_and_retest(place: &WorkspaceLocation, run: &str) -> Result<()> {
-    let workspace = Workspace::open(place)?;
+fn undo_and_retest(location: &WorkspaceLocation, run: &str) -> Result<()> {
+    let workspace = open_workspace(location)?;
     let recorded = workspace.begin(&RunChoice { run: None, session: "demo".into(), front_end: "cli" })?;
     say("$ toolgate undo --run last");
     let undone = call(&workspace, &recorded.session, "undo", json!({ "run": run }))?;
     undo::REPORT.show(&undone, &recorded.run.id, &workspace.state)?;
     say("$ sh test.sh, as it was before");
     let tried = call(&workspace, &recorded.session, "shell", json!({ "command": "sh test.sh" }))?;
-    show_reply(&tried, &ReplyContext { run: &recorded.run.id, toolgate: place.typed() }, false);
+    show_reply(&tried, &ReplyContext { run: &recorded.run.id, toolgate: typed_program(location) }, false);
     recorded.run.end()?;
     workspace.finish();
     Ok(())

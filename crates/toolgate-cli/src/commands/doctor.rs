@@ -13,13 +13,12 @@ use toolgate_runtime::CallEgress;
 use toolgate_sandbox::process::requirements;
 use toolgate_sandbox::process::{Enforcement, Profile, Sandbox, SandboxOptions, Tier};
 use toolgate_sandbox::{OpenMethod, Roots, test_host_list};
+use toolgate_workspace::{Stores, WorkspaceError, sandbox_profile};
 
 use super::sandbox::restricted_paths;
 use super::{Invocation, block_on, policy::holds};
 use crate::exit::Exit;
-use crate::stores::shared;
 use crate::terminal::{BOLD, guarantee, holding_mark, paint, plain, wrapped};
-use crate::wiring::{own_secrets, profile, roots};
 
 /// Check which guarantees hold on this machine and in this workspace, and how to fix those that don't.
 #[derive(Debug, Args)]
@@ -38,17 +37,17 @@ struct DoctorCheck {
 }
 
 impl DoctorArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let mut checks = vec![files(setting), record(setting), signature(setting)];
-        match setting.place.load() {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let mut checks = vec![files(invocation), record(invocation), signature(invocation)];
+        match invocation.location.load() {
             Ok(compiled) => {
-                checks.push(store(setting, &compiled));
-                checks.extend(policy(setting, &compiled)?);
-                checks.extend(commands(setting, compiled)?);
+                checks.push(store(invocation, &compiled));
+                checks.extend(policy(invocation, &compiled)?);
+                checks.extend(commands(invocation, compiled)?);
             }
-            Err(error) => checks.push(broken("policy", format!("{error:#}"), "Fix the file that the message names.")),
+            Err(error) => checks.push(broken("policy", with_causes(error), "Fix the file that the message names.")),
         }
-        print(&checks, setting.json)?;
+        print(&checks, invocation.json)?;
         let is_broken = checks.iter().any(|check| check.state == GuaranteeLevel::NotHeld);
         Ok(if is_broken { Exit::Failed } else { Exit::Ok })
     }
@@ -66,8 +65,8 @@ fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<S
     DoctorCheck { name: name.into(), state: GuaranteeLevel::NotHeld, found: found.into(), remedy: Some(remedy.into()) }
 }
 
-fn files(setting: &Invocation) -> DoctorCheck {
-    match Roots::open(&setting.place.workspace) {
+fn files(invocation: &Invocation) -> DoctorCheck {
+    match Roots::open(&invocation.location.directory) {
         Ok(roots) if roots.way() == OpenMethod::Kernel => {
             held("files", "opened beneath the workspace in one step (openat2), no link followed")
         }
@@ -76,24 +75,30 @@ fn files(setting: &Invocation) -> DoctorCheck {
     }
 }
 
-fn record(setting: &Invocation) -> DoctorCheck {
-    match setting.place.state() {
+fn record(invocation: &Invocation) -> DoctorCheck {
+    match invocation.location.state() {
         Ok(state) => held("record", format!("{}", state.path().display())),
         Err(error) => {
-            broken("record", format!("{error:#}"), "Nothing runs without a journal: make the workspace writable.")
+            broken("record", with_causes(error), "Nothing runs without a journal: make the workspace writable.")
         }
     }
 }
 
-fn store(setting: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
-    let found = shared(&compiled.settings.store).and_then(|shared| {
-        let found = match &shared {
-            Some(shared) => format!("PostgreSQL, database {}, for many hosts", shared.place()),
-            None => "SQLite, next to the journal".to_owned(),
-        };
-        setting.place.stores()?.store()?.runs(&RunFilter { limit: 1, ..RunFilter::default() })?;
-        Ok(found)
-    });
+/// An error and its causes.
+fn with_causes(error: WorkspaceError) -> String {
+    format!("{:#}", anyhow::Error::from(error))
+}
+
+fn store(invocation: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
+    let found =
+        Stores::of(&invocation.location, &compiled.settings).shared().map_err(anyhow::Error::from).and_then(|shared| {
+            let found = match &shared {
+                Some(shared) => format!("PostgreSQL, database {}, for many hosts", shared.place()),
+                None => "SQLite, next to the journal".to_owned(),
+            };
+            invocation.location.stores()?.store()?.runs(&RunFilter { limit: 1, ..RunFilter::default() })?;
+            Ok(found)
+        });
     let remedy = match compiled.settings.store.url {
         Some(_) => "Fix `store.url` or TOOLGATE_STORE, or start the server. Calls keep working meanwhile.",
         None => "Run `toolgate runs reindex`; calls keep working meanwhile.",
@@ -101,34 +106,34 @@ fn store(setting: &Invocation, compiled: &CompiledConfig) -> DoctorCheck {
     found.map_or_else(|error| partly("store", format!("{error:#}"), remedy), |found| held("store", found))
 }
 
-fn signature(setting: &Invocation) -> DoctorCheck {
-    match setting.place.seal_key() {
+fn signature(invocation: &Invocation) -> DoctorCheck {
+    match invocation.location.signing_key() {
         Some(_) => held("signature", "journals are signed with this user's key (HMAC)"),
         None => partly(
             "signature",
             "there is no signing key, so a rewritten journal can't be detected",
-            format!("Make {} writable.", setting.place.sources.state.display()),
+            format!("Make {} writable.", invocation.location.config.state.display()),
         ),
     }
 }
 
-fn policy(setting: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorCheck>> {
+fn policy(invocation: &Invocation, compiled: &CompiledConfig) -> Result<Vec<DoctorCheck>> {
     let mut checks = vec![held("preset", compiled.policy.preset().to_string())];
-    checks.push(workspace_file(setting, compiled)?);
+    checks.push(workspace_file(invocation, compiled)?);
     let failed = compiled.policy.examples().iter().filter(|example| !holds(example)).count();
     checks.push(match failed {
         0 => held("examples", format!("all {} hold", compiled.policy.examples().len())),
         failed => broken("examples", format!("{failed} fail"), "Run `toolgate policy test`."),
     });
-    let secrets = own_secrets(&compiled.settings).len();
+    let secrets = invocation.location.secrets(&compiled.settings, &std::env::vars_os().collect()).len();
     checks.push(held("redaction", format!("the built-in rules, and {secrets} secrets from the environment")));
     Ok(checks)
 }
 
 /// Checks how well commands are confined, by confining one.
-fn commands(setting: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
-    let profile = profile(&setting.place, &compiled.settings.roots);
-    let restricted = restricted_paths(&roots(&setting.place, &compiled.settings)?, &compiled.policy)?;
+fn commands(invocation: &Invocation, compiled: CompiledConfig) -> Result<Vec<DoctorCheck>> {
+    let profile = sandbox_profile(&invocation.location, &compiled.settings.roots, &std::env::vars_os().collect());
+    let restricted = restricted_paths(&invocation.location.roots(&compiled.settings)?, &compiled.policy)?;
     let mut spec = LaunchSpec::shell("").restricted(restricted);
     let weakest = compiled.settings.weakest_sandbox;
     let egress = CallEgress::new(Arc::new(compiled.policy), Vec::new());
@@ -201,11 +206,11 @@ fn host_list_check(tier: Tier, profile: &Profile) -> Result<DoctorCheck> {
 /// The remedy where a kernel or a container withholds user namespaces.
 const CONFINEMENT_REMEDY: &str = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or install bubblewrap.";
 
-fn workspace_file(setting: &Invocation, compiled: &CompiledConfig) -> Result<DoctorCheck> {
-    let place = &setting.place;
-    Ok(match read_optional(&place.workspace.join(WORKSPACE_FILE))? {
+fn workspace_file(invocation: &Invocation, compiled: &CompiledConfig) -> Result<DoctorCheck> {
+    let location = &invocation.location;
+    Ok(match read_optional(&location.directory.join(WORKSPACE_FILE))? {
         None => held("workspace file", "none; the preset and the user's rules decide"),
-        Some(text) if trust::is_trusted(&place.sources.trusted(), &place.workspace, &text) => {
+        Some(text) if trust::is_trusted(&location.config.trusted(), &location.directory, &text) => {
             held("workspace file", "trusted as it is")
         }
         Some(_) if compiled.warnings.is_empty() => held("workspace file", "not trusted; it only tightens"),

@@ -59,8 +59,8 @@ enum InboxVerb {
 }
 
 impl InboxArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let inbox = setting.place.stores()?.inbox()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let inbox = invocation.location.stores()?.inbox()?;
         let find = |id: &str| {
             inbox.task(id)?.with_context(|| format!("There is no task `{id}`. `toolgate inbox list --all` shows them."))
         };
@@ -70,15 +70,15 @@ impl InboxArgs {
                 check_reply_to(&reply_to)?;
                 let id = format!("task_{}", SystemClock.id().simple());
                 inbox.add(&NewTask { id: id.clone(), task, reply_to, created: SystemClock.now() })?;
-                print(&find(&id)?, setting.json)?;
+                print(&find(&id)?, invocation.json)?;
             }
-            InboxVerb::List { all, limit } => list(&inbox.tasks(all, limit)?, setting.json)?,
-            InboxVerb::Show { id } => print(&find(&id)?, setting.json)?,
+            InboxVerb::List { all, limit } => list(&inbox.tasks(all, limit)?, invocation.json)?,
+            InboxVerb::Show { id } => print(&find(&id)?, invocation.json)?,
             InboxVerb::Cancel { id } => {
                 find(&id)?;
                 let is_cancelled = inbox.cancel(&id)?;
                 anyhow::ensure!(is_cancelled, "The task `{id}` has ended already.");
-                print(&find(&id)?, setting.json)?;
+                print(&find(&id)?, invocation.json)?;
             }
         }
         Ok(Exit::Ok)

@@ -16,7 +16,7 @@ use self::merge::MergeOutcome;
 use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, paint};
-use crate::wiring::program_name;
+use crate::workspace::program_name;
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 
 /// Write a policy file for this workspace, and trust it; or set up an agent to use the gate.
@@ -76,16 +76,16 @@ preset = "workspace"
 "#;
 
 impl InitArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         match self.client {
-            Some(client) => set_up(client, self.write, setting),
-            None => write_policy(setting),
+            Some(client) => set_up(client, self.write, invocation),
+            None => write_policy(invocation),
         }
     }
 }
 
-fn write_policy(setting: &Invocation) -> Result<Exit> {
-    let file = setting.place.workspace.join(WORKSPACE_FILE);
+fn write_policy(invocation: &Invocation) -> Result<Exit> {
+    let file = invocation.location.directory.join(WORKSPACE_FILE);
     match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
         Ok(mut new) => new.write_all(TEMPLATE.as_bytes())?,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -93,16 +93,16 @@ fn write_policy(setting: &Invocation) -> Result<Exit> {
         }
         Err(error) => return Err(error).with_context(|| format!("{} can't be written", file.display())),
     }
-    trust::trust(&setting.place.sources.trusted(), &setting.place.workspace, TEMPLATE)?;
+    trust::trust(&invocation.location.config.trusted(), &invocation.location.directory, TEMPLATE)?;
     anstream::println!("Wrote {} and trusted it.", paint(BOLD, file.display()));
     anstream::println!("Next: `toolgate tools` shows what a model can ask for.");
     Ok(Exit::Ok)
 }
 
 /// Prints what the client needs, or adds it.
-fn set_up(client: SupportedClient, write: bool, setting: &Invocation) -> Result<Exit> {
+fn set_up(client: SupportedClient, write: bool, invocation: &Invocation) -> Result<Exit> {
     let home = std::env::home_dir().context("HOME is not set, so the client's files can't be found")?;
-    let start = ServerCommand { program: program_name(), workspace: setting.place.workspace.clone() };
+    let start = ServerCommand { program: program_name(), workspace: invocation.location.directory.clone() };
     let setup = client.setup(&start, &home);
     let file = paint(BOLD, setup.file.display());
     if !write {

@@ -9,10 +9,11 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use toolgate_contract::{Call, Effect, LocatedEffect, Verdict, strict_json};
 use toolgate_runtime::Judgement;
+use toolgate_workspace::Workspace;
 
 use super::Invocation;
 use crate::exit::Exit;
-use crate::wiring::Workspace;
+use crate::workspace::open_workspace;
 
 pub(super) use self::examples::holds;
 
@@ -58,13 +59,13 @@ struct JudgedInput {
 }
 
 impl PolicyArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let workspace = Workspace::open(&setting.place)?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let workspace = open_workspace(&invocation.location)?;
         match self.verb {
-            PolicyVerb::Check(check) => check.run(&workspace, setting.json),
-            PolicyVerb::Explain(subject) => explain::run(&subject, &workspace, setting.json),
-            PolicyVerb::Test(test) => test.run(&workspace, setting.json),
-            PolicyVerb::Replay(replay) => replay.run(&workspace, setting),
+            PolicyVerb::Check(check) => check.run(&workspace, invocation.json),
+            PolicyVerb::Explain(subject) => explain::run(&subject, &workspace, invocation.json),
+            PolicyVerb::Test(test) => test.run(&workspace, invocation.json),
+            PolicyVerb::Replay(replay) => replay.run(&workspace, invocation),
         }
     }
 }

@@ -58,16 +58,16 @@ enum QuarantineVerb {
 }
 
 impl QuarantineArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let store = setting.place.state()?.quarantine()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let store = invocation.location.state()?.quarantine()?;
         match self.verb {
-            QuarantineVerb::List => list(&store, setting.json),
+            QuarantineVerb::List => list(&store, invocation.json),
             QuarantineVerb::Show { call, path } => show(&store, &call, &path),
             QuarantineVerb::Release { call, path, force } => {
                 let args = json!({ "call": call, "path": path, "replace": force }).to_string();
                 // Only the command line offers this tool, and the person who types the command has approved it.
                 let call = CallArgs::approved("release", args);
-                REPORT.print(&call.perform(setting, vec![Release::tool(store)])?, setting)
+                REPORT.print(&call.perform(invocation, vec![Release::tool(store)])?, invocation)
             }
         }
     }

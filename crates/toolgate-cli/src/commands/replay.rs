@@ -49,18 +49,18 @@ pub(crate) struct ReplayArgs {
 }
 
 impl ReplayArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let state = setting.place.state()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let state = invocation.location.state()?;
         let run = find(&state, &self.run)?;
         let past = PastRun::read(&state, &run)?;
         if self.serve {
             return serve::serve(past);
         }
-        let rebuilt = WorkspaceCopy::make(&setting.place, &state, &past)?;
+        let rebuilt = WorkspaceCopy::make(&invocation.location, &state, &past)?;
         rebuilt.notes.iter().for_each(|note| anstream::eprintln!("{} {}", paint(YELLOW.bold(), "note:"), plain(note)));
         let outcomes = block_on(self.repeat(&past, &rebuilt))??;
         let differ = outcomes.iter().filter(|outcome| matches!(outcome.1, ReplayOutcome::Differs(_))).count();
-        self.show(&past, &outcomes, setting.json);
+        self.show(&past, &outcomes, invocation.json);
         if self.keep {
             anstream::eprintln!("The copy is in {}.", paint(BOLD, rebuilt.keep().display()));
         }

@@ -14,6 +14,7 @@ use toolgate_agent::{Agent, AgentLimits, AgentOutcome, TextSink};
 use toolgate_config::{WORKSPACE_FILE, read_optional, trust};
 use toolgate_contract::{Call, CancellationToken};
 use toolgate_runtime::{Approver, EventSink, NobodyAnswers, NobodyToAsk, QuestionAnswerer, Session};
+use toolgate_workspace::{RunChoice, Workspace};
 
 pub(crate) use self::model::ModelArgs;
 use super::{Invocation, block_on};
@@ -22,7 +23,7 @@ use crate::signals::cancel_on_signal;
 use crate::terminal::{
     ExclusivePrompt, JsonReporter, LiveView, ReportStyle, Reporter, TerminalAnswerer, TerminalApprover,
 };
-use crate::wiring::{RunChoice, Workspace, person_name};
+use crate::workspace::{open_workspace_with, person_name, with_attach_socket};
 
 /// Give a task to a model, which works on it through the gate.
 ///
@@ -76,22 +77,23 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let (task, controls) = (self.task()?, self.controls()?);
         let (model, key) = self.model.open()?;
-        let kinds = agent_kinds::user_agent_kinds(&setting.place.sources)?;
+        let kinds = agent_kinds::user_agent_kinds(&invocation.location.config)?;
         let secrets = key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned()));
-        let workspace = Workspace::open_with(&setting.place, toolgate_agent::tools(), secrets.into_iter().collect())?;
+        let workspace =
+            open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets.into_iter().collect())?;
         let choice = RunChoice { run: None, session: self.session.clone(), front_end: "agent" };
         let recorded = workspace.begin(&choice)?;
-        let watching = self.watching(setting, &controls);
+        let watching = self.watching(invocation, &controls);
         let session =
             recorded.session.approved_by(watching.approver).answered_by(watching.answerer).watched_by(watching.sink);
         let outcome = block_on(async {
             let cancel = CancellationToken::new();
             cancel_on_signal(cancel.clone(), || {});
             let _ticking = watching.reporter.clone().map(Reporter::tick);
-            let words = workspace_instructions(&workspace, &session, setting).await;
+            let words = workspace_instructions(&workspace, &session, invocation).await;
             let processes = Arc::clone(&session.processes);
             let agent = Agent::new(model, Arc::clone(&workspace.gate), session, controls);
             let agent = agent.with_text_sink(watching.listener).with_kinds(kinds).with_workspace_instructions(words);
@@ -100,14 +102,14 @@ impl RunArgs {
                 processes.end().await;
                 outcome
             };
-            workspace.with_door(work).await
+            with_attach_socket(&workspace, &invocation.location, work).await
         })?;
         recorded.run.end().context("the end of the run couldn't be recorded")?;
         workspace.finish();
         if let Some(reporter) = &watching.reporter {
             reporter.end(&outcome, &recorded.run.id);
         }
-        print_answer(&outcome, setting);
+        print_answer(&outcome, invocation);
         Ok(Exit::of_finish(outcome.finish))
     }
 
@@ -131,8 +133,8 @@ impl RunArgs {
     }
 
     /// Where progress is reported: as JSON, to a terminal, or as plain lines.
-    fn watching(&self, setting: &Invocation, controls: &AgentLimits) -> RunObservers {
-        if setting.json {
+    fn watching(&self, invocation: &Invocation, controls: &AgentLimits) -> RunObservers {
+        if invocation.json {
             let sink = Arc::new(JsonReporter);
             return RunObservers {
                 sink: sink.clone(),
@@ -176,10 +178,11 @@ struct RunObservers {
 }
 
 /// The agent instructions of a trusted workspace. They are read through the gate like any file.
-async fn workspace_instructions(workspace: &Workspace, session: &Session, setting: &Invocation) -> Option<String> {
-    let (place, file) = (&setting.place, "AGENTS.md");
-    let policy = read_optional(&place.workspace.join(WORKSPACE_FILE)).ok()??;
-    if !trust::is_trusted(&place.sources.trusted(), &place.workspace, &policy) || !place.workspace.join(file).is_file()
+async fn workspace_instructions(workspace: &Workspace, session: &Session, invocation: &Invocation) -> Option<String> {
+    let (location, file) = (&invocation.location, "AGENTS.md");
+    let policy = read_optional(&location.directory.join(WORKSPACE_FILE)).ok()??;
+    if !trust::is_trusted(&location.config.trusted(), &location.directory, &policy)
+        || !location.directory.join(file).is_file()
     {
         return None;
     }
@@ -189,9 +192,9 @@ async fn workspace_instructions(workspace: &Workspace, session: &Session, settin
 }
 
 /// The answer goes to standard output, unless the terminal has already shown it.
-fn print_answer(outcome: &AgentOutcome, setting: &Invocation) {
+fn print_answer(outcome: &AgentOutcome, invocation: &Invocation) {
     let was_shown = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-    if let (Some(answer), false, false) = (outcome.answer(), was_shown, setting.json) {
+    if let (Some(answer), false, false) = (outcome.answer(), was_shown, invocation.json) {
         anstream::println!("{}", crate::terminal::plain(answer));
     }
 }

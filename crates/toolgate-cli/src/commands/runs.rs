@@ -87,26 +87,26 @@ enum RunsVerb {
 }
 
 impl RunsArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let state = setting.place.state()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let state = invocation.location.state()?;
         match self.verb {
-            RunsVerb::List { limit, everywhere } => list(&state, limit, everywhere, setting)?,
-            RunsVerb::Show { run } => show(&state, &find(&state, &run)?, setting)?,
-            RunsVerb::Tree { run } => draw(&state, &find(&state, &run)?, setting.json)?,
+            RunsVerb::List { limit, everywhere } => list(&state, limit, everywhere, invocation)?,
+            RunsVerb::Show { run } => show(&state, &find(&state, &run)?, invocation)?,
+            RunsVerb::Tree { run } => draw(&state, &find(&state, &run)?, invocation.json)?,
             RunsVerb::Tail { run, follow, lines } => {
-                tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, setting.json)?;
+                tail::tail(&state.run_dir(&find(&state, &run)?)?, lines, follow, invocation.json)?;
             }
             RunsVerb::Export { run, script: true, .. } => {
                 anstream::print!("{}", script::script(&events_of(&state, &find(&state, &run)?)?)?);
             }
             RunsVerb::Export { run, without_contents, .. } => {
-                let (run, key) = (find(&state, &run)?, setting.place.seal_key());
+                let (run, key) = (find(&state, &run)?, invocation.location.signing_key());
                 let all = export(&state, &run, key.as_ref(), !without_contents)?;
                 serde_json::to_writer(std::io::stdout().lock(), &all)?;
                 anstream::println!();
             }
             RunsVerb::Reindex => {
-                let count = reindex(state.path(), setting.place.stores()?.store()?.as_ref())?;
+                let count = reindex(state.path(), invocation.location.stores()?.store()?.as_ref())?;
                 anstream::println!("Rebuilt the store from {count} events.");
             }
         }
@@ -130,18 +130,18 @@ pub(super) fn find(state: &StateDirectory, wanted: &str) -> Result<String> {
 }
 
 /// Events that a killed process left unindexed are read from the journals first.
-fn store_of(state: &StateDirectory, setting: &Invocation) -> Result<Arc<dyn EventStore>> {
-    let store = setting.place.stores()?.store()?;
+fn store_of(state: &StateDirectory, invocation: &Invocation) -> Result<Arc<dyn EventStore>> {
+    let store = invocation.location.stores()?.store()?;
     for run in list_runs(state.path())? {
         catch_up(state.path(), &run, store.as_ref())?;
     }
     Ok(store)
 }
 
-fn list(state: &StateDirectory, limit: usize, everywhere: bool, setting: &Invocation) -> Result<()> {
-    let workspace = (!everywhere).then(|| setting.place.workspace.display().to_string());
-    let runs = store_of(state, setting)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
-    if setting.json {
+fn list(state: &StateDirectory, limit: usize, everywhere: bool, invocation: &Invocation) -> Result<()> {
+    let workspace = (!everywhere).then(|| invocation.location.directory.display().to_string());
+    let runs = store_of(state, invocation)?.runs(&RunFilter { limit, workspace, ..RunFilter::default() })?;
+    if invocation.json {
         anstream::println!("{}", serde_json::to_string(&runs)?);
         return Ok(());
     }
@@ -169,10 +169,10 @@ fn time(time: Option<Timestamp>) -> String {
     time.map(|time| format!("{time:.0}").replace('T', " ")).unwrap_or_default()
 }
 
-fn show(state: &StateDirectory, run: &str, setting: &Invocation) -> Result<()> {
-    let store = store_of(state, setting)?;
+fn show(state: &StateDirectory, run: &str, invocation: &Invocation) -> Result<()> {
+    let store = store_of(state, invocation)?;
     let calls = store.calls(run)?;
-    if setting.json {
+    if invocation.json {
         let facts = store.run(run)?.context("the run isn't in the store; try `toolgate runs reindex`")?;
         anstream::println!("{}", serde_json::json!({ "run": facts, "calls": calls }));
         return Ok(());

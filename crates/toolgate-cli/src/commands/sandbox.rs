@@ -16,12 +16,12 @@ use toolgate_contract::{
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
 use toolgate_runtime::CallEgress;
 use toolgate_sandbox::SandboxedProcesses;
-use toolgate_sandbox::process::{Child, SandboxError};
+use toolgate_sandbox::process::{Child, SandboxError, SandboxOptions};
+use toolgate_workspace::sandboxed_processes;
 
 use self::report::SandboxReport;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
-use crate::wiring::{confined, roots};
 
 /// Run a command in the sandbox that agents' commands run in. Nothing is judged or recorded: it is you who asks.
 ///
@@ -62,16 +62,18 @@ pub(crate) struct SandboxArgs {
 }
 
 impl SandboxArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let hosts = self.connect.iter().map(|host| with_port(host)).collect::<Result<Vec<_>>>()?;
         let CompiledConfig { policy, settings, .. } =
-            setting.place.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
+            invocation.location.load_allowing(hosts.iter().map(|(host, _)| host.as_str()))?;
         let policy = Arc::new(policy);
         let cleared = hosts.iter().filter_map(|(host, port)| Some((plain_host(host)?, (*port)?))).collect();
         let egress = CallEgress::new(Arc::clone(&policy), cleared);
-        let files = roots(&setting.place, &settings)?;
+        let files = invocation.location.roots(&settings)?;
         let spec = self.launch_spec(egress)?.restricted(restricted_paths(&files, policy.as_ref())?);
-        let launcher = confined(&setting.place, &settings).with_layers(setting.place.state()?.layers_dir());
+        let options = SandboxOptions { warm: 0, ..SandboxOptions::default() };
+        let launcher = sandboxed_processes(&invocation.location, &settings, &std::env::vars_os().collect(), options)
+            .with_layers(invocation.location.state()?.layers_dir());
         let ended = block_on(async {
             let streams = spec.streams;
             let child = Arc::new(self.launch(&launcher, spec).await?);
@@ -81,7 +83,7 @@ impl SandboxArgs {
             let (enforcement, staged) = (child.enforcement().clone(), child.take_staged());
             anyhow::Ok(SandboxReport { code, enforcement, denied, staged })
         })??;
-        ended.tell(&self, setting)
+        ended.tell(&self, invocation)
     }
 
     /// The command, with streams like our own.

@@ -3,7 +3,6 @@
 mod http;
 mod limits;
 mod mcp;
-mod mcp_backend;
 mod tls;
 mod tool_sets;
 
@@ -46,10 +45,10 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         match self.mcp.is_alone() {
-            true => self.mcp.run(setting),
-            false => self.http.run(setting, &self.mcp),
+            true => self.mcp.run(invocation),
+            false => self.http.run(invocation, &self.mcp),
         }
     }
 }

@@ -9,7 +9,7 @@ use toolgate_dialects::definition;
 use super::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{DIM, GREEN, RED, TextTable, YELLOW};
-use crate::wiring::Workspace;
+use crate::workspace::open_workspace;
 
 /// Show the tools that policy offers.
 ///
@@ -36,13 +36,13 @@ enum DefinitionFormat {
 }
 
 impl ToolsArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let workspace = Workspace::open(&setting.place)?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let workspace = open_workspace(&invocation.location)?;
         let tools: Vec<&Declaration> =
             if self.all { workspace.gate.declarations().collect() } else { workspace.gate.offered(&[]).collect() };
         match self.format {
             Some(format) => print_json(&tools.iter().map(|tool| definition(tool, format.into())).collect::<Vec<_>>())?,
-            None if setting.json => print_json(&serde_json::to_value(&tools)?)?,
+            None if invocation.json => print_json(&serde_json::to_value(&tools)?)?,
             None => print_table(&tools),
         }
         Ok(Exit::Ok)

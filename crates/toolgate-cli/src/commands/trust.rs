@@ -20,8 +20,8 @@ pub(crate) struct TrustArgs {
 }
 
 impl TrustArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let (workspace, trusted) = (&setting.place.workspace, setting.place.sources.trusted());
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let (workspace, trusted) = (&invocation.location.directory, invocation.location.config.trusted());
         if self.revoke {
             let was_trusted = trust::revoke(&trusted, workspace)?;
             anstream::println!("{}", if was_trusted { "No longer trusted." } else { "It was not trusted." });
@@ -32,7 +32,8 @@ impl TrustArgs {
             anstream::println!("Trusted {}. It has no {WORKSPACE_FILE} as yet.", paint(BOLD, workspace.display()));
             return Ok(Exit::Ok);
         };
-        for now in setting.place.load()?.warnings.iter().filter_map(|warning| warning.strip_suffix(UNTIL_TRUSTED)) {
+        for now in invocation.location.load()?.warnings.iter().filter_map(|warning| warning.strip_suffix(UNTIL_TRUSTED))
+        {
             anstream::println!("{} {}", paint(YELLOW, "now takes effect:"), plain(now));
         }
         trust::trust(&trusted, workspace, &text)?;

@@ -43,8 +43,8 @@ pub(crate) struct UndoArgs {
 }
 
 impl UndoArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let state = setting.place.state()?;
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let state = invocation.location.state()?;
         let run = self.run.map(|run| runs::find(&state, &run)).transpose()?;
         let call = match self.call.as_deref() {
             Some("last") => Some(last_that_changed(&state)?),
@@ -56,7 +56,7 @@ impl UndoArgs {
             args.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.into(), value)).collect();
         // The person who types this has approved it.
         let call = CallArgs::approved("undo", Value::Object(args).to_string());
-        REPORT.print(&call.perform(setting, Vec::new())?, setting)
+        REPORT.print(&call.perform(invocation, Vec::new())?, invocation)
     }
 }
 

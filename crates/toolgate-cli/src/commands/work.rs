@@ -10,14 +10,15 @@ use toolgate_agent::model::Model;
 use toolgate_agent::{Agent, AgentLimits};
 use toolgate_contract::{BoxFuture, CancellationToken};
 use toolgate_journal::Inbox;
+use toolgate_workspace::{RunChoice, Workspace};
 
 use super::run::ModelArgs;
 use super::{Invocation, block_on};
 use crate::exit::Exit;
 use crate::signals::cancel_on_signal;
 use crate::terminal::{TerminalSink, YELLOW, paint, plain};
-use crate::wiring::{RunChoice, Workspace};
 use crate::work::{RunRecords, Supervisor, TaskAttempt, TaskResult, TaskWorker, TelegramBot, reply_channel};
+use crate::workspace::open_workspace_with;
 
 /// Polling interval of an idle worker.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -59,14 +60,15 @@ pub(crate) struct WorkArgs {
 }
 
 impl WorkArgs {
-    pub(crate) fn run(self, setting: &Invocation) -> Result<Exit> {
+    pub(crate) fn run(self, invocation: &Invocation) -> Result<Exit> {
         let (model, key) = self.model.open()?;
         let token = self.telegram_token()?;
         let mut secrets: Vec<(String, String)> = Vec::new();
         secrets.extend(key.map(|key| ("the model's key".to_owned(), key.reveal().to_owned())));
         secrets.extend(token.clone().map(|token| ("the bot's token".to_owned(), token)));
-        let workspace = Workspace::open_with(&setting.place, toolgate_agent::tools(), secrets)?;
-        let (state, inbox, store) = (setting.place.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
+        let workspace = open_workspace_with(&invocation.location, toolgate_agent::tools(), secrets)?;
+        let (state, inbox, store) =
+            (invocation.location.state()?, workspace.stores.inbox()?, workspace.stores.store()?);
         let controls = AgentLimits { turns: self.max_turns, ..AgentLimits::default() };
         let worker = AgentWorker { workspace, model, controls };
         block_on(self.serve(RunRecords { state: &state, store }, inbox, &worker, token))??;

@@ -13,7 +13,7 @@ use super::json_client::JsonClient;
 use super::telegram::TelegramBot;
 use super::telegram_channel::TelegramChannel;
 use crate::terminal::{BOLD, DIM, TerminalAnswerer, TerminalApprover, paint, plain};
-use crate::wiring::person_name;
+use crate::workspace::person_name;
 
 /// An answer to deliver.
 pub(crate) struct TaskAnswer<'a> {

@@ -103,13 +103,13 @@ pub(super) async fn answer(
 
 /// Puts an answer into the approval queue; the first one counts.
 pub(super) fn submit_answer(state: &ServerState, id: &str, answer: &QueuedAnswer) -> Result<StatusCode, Problem> {
-    state.queue()?.approvals.answer(id, answer, state.backend.clock().now())?;
+    state.queue()?.approvals.answer(id, answer, state.workspace.clock.now())?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The entries of the approval queue that this caller may see.
 pub(super) fn visible(state: &ServerState, caller: &Caller) -> Result<Vec<QueueEntry>, Problem> {
-    let mut asks = state.queue()?.approvals.asks(state.backend.clock().now())?;
+    let mut asks = state.queue()?.approvals.asks(state.workspace.clock.now())?;
     asks.retain(|ask| is_visible(caller, ask));
     Ok(asks)
 }
@@ -117,7 +117,7 @@ pub(super) fn visible(state: &ServerState, caller: &Caller) -> Result<Vec<QueueE
 /// Who answers, for the record; a problem if they may not.
 pub(super) fn answerer(state: &ServerState, caller: &Caller) -> Result<String, Problem> {
     match caller {
-        Caller::Owner => Ok(format!("{} (http)", state.backend.owner())),
+        Caller::Owner => Ok(format!("{} (http)", state.workspace.owner)),
         Caller::Session(client) if client.may_answer => Ok(format!("session {} (http)", client.id)),
         Caller::Session(_) => {
             let message = "This session may see its approvals, but not answer them.";
@@ -145,7 +145,7 @@ fn shown(ask: QueueEntry) -> Option<ApprovalView> {
 
 impl ServerState {
     pub(super) fn queue(&self) -> Result<&ApprovalQueueClient, Problem> {
-        self.backend.queue().ok_or_else(|| {
+        self.workspace.approvals.as_ref().ok_or_else(|| {
             let message = "There is no approval queue, because there is no signing key.";
             let hint = "`toolgate doctor` says why.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_desk", message, hint)
@@ -157,7 +157,7 @@ impl ServerState {
     }
 
     pub(super) fn waiting(&self, caller: &Caller, id: &str) -> Result<QueueEntry, Problem> {
-        let ask = self.queue()?.approvals.ask(id, self.backend.clock().now())?;
+        let ask = self.queue()?.approvals.ask(id, self.workspace.clock.now())?;
         match is_visible(caller, &ask) {
             true => Ok(ask),
             false => Err(Problem::not_found("such approval waiting")),

@@ -40,7 +40,7 @@ pub(super) async fn show(
         None => Ok(client.session.artifacts.open(&id)?),
         Some(run) => {
             state.may_see(&caller, &run)?;
-            Ok(state.backend.state().artifacts(&run)?.open(&id)?)
+            Ok(state.workspace.state.artifacts(&run)?.open(&id)?)
         }
     });
     let (artifact, file) = opened.await?;

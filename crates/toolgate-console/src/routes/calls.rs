@@ -43,7 +43,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::from_json(&body, state.backend.clock())?;
+    let call = Call::from_json(&body, state.workspace.clock.as_ref())?;
     if call.tool_call_id.is_empty() || call.tool_call_id.chars().count() > MAX_ID_LENGTH {
         return Err(Problem::invalid(format!("`tool_call_id` has 1 to {MAX_ID_LENGTH} characters.")));
     }
@@ -57,7 +57,7 @@ pub(super) async fn undo(
     ActingSession(client): ActingSession,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::new("undo", strict_json::parse(&body)?, state.backend.clock());
+    let call = Call::new("undo", strict_json::parse(&body)?, state.workspace.clock.as_ref());
     perform(&state, &client, call, true).await
 }
 

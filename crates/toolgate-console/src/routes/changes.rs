@@ -36,7 +36,7 @@ pub(super) async fn list(
                 vec![run]
             }
             (None, Caller::Session(client)) => vec![client.run.id.clone()],
-            (None, Caller::Owner) => list_runs(state.backend.state().path())?,
+            (None, Caller::Owner) => list_runs(state.workspace.state.path())?,
         };
         let mut changes = Vec::new();
         for run in runs.iter().rev() {
@@ -49,7 +49,7 @@ pub(super) async fn list(
 
 /// The changes of a run, oldest first. A run whose journal is only just being made has none.
 fn of_run(state: &ServerState, run: &str) -> Result<Vec<Value>, Problem> {
-    let events = match read_events(&state.backend.state().run_dir(run)?) {
+    let events = match read_events(&state.workspace.state.run_dir(run)?) {
         Err(toolgate_journal::JournalError::NoSuchRun { .. }) => return Ok(Vec::new()),
         other => other?,
     };

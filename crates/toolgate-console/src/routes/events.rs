@@ -17,10 +17,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_contract::{CancellationToken, Event, EventPayload, ToolError, schemars};
 use toolgate_journal::{Follower, RecordedEvent};
+use toolgate_workspace::LiveEventReceiver;
 
 use super::{PathId, StrictQuery, run_blocking};
 use crate::http_session::Caller;
-use crate::live_events::LiveEventReceiver;
 use crate::problem::Problem;
 use crate::server_state::ServerState;
 
@@ -58,10 +58,10 @@ pub(super) async fn show(
         return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
     let after = last_seen(&headers)?.or(after).unwrap_or(0);
-    let (closed, live) = (state.closed.clone(), state.backend.live().of_run(&run));
+    let (closed, live) = (state.closed.clone(), state.workspace.live.of_run(&run));
     let follower = run_blocking(move || {
         state.may_see(&caller, &run)?;
-        Ok(Follower::open(&state.backend.state().run_dir(&run)?, after)?)
+        Ok(Follower::open(&state.workspace.state.run_dir(&run)?, after)?)
     })
     .await?;
     match wants_stream(&headers) {

@@ -38,7 +38,7 @@ pub(super) async fn list(
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::invalid(format!("`limit` is between 1 and {MAX_LIMIT}.")));
     }
-    run_blocking(move || Ok(Json(json!({ "tasks": state.backend.inbox()?.tasks(all, limit)? })))).await
+    run_blocking(move || Ok(Json(json!({ "tasks": state.workspace.stores.inbox()?.tasks(all, limit)? })))).await
 }
 
 pub(super) async fn show(
@@ -47,7 +47,7 @@ pub(super) async fn show(
     PathId(id): PathId,
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
-        let task = state.backend.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
+        let task = state.workspace.stores.inbox()?.task(&id)?.ok_or_else(|| Problem::not_found("such task"))?;
         Ok(Json(json!(task)))
     })
     .await

@@ -21,8 +21,13 @@ pub(super) async fn health() -> Json<Value> {
 /// Numbers for Prometheus.
 pub(super) async fn metrics(State(state): State<Arc<ServerState>>, _owner: OwnerOnly) -> impl IntoResponse {
     let clients = state.clients.all();
-    let now = state.backend.clock().now();
-    let waiting = state.backend.queue().and_then(|queue| queue.approvals.asks(now).ok()).map_or(0, |asks| asks.len());
+    let now = state.workspace.clock.now();
+    let waiting = state
+        .workspace
+        .approvals
+        .as_ref()
+        .and_then(|queue| queue.approvals.asks(now).ok())
+        .map_or(0, |asks| asks.len());
     let present = GaugeValues { running: state.running.len(), sessions: clients.len(), waiting };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], state.metrics.text(&present))
@@ -36,6 +41,6 @@ pub(super) async fn openapi() -> Json<Value> {
 /// The tools that the session may use.
 pub(super) async fn tools(State(state): State<Arc<ServerState>>, ActingSession(client): ActingSession) -> Json<Value> {
     let ceilings = client.session.ceilings();
-    let tools: Vec<_> = state.backend.gate().offered(&ceilings).collect();
+    let tools: Vec<_> = state.workspace.gate.offered(&ceilings).collect();
     Json(json!({ "tools": tools }))
 }

@@ -49,7 +49,7 @@ pub(super) async fn list(
     run_blocking(move || {
         state.refresh()?;
         // A shared store knows runs of other workspaces, whose sessions may have the same names.
-        let workspace = state.backend.state().path().parent().map(|directory| directory.display().to_string());
+        let workspace = state.workspace.state.path().parent().map(|directory| directory.display().to_string());
         let runs = state.store.runs(&RunFilter { session, workspace, limit })?;
         Ok(Json(json!({ "runs": runs })))
     })
@@ -63,8 +63,8 @@ pub(super) async fn show(
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
         state.may_see(&caller, &run)?;
-        state.backend.finish();
-        catch_up(state.backend.state().path(), &run, state.store.as_ref())?;
+        state.workspace.finish();
+        catch_up(state.workspace.state.path(), &run, state.store.as_ref())?;
         let row = state.store.run(&run)?.ok_or_else(|| Problem::not_found("such run"))?;
         Ok(Json(json!({ "run": row, "calls": state.store.calls(&run)? })))
     })
@@ -79,7 +79,7 @@ pub(super) async fn show_tree(
 ) -> Result<Json<Value>, Problem> {
     run_blocking(move || {
         state.may_see(&caller, &run)?;
-        Ok(Json(json!(read_tree(&state.backend.state().run_dir(&run)?)?)))
+        Ok(Json(json!(read_tree(&state.workspace.state.run_dir(&run)?)?)))
     })
     .await
 }
@@ -87,8 +87,8 @@ pub(super) async fn show_tree(
 impl ServerState {
     /// Brings into the store what other processes recorded. A run that has ended changes no more.
     fn refresh(&self) -> Result<(), Problem> {
-        self.backend.finish();
-        let state = self.backend.state().path();
+        self.workspace.finish();
+        let state = self.workspace.state.path();
         for run in list_runs(state)? {
             if self.store.run(&run)?.is_none_or(|row| row.ended.is_none()) {
                 catch_up(state, &run, self.store.as_ref())?;

@@ -26,7 +26,7 @@ async fn other_hosts_and_origins_are_refused_on_every_route() {
     for (headers, status, _) in foreign {
         assert_eq!(server.ask(Some(OWNER), "POST", "/v1/calls", headers, Some(&call)).await.status, *status);
     }
-    assert!(!server.backend.workspace.path().join("owned.txt").exists(), "nothing ran");
+    assert!(!server.workspace.path().join("owned.txt").exists(), "nothing ran");
     let preflight = [("origin", "http://evil.example"), ("access-control-request-method", "POST")];
     assert_eq!(server.ask(None, "OPTIONS", "/v1/calls", &preflight, None).await.status, 403);
     let refusals = server.refusals().await;
@@ -106,9 +106,9 @@ async fn routes_of_another_front_end_are_the_owners() {
     let server = ConsoleTestServer::start();
     let nested = axum::Router::new().route("/nested", axum::routing::get(|| async { "here" }));
     let (_, token) = server.session(json!({})).await;
-    let ConsoleTestServer { backend, server, .. } = server;
+    let ConsoleTestServer { workspace, server, .. } = server;
     let server = server.with_routes(nested);
-    let server = ConsoleTestServer { router: server.router(), backend, server };
+    let server = ConsoleTestServer { router: server.router(), workspace, server };
     assert_eq!(server.get(OWNER, "/nested").await.body, b"here");
     assert_eq!(server.get(&token, "/nested").await.problem(), (403, "owner_only".into()));
     assert_eq!(server.ask(None, "GET", "/nested", &[], None).await.status, 401);

@@ -3,8 +3,7 @@
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use toolgate_console::ConsoleBackend;
-use toolgate_contract::{Event, EventPayload, ProcessOutput, Stream};
+use toolgate_contract::{Clock, Event, EventPayload, ProcessOutput, Stream};
 use toolgate_runtime::EventSink;
 
 use crate::test_server::{ConsoleTestServer, OWNER};
@@ -77,8 +76,8 @@ async fn what_processes_write_is_streamed_without_an_id_and_never_recorded() {
     let mut stream = follow(&server, &session["run"], Some("1")).await;
     for (run, text) in [(&other, "elsewhere\n"), (&session, "half way there\n")] {
         let output = ProcessOutput { process: "p1".into(), stream: Stream::Stdout, text: text.into(), skipped: 0 };
-        server.backend.live().live(&Event {
-            time: server.backend.clock().now(),
+        server.workspace.live.live(&Event {
+            time: server.workspace.clock.now(),
             run: run["run"].as_str().unwrap().into(),
             turn: None,
             trace_id: None,

@@ -61,7 +61,7 @@ async fn bodies_are_limited() {
         let told = [("content-length", "2000")];
         assert_eq!(server.ask(Some(OWNER), "POST", path, &told, Some(&long)).await.status, 413, "{path}");
     }
-    assert!(!server.backend.workspace.path().join("long.txt").exists());
+    assert!(!server.workspace.path().join("long.txt").exists());
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn connections_are_limited_and_malformed_bytes_are_recorded() {
     let server = start(HttpLimits { connections: 1, ..HttpLimits::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (stop, ConsoleTestServer { backend, server, router }) = (CancellationToken::new(), server);
+    let (stop, ConsoleTestServer { workspace, server, router }) = (CancellationToken::new(), server);
     let serving = tokio::spawn(server.serve(listener, stop.clone()));
     let mut first = TcpStream::connect(address).await.unwrap();
     assert!(health(&mut first).await.starts_with("HTTP/1.1 200 "));
@@ -117,7 +117,7 @@ async fn connections_are_limited_and_malformed_bytes_are_recorded() {
         .body(axum::body::Body::empty())
         .unwrap();
     assert_eq!(tower::ServiceExt::oneshot(router, request).await.unwrap().status(), 200);
-    let state = &backend.workspace.state;
+    let state = &workspace.state;
     let runs = toolgate_journal::list_runs(state.path()).unwrap();
     let recorded = runs.iter().flat_map(|run| toolgate_journal::read_events(&state.run_dir(run).unwrap()).unwrap());
     assert!(recorded.map(|event| event.unwrap().line).any(|line| line.contains("\"malformed\"")));

@@ -4,7 +4,6 @@
 mod approvals;
 mod artifacts;
 mod authentication;
-mod backend;
 mod calls;
 mod events;
 mod limits;

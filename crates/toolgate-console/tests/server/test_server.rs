@@ -1,15 +1,15 @@
 //! A server for each test, and requests to its router.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
 use toolgate_console::{AllowedOrigins, HttpLimits, HttpOptions, HttpServer, Token};
+use toolgate_contract::erase;
+use toolgate_testkit::{HangingTool, LongOutputTool, TestWorkspace};
 use tower::ServiceExt;
-
-use crate::backend::ConsoleTestBackend;
 
 /// The owner's token.
 pub(crate) const OWNER: &str = "tgt_owner";
@@ -19,7 +19,7 @@ pub(crate) type HeaderTable<'a> = &'a [(&'a str, &'a str)];
 
 /// A server that no connection leads to but this router.
 pub(crate) struct ConsoleTestServer {
-    pub(crate) backend: Arc<ConsoleTestBackend>,
+    pub(crate) workspace: TestWorkspace,
     pub(crate) server: HttpServer,
     pub(crate) router: Router,
 }
@@ -53,12 +53,12 @@ impl ConsoleTestServer {
     }
 
     pub(crate) fn with(config: &str, limits: HttpLimits) -> Self {
-        let backend = Arc::new(ConsoleTestBackend::new(config));
+        let workspace = workspace(config);
         let allowed_origins = AllowedOrigins::at("127.0.0.1:8731".parse().unwrap(), &[], &[]);
         let options = HttpOptions { allowed_origins, limits, tls: None };
-        let server = HttpServer::new(Arc::clone(&backend) as _, &Token::new(OWNER), options).unwrap();
+        let server = HttpServer::new(workspace.workspace(), &Token::new(OWNER), options).unwrap();
         let router = server.router();
-        Self { backend, server, router }
+        Self { workspace, server, router }
     }
 
     /// Sends a request with this token and returns the response as it begins.
@@ -180,7 +180,7 @@ impl ConsoleTestServer {
 
     /// The text of a file in the workspace.
     pub(crate) fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.backend.workspace.path().join(path)).unwrap()
+        std::fs::read_to_string(self.workspace.path().join(path)).unwrap()
     }
 }
 
@@ -188,4 +188,13 @@ async fn collect(response: Response<Body>) -> HttpAnswer {
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
     HttpAnswer { status: parts.status.as_u16(), headers: parts.headers, body }
+}
+
+/// The built-in tools and some of the testkit's, with a file to read, and an approval queue at which calls wait only if
+/// their session says how long.
+fn workspace(config: &str) -> TestWorkspace {
+    let own = [erase(LongOutputTool), erase(HangingTool)];
+    let workspace = TestWorkspace::new(toolgate_tools::all().into_iter().chain(own), config);
+    workspace.file("hello.txt", "hello\nworld\n").file(".env", "TOKEN=x\n");
+    workspace.with_approval_queue(Duration::ZERO)
 }

@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 
 use super::{EarlyResponse, SESSION, headers, plain};
-use crate::backend::ClientIdentity;
 use crate::client::Client;
+use crate::mcp_session::ClientIdentity;
 use crate::server::McpServer;
 use crate::subscriptions;
 
@@ -40,7 +40,7 @@ impl ClientRegistry {
 
     /// Registers a client that begins with a handshake, under a new session id.
     pub(super) fn admit(&self, principal: String) -> (String, Arc<Client>) {
-        let id = self.server.backend.clock().id().simple().to_string();
+        let id = self.server.workspace.clock.id().simple().to_string();
         let client = self.client(ClientIdentity { principal, name: String::new() });
         let mut sessions = self.sessions.lock();
         evict_idle(&mut sessions);

@@ -1,12 +1,11 @@
 //! A test workspace that serves MCP.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_contract::{Clock, EventPayload, RefusedRequest, ToolError, erase};
+use toolgate_contract::{EventPayload, RefusedRequest, erase};
 use toolgate_journal::{list_runs, read_events};
-use toolgate_mcp::{ClientHandlers, ClientIdentity, McpOptions, McpServer, McpSession, ServerBackend};
-use toolgate_runtime::{Ceiling, Gate};
+use toolgate_mcp::{McpOptions, McpServer};
+use toolgate_runtime::Ceiling;
 use toolgate_testkit::{HangingTool, LongOutputTool, TestWorkspace, WritingTool};
 
 /// A workspace in which each client gets a session and a run of its own.
@@ -30,35 +29,9 @@ impl McpTestBackend {
     /// A server for this backend.
     pub(crate) fn serve(self, options: McpOptions) -> McpTestServer {
         let backend = Arc::new(self);
-        let server = McpServer::new(Arc::clone(&backend) as _, options).unwrap();
+        let options = McpOptions { ceilings: backend.ceilings.clone(), ..options };
+        let server = McpServer::new(backend.workspace.workspace(), options).unwrap();
         McpTestServer { backend, server }
-    }
-}
-
-impl ServerBackend for McpTestBackend {
-    fn gate(&self) -> &Gate {
-        &self.workspace.gate
-    }
-
-    fn clock(&self) -> &dyn Clock {
-        self.workspace.clock.as_ref()
-    }
-
-    fn workspace(&self) -> &Path {
-        self.workspace.path()
-    }
-
-    fn ceilings(&self) -> &[Ceiling] {
-        &self.ceilings
-    }
-
-    fn open_session(&self, identity: &ClientIdentity, handlers: ClientHandlers) -> Result<McpSession, ToolError> {
-        let ClientHandlers { approver, answerer, sink } = handlers;
-        let id = format!("{}_{}", identity.principal, self.clock().id().simple());
-        let (session, run) = self.workspace.begin_session(&id);
-        let mut session = session.approved_by(approver).answered_by(answerer).watched_by(sink);
-        session.ceilings.clone_from(&self.ceilings);
-        Ok(McpSession::new(session, move || run.end().unwrap()))
     }
 }
 

@@ -5,11 +5,11 @@ use std::io::BufRead;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use toolgate_contract::Verdict;
+use toolgate_workspace::Workspace;
 
 use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
 use crate::terminal::{plain, verdict_word};
-use crate::wiring::Workspace;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyCheckArgs {

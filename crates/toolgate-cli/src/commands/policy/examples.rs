@@ -4,10 +4,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use toolgate_policy::ExampleResult;
+use toolgate_workspace::Workspace;
 
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, GREEN, RED, paint, plain};
-use crate::wiring::Workspace;
 
 /// Built-in examples are checked too, and shown only where they fail.
 #[derive(Debug, Args)]

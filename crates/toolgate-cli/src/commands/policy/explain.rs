@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use toolgate_contract::{Effect, Finding, LocatedEffect};
 use toolgate_policy::{ExplainedCommand, Explanation};
 use toolgate_runtime::Judgement;
+use toolgate_workspace::Workspace;
 
 use super::{JudgedInput, exit, judge_command};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, decision, paint, plain, verdict_word};
-use crate::wiring::Workspace;
 
 pub(super) fn run(subject: &JudgedInput, workspace: &Workspace, as_json: bool) -> Result<Exit> {
     let judgement = subject.judge(workspace)?;

@@ -5,11 +5,11 @@ use clap::Args;
 use serde_json::json;
 use toolgate_contract::{Effect, EventPayload, ToolError, Verdict};
 use toolgate_journal::{list_runs, read_events};
+use toolgate_workspace::Workspace;
 
 use crate::commands::{Invocation, runs};
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint, plain, verdict_word};
-use crate::wiring::Workspace;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyReplayArgs {
@@ -36,8 +36,8 @@ impl JudgedCall {
 }
 
 impl PolicyReplayArgs {
-    pub(super) fn run(self, workspace: &Workspace, setting: &Invocation) -> Result<Exit> {
-        let state = setting.place.state()?;
+    pub(super) fn run(self, workspace: &Workspace, invocation: &Invocation) -> Result<Exit> {
+        let state = invocation.location.state()?;
         let mut names = match &self.run {
             Some(wanted) => vec![runs::find(&state, wanted)?],
             None => list_runs(state.path())?,
@@ -52,17 +52,17 @@ impl PolicyReplayArgs {
                     Ok(now) => now,
                     Err(error) => {
                         unjudged += 1;
-                        print_unjudged(&past, &error, setting.json);
+                        print_unjudged(&past, &error, invocation.json);
                         continue;
                     }
                 };
                 if (now.decision, now.confined) != (past.verdict.decision, past.verdict.confined) {
                     differ += 1;
-                    print_changed(&past, &now, setting.json)?;
+                    print_changed(&past, &now, invocation.json)?;
                 }
             }
         }
-        if !setting.json {
+        if !invocation.json {
             let unjudged = if unjudged > 0 { format!(", {unjudged} can no longer be judged") } else { String::new() };
             anstream::println!("{judged} calls judged again, {differ} would be decided differently{unjudged}");
         }

@@ -14,9 +14,10 @@ use toolgate_contract::{
 use toolgate_journal::{StateDirectory, list_runs, read_events};
 use toolgate_runtime::{ApprovalAnswer, ApprovalRequest, Approver};
 use toolgate_sandbox::{Roots, copy_workspace};
+use toolgate_workspace::{RecordedSession, RunChoice, Workspace, WorkspaceLocation};
 
 use super::past_run::PastRun;
-use crate::wiring::{CLI, RecordedSession, RunChoice, Workspace, WorkspaceLocation};
+use crate::workspace::{CLI, open_workspace};
 
 /// A copy of the workspace with a gate on it.
 pub(super) struct WorkspaceCopy {
@@ -29,16 +30,16 @@ pub(super) struct WorkspaceCopy {
 }
 
 impl WorkspaceCopy {
-    pub(super) fn make(place: &WorkspaceLocation, state: &StateDirectory, past: &PastRun) -> Result<Self> {
+    pub(super) fn make(location: &WorkspaceLocation, state: &StateDirectory, past: &PastRun) -> Result<Self> {
         let directory =
             tempfile::Builder::new().prefix("toolgate-replay-").tempdir().context("a temporary directory")?;
-        let policy = place.load()?.policy;
+        let policy = location.load()?.policy;
         let hides = |path: &WorkspacePath| policy.hides(Access::Read, path);
-        copy_workspace(&Roots::open(&place.workspace)?, directory.path(), &hides)?;
+        copy_workspace(&Roots::open(&location.directory)?, directory.path(), &hides)?;
         let notes = put_back(state, past, &Roots::open(directory.path())?, &hides)?;
-        let copy = place.copied_to(directory.path())?;
-        let paths = (past.facts.workspace.clone(), copy.workspace.display().to_string());
-        Ok(Self { directory, workspace: Workspace::open(&copy)?, notes, paths })
+        let copy = location.copied_to(directory.path())?;
+        let paths = (past.facts.workspace.clone(), copy.directory.display().to_string());
+        Ok(Self { directory, workspace: open_workspace(&copy)?, notes, paths })
     }
 
     /// Begins the run again, under its own id, so that references to it resolve.

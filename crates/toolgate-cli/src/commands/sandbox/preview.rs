@@ -7,7 +7,7 @@ use toolgate_tools::text::UnifiedDiffer;
 
 use crate::commands::Invocation;
 use crate::terminal::{BOLD, DIM, MOST_LINES, diff_line, how_to_commit, paint, plain, show_quarantined, would_change};
-use crate::wiring::Workspace;
+use crate::workspace::{open_workspace, typed_program};
 
 /// A file larger than this is named and not shown.
 const MOST: u64 = 1 << 20;
@@ -30,11 +30,11 @@ impl<'a> RehearsalPreview<'a> {
         staged: &'a dyn StagedChanges,
         files: &'a dyn Files,
         handle: &'a str,
-        setting: &Invocation,
+        invocation: &Invocation,
     ) -> Result<Self> {
         let changes = staged.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
-        let aside = Workspace::open(&setting.place)?.gate.changes().would_quarantine(staged)?;
-        Ok(Self { changes, aside, staged, files, handle, toolgate: setting.place.typed() })
+        let aside = open_workspace(&invocation.location)?.gate.changes().would_quarantine(staged)?;
+        Ok(Self { changes, aside, staged, files, handle, toolgate: typed_program(&invocation.location) })
     }
 
     /// How many paths they are about.

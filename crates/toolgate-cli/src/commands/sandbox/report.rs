@@ -14,7 +14,6 @@ use crate::commands::Invocation;
 use crate::commands::commit::CommitArgs;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, paint, paths, plain};
-use crate::wiring::roots;
 
 /// How a command ended.
 pub(super) struct SandboxReport {
@@ -28,28 +27,28 @@ pub(super) struct SandboxReport {
 
 impl SandboxReport {
     /// Tells of it, and applies what is to be applied.
-    pub(super) fn tell(mut self, asked: &SandboxArgs, setting: &Invocation) -> Result<Exit> {
+    pub(super) fn tell(mut self, asked: &SandboxArgs, invocation: &Invocation) -> Result<Exit> {
         let exit = Exit::Code(u8::try_from(self.code).unwrap_or(1));
-        if !setting.json {
+        if !invocation.json {
             self.print_confinement(asked.verbose);
         }
         let Some(mut staged) = self.staged.take() else {
-            if setting.json {
+            if invocation.json {
                 anstream::eprintln!("{}", self.json());
             }
             return Ok(exit);
         };
-        let files = roots(&setting.place, &setting.place.load()?.settings)?;
+        let files = invocation.location.roots(&invocation.location.load()?.settings)?;
         let handle = staged.keep(None)?;
-        let rehearsed = RehearsalPreview::of(&staged, &files, &handle, setting)?;
+        let rehearsed = RehearsalPreview::of(&staged, &files, &handle, invocation)?;
         let count = rehearsed.count();
-        self.print_changes(&rehearsed, asked.commit, setting.json)?;
+        self.print_changes(&rehearsed, asked.commit, invocation.json)?;
         if count == 0 {
             staged.let_go();
         }
         drop(staged);
         match asked.commit && self.code == 0 && count > 0 {
-            true => CommitArgs::of(handle).run(setting),
+            true => CommitArgs::of(handle).run(invocation),
             false => Ok(exit),
         }
     }

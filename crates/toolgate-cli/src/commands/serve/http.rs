@@ -6,10 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
-use toolgate_console::{AllowedOrigins, ConsoleBackend, HttpOptions, HttpServer, LiveEvents, SessionRun, Tls, Token};
-use toolgate_contract::{Clock, ErrorCode, ToolError};
-use toolgate_journal::{EventStore, Inbox, StateDirectory, load_or_create_token};
-use toolgate_runtime::Gate;
+use toolgate_console::{AllowedOrigins, HttpOptions, HttpServer, Tls, Token};
+use toolgate_journal::load_or_create_token;
+use toolgate_workspace::Workspace;
 
 use super::limits::ServerLimitArgs;
 use super::mcp::McpServerArgs;
@@ -18,7 +17,7 @@ use super::tls::TlsArgs;
 use crate::commands::Invocation;
 use crate::exit::Exit;
 use crate::terminal::{BOLD, DIM, YELLOW, paint};
-use crate::wiring::{RunChoice, Workspace, person_name};
+use crate::workspace::{open_workspace, with_attach_socket};
 
 /// Options of the HTTP server.
 #[derive(Debug, Args)]
@@ -39,15 +38,15 @@ pub(crate) struct HttpServerArgs {
 }
 
 impl HttpServerArgs {
-    pub(super) fn run(self, setting: &Invocation, mcp: &McpServerArgs) -> Result<Exit> {
+    pub(super) fn run(self, invocation: &Invocation, mcp: &McpServerArgs) -> Result<Exit> {
         let tls = self.tls.at(self.listen)?;
-        let token_file = setting.place.sources.http_token();
+        let token_file = invocation.location.config.http_token();
         let token = load_or_create_token(&token_file)
             .with_context(|| format!("the token in {} can't be used", token_file.display()))?;
-        let workspace = Arc::new(Workspace::open(&setting.place)?);
+        let workspace = Arc::new(open_workspace(&invocation.location)?);
         let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-        let served = runtime.block_on(self.serve(workspace, &Token::new(token), tls, setting, mcp));
+        let served = runtime.block_on(self.serve(workspace, &Token::new(token), tls, invocation, mcp));
         runtime.shutdown_background();
         served.map(|()| Exit::Ok)
     }
@@ -57,7 +56,7 @@ impl HttpServerArgs {
         workspace: Arc<Workspace>,
         token: &Token,
         tls: Option<Tls>,
-        setting: &Invocation,
+        invocation: &Invocation,
         mcp: &McpServerArgs,
     ) -> Result<()> {
         let listener = TcpListener::bind(self.listen).await.with_context(|| {
@@ -66,20 +65,20 @@ impl HttpServerArgs {
         let address = listener.local_addr()?;
         let allowed_origins = AllowedOrigins::at(address, &self.allow_host, &self.allow_origin);
         let stop = stop_on_signal();
-        let routes = mcp.routes(Arc::clone(&workspace), setting, &self.limits, stop.clone())?;
+        let routes = mcp.routes(Arc::clone(&workspace), &self.limits, stop.clone())?;
         let is_encrypted = tls.is_some();
         let options = HttpOptions { allowed_origins, limits: self.limits.limits(), tls };
         let server = HttpServer::new(Arc::clone(&workspace) as _, token, options)?.with_routes(routes);
-        announce(address, is_encrypted, setting);
-        workspace.with_door(server.serve(listener, stop)).await;
+        announce(address, is_encrypted, invocation);
+        with_attach_socket(&workspace, &invocation.location, server.serve(listener, stop)).await;
         Ok(())
     }
 }
 
 /// Says where the server listens, on standard error; with `--json` in one line of JSON on standard output.
-fn announce(address: SocketAddr, is_encrypted: bool, setting: &Invocation) {
-    let (token_file, scheme) = (setting.place.sources.http_token(), if is_encrypted { "https" } else { "http" });
-    if setting.json {
+fn announce(address: SocketAddr, is_encrypted: bool, invocation: &Invocation) {
+    let (token_file, scheme) = (invocation.location.config.http_token(), if is_encrypted { "https" } else { "http" });
+    if invocation.json {
         let ready = serde_json::json!({ "listening": format!("{scheme}://{address}"), "token_file": token_file });
         anstream::println!("{ready}");
         return;
@@ -92,64 +91,9 @@ fn announce(address: SocketAddr, is_encrypted: bool, setting: &Invocation) {
     }
     let field = |name: &str, value: String| anstream::eprintln!("  {} {value}", paint(DIM, format!("{name:<10}")));
     anstream::eprintln!("{}", paint(BOLD, format!("Listening on {scheme}://{address}")));
-    field("workspace", setting.place.workspace.display().to_string());
+    field("workspace", invocation.location.directory.display().to_string());
     field("token", format!("in {}; send it as `Authorization: Bearer …`", token_file.display()));
     field("routes", format!("{scheme}://{address}/openapi.json"));
     field("MCP", format!("{scheme}://{address}/mcp"));
     field("approvals", "`toolgate approvals` in another terminal, or POST /v1/approvals/{id}".into());
-}
-
-impl ConsoleBackend for Workspace {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
-    fn state(&self) -> &StateDirectory {
-        &self.state
-    }
-
-    fn store(&self) -> Result<Arc<dyn EventStore>, ToolError> {
-        self.stores.store().map_err(|fault| backend_error("The store", fault))
-    }
-
-    fn inbox(&self) -> Result<Arc<dyn Inbox>, ToolError> {
-        self.stores.inbox().map_err(|fault| backend_error("The inbox", fault))
-    }
-
-    fn queue(&self) -> Option<&toolgate_runtime::ApprovalQueueClient> {
-        self.approvals.as_ref()
-    }
-
-    fn clock(&self) -> &dyn Clock {
-        self.clock.as_ref()
-    }
-
-    fn owner(&self) -> String {
-        person_name()
-    }
-
-    fn begin(&self, session: &str) -> Result<SessionRun, ToolError> {
-        let choice = RunChoice { run: None, session: session.to_owned(), front_end: "http" };
-        match self.begin(&choice) {
-            Ok(recorded) => {
-                Ok(SessionRun { session: recorded.session.watched_by(Arc::new(self.live.clone())), run: recorded.run })
-            }
-            Err(fault) => Err(backend_error("The session", fault)),
-        }
-    }
-
-    fn live(&self) -> &LiveEvents {
-        &self.live
-    }
-
-    fn finish(&self) {
-        self.finish();
-    }
-}
-
-fn backend_error(what: &str, fault: anyhow::Error) -> ToolError {
-    match fault.downcast::<toolgate_journal::JournalError>() {
-        Ok(fault) => fault.into(),
-        Err(fault) => ToolError::new(ErrorCode::IoError, format!("{what} can't be opened: {fault:#}.")),
-    }
 }

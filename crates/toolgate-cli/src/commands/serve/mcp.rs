@@ -7,13 +7,13 @@ use axum::Router;
 use clap::Args;
 use toolgate_contract::CancellationToken;
 use toolgate_mcp::{McpOptions, McpServer};
+use toolgate_workspace::Workspace;
 
 use super::limits::ServerLimitArgs;
-use super::mcp_backend::McpBackend;
 use super::{stop_on_signal, tool_sets};
 use crate::commands::Invocation;
 use crate::exit::Exit;
-use crate::wiring::Workspace;
+use crate::workspace::{open_workspace, with_attach_socket};
 
 /// Options of the MCP server.
 #[derive(Debug, Args)]
@@ -32,45 +32,39 @@ impl McpServerArgs {
         self.stdio
     }
 
-    pub(super) fn run(self, setting: &Invocation) -> Result<Exit> {
-        let backend = self.backend(Arc::new(Workspace::open(&setting.place)?), setting)?;
-        let server = McpServer::new(Arc::clone(&backend) as _, McpOptions::default())?;
+    pub(super) fn run(self, invocation: &Invocation) -> Result<Exit> {
+        let workspace = Arc::new(open_workspace(&invocation.location)?);
+        let ceilings = tool_sets::ceilings(&self.tools, workspace.gate.declarations())?;
+        let server = McpServer::new(Arc::clone(&workspace), McpOptions { ceilings, ..McpOptions::default() })?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.block_on(async {
             stop_with(&server, stop_on_signal());
-            backend.workspace.with_door(toolgate_mcp::serve_stdio(&server)).await;
+            with_attach_socket(&workspace, &invocation.location, toolgate_mcp::serve_stdio(&server)).await;
         });
         // A thread may still wait for input that nobody wants.
         runtime.shutdown_background();
-        backend.workspace.finish();
+        workspace.finish();
         Ok(Exit::Ok)
     }
-}
 
-impl McpServerArgs {
     /// The endpoint `/mcp` for a server that authenticates requests itself, until that is told to stop.
     pub(super) fn routes(
         &self,
         workspace: Arc<Workspace>,
-        setting: &Invocation,
         limits: &ServerLimitArgs,
         stop: CancellationToken,
     ) -> Result<Router> {
         let options = McpOptions {
             max_message_bytes: limits.max_body_bytes,
             max_requests: limits.max_calls_per_session,
+            ceilings: tool_sets::ceilings(&self.tools, workspace.gate.declarations())?,
             is_preauthenticated: true,
             ..McpOptions::default()
         };
-        let server = McpServer::new(self.backend(workspace, setting)?, options)?;
+        let server = McpServer::new(workspace, options)?;
         let routes = Router::new().nest("/mcp", toolgate_mcp::service(Arc::clone(&server)));
         stop_with(&server, stop);
         Ok(routes)
-    }
-
-    fn backend(&self, workspace: Arc<Workspace>, setting: &Invocation) -> Result<Arc<McpBackend>> {
-        let ceilings = tool_sets::ceilings(&self.tools, workspace.gate.declarations())?;
-        Ok(Arc::new(McpBackend { workspace, ceilings, directory: setting.place.workspace.clone() }))
     }
 }
 

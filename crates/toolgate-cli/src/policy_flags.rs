@@ -1,12 +1,8 @@
-//! The flags that shape policy for one run, and the user's file as the place where an "always" is written down.
-
-use std::path::PathBuf;
+//! The flags that shape policy for one run.
 
 use anyhow::{Context, Result};
 use clap::Args;
-use toolgate_config::{StoreUrl, append_rules};
-use toolgate_contract::ToolError;
-use toolgate_runtime::UserRules;
+use toolgate_config::{FlagLayer, StoreUrl};
 
 /// Options that shape policy for this run. They can tighten what the files say; they loosen only what no file decides.
 #[derive(Debug, Clone, Default, Args)]
@@ -52,8 +48,8 @@ pub(crate) struct PolicyFlags {
 }
 
 impl PolicyFlags {
-    /// The flags as a layer's file, so that they take the same way as every other layer.
-    pub(crate) fn to_toml(&self) -> Result<String> {
+    /// The flags as a layer of configuration.
+    pub(crate) fn layer(&self) -> Result<FlagLayer> {
         let mut table = toml::Table::new();
         if let Some(preset) = &self.preset {
             table.insert("preset".into(), preset.clone().into());
@@ -77,11 +73,11 @@ impl PolicyFlags {
         let store: toml::Table =
             store.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
         table.insert("store".into(), store.into());
-        Ok(toml::to_string(&table)?)
+        Ok(FlagLayer::new(table, self.words()))
     }
 
     /// The flags as words of a command line, for the command that repeats a call.
-    pub(crate) fn words(&self) -> Vec<String> {
+    fn words(&self) -> Vec<String> {
         let preset = self.preset.iter().map(|preset| ("--preset", preset));
         let rules = [("--deny", &self.deny), ("--ask", &self.ask), ("--allow", &self.allow)];
         let rules = rules.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| (flag, value)));
@@ -100,18 +96,4 @@ fn rule(decision: &str, flag: &str) -> Result<toml::Table> {
         _ => pattern.to_owned().into(),
     };
     Ok([("decision".to_owned(), decision.into()), (kind.to_owned(), pattern)].into_iter().collect())
-}
-
-/// The user's configuration as the place where an "always" is written down.
-pub(crate) struct UserRulesFile {
-    pub(crate) file: PathBuf,
-}
-
-impl UserRules for UserRulesFile {
-    fn append_rules(&self, rules: &str) -> Result<(), ToolError> {
-        append_rules(&self.file, rules).map_err(|error| {
-            let error = anyhow::Error::from(error);
-            ToolError::internal(format!("The rule could not be written to {}: {error:#}.", self.file.display()))
-        })
-    }
 }

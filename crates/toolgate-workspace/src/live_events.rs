@@ -22,7 +22,7 @@ impl Default for LiveEvents {
 
 impl LiveEvents {
     /// Follows one run from now on.
-    pub(crate) fn of_run(&self, run: &str) -> LiveEventReceiver {
+    pub fn of_run(&self, run: &str) -> LiveEventReceiver {
         LiveEventReceiver { run: run.to_owned(), events: self.0.subscribe() }
     }
 }
@@ -42,14 +42,14 @@ impl EventSink for LiveEvents {
 }
 
 /// The live events of one run, for one listener.
-pub(crate) struct LiveEventReceiver {
+pub struct LiveEventReceiver {
     run: String,
     events: Receiver<Arc<Event>>,
 }
 
 impl LiveEventReceiver {
     /// The events since the last time, in order.
-    pub(crate) fn since(&mut self) -> Vec<Arc<Event>> {
+    pub fn since(&mut self) -> Vec<Arc<Event>> {
         let mut events = Vec::new();
         loop {
             match self.events.try_recv() {

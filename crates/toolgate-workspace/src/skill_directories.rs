@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
-use toolgate_contract::{Files, SkillOwner, WorkspacePath as Spot};
+use toolgate_contract::{Files, SkillOwner, WorkspacePath};
 use toolgate_runtime::SkillDirectory;
 use toolgate_sandbox::Roots;
 
-use crate::wiring::WorkspaceLocation;
+use crate::error::WorkspaceError;
+use crate::location::WorkspaceLocation;
 
 /// The directories that hold skills, ours before those of other clients. The first one is our own state, which policy keeps
 /// from every tool; skills are all that is shown of it.
@@ -16,19 +16,22 @@ const DIRECTORIES: [(&str, bool); 3] =
     [(".toolgate/skills", false), (".agents/skills", true), (".claude/skills", true)];
 
 /// Every directory of skills, those of the project before those of the user.
-pub(crate) fn skill_directories(place: &WorkspaceLocation, files: &Arc<dyn Files>) -> Result<Vec<SkillDirectory>> {
+pub(crate) fn skill_directories(
+    location: &WorkspaceLocation,
+    files: &Arc<dyn Files>,
+) -> Result<Vec<SkillDirectory>, WorkspaceError> {
     let mut skill_directories = Vec::new();
-    if place.is_trusted()? {
+    if location.is_trusted()? {
         skill_directories.extend(DIRECTORIES.map(|(path, applies_hidden_paths)| SkillDirectory {
             owner: SkillOwner::Project,
             files: Arc::clone(files),
-            place: Spot::in_workspace(path),
+            place: WorkspacePath::in_workspace(path),
             path: path.into(),
-            directory: place.workspace.join(path),
+            directory: location.directory.join(path),
             applies_hidden_paths,
         }));
     }
-    if let Some(home) = std::env::home_dir() {
+    if let Some(home) = &location.home {
         skill_directories.extend(DIRECTORIES.iter().filter_map(|(path, _)| at_home(&home.join(path))));
     }
     Ok(skill_directories)
@@ -39,7 +42,7 @@ fn at_home(directory: &Path) -> Option<SkillDirectory> {
     let roots = Roots::open(directory).ok()?;
     Some(SkillDirectory {
         owner: SkillOwner::User,
-        place: Spot::in_workspace(""),
+        place: WorkspacePath::in_workspace(""),
         path: directory.display().to_string(),
         directory: roots.workspace().to_owned(),
         files: Arc::new(roots),

@@ -1,0 +1,25 @@
+//! Opens one workspace: configuration becomes policy, sandbox, journal and gate, wired in one place for every front end
+//! and for tests.
+//!
+//! A [`WorkspaceLocation`] says where the workspace is and by which rules; [`Workspace::open`] makes everything that a call
+//! needs; [`Workspace::begin`] gives a client its session and the run that it is recorded in.
+
+mod error;
+mod live_events;
+mod location;
+mod options;
+mod recorded_session;
+mod sandbox_profile;
+mod skill_directories;
+mod stores;
+mod user_rules_file;
+mod workspace;
+
+pub use error::WorkspaceError;
+pub use live_events::{LiveEventReceiver, LiveEvents};
+pub use location::WorkspaceLocation;
+pub use options::{WarningSink, WorkspaceOptions};
+pub use recorded_session::{RecordedSession, RunChoice};
+pub use sandbox_profile::{create_private_directory, root_directories, sandbox_profile, sandboxed_processes};
+pub use stores::Stores;
+pub use workspace::Workspace;

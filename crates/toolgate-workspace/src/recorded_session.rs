@@ -1,0 +1,66 @@
+//! The session of a client, with the run that it is recorded in.
+
+use std::sync::Arc;
+
+use toolgate_contract::RunFacts;
+use toolgate_journal::{Run, RunRecorder};
+use toolgate_runtime::Session;
+
+use crate::error::WorkspaceError;
+use crate::workspace::Workspace;
+
+/// Which run and session a client's calls belong to.
+pub struct RunChoice {
+    /// An earlier run to go on with; a new one otherwise.
+    pub run: Option<String>,
+    /// The session.
+    pub session: String,
+    /// Who brings the calls.
+    pub front_end: &'static str,
+}
+
+/// A session, and the run that it is recorded in.
+pub struct RecordedSession {
+    /// The session.
+    pub session: Session,
+    /// The run.
+    pub run: Arc<Run>,
+}
+
+impl Workspace {
+    /// Begins a run, or goes on with one.
+    pub fn begin(&self, choice: &RunChoice) -> Result<RecordedSession, WorkspaceError> {
+        match &choice.run {
+            Some(run) => self.session_in(Arc::new(self.state.open_run(run, &self.run_options)?), &choice.session),
+            None => self.begin_as(&format!("run_{}", self.clock.id().simple()), choice),
+        }
+    }
+
+    /// Begins a run under this id.
+    pub fn begin_as(&self, run: &str, choice: &RunChoice) -> Result<RecordedSession, WorkspaceError> {
+        let (session, front_end) = (choice.session.clone(), choice.front_end.into());
+        let facts = RunFacts { session, front_end, ..self.facts.clone() };
+        self.session_in(Arc::new(self.state.begin_run(run, facts, &self.run_options)?), &choice.session)
+    }
+
+    /// A session that is recorded in this run, with what was granted to either before.
+    pub fn session_in(&self, run: Arc<Run>, session: &str) -> Result<RecordedSession, WorkspaceError> {
+        let recorder = self.recorder_of(&run, session)?;
+        let (grants, warnings) = match self.run_options.key {
+            Some(_) => recorder.known_grants()?,
+            // Without a key nobody can tell our grants from those that came with a repository: none count.
+            None => (Vec::new(), vec!["There is no signing key, so earlier approvals don't count.".to_owned()]),
+        };
+        warnings.iter().for_each(|warning| (self.warn)(warning));
+        let artifacts = Arc::clone(&run.artifacts);
+        let mut session = Session::new(session, &run.id, Arc::new(recorder), artifacts).with_grants(grants);
+        session.queue.clone_from(&self.approvals);
+        Ok(RecordedSession { session, run })
+    }
+
+    /// The recorder of a session in a run.
+    pub fn recorder_of(&self, run: &Arc<Run>, session: &str) -> Result<RunRecorder, WorkspaceError> {
+        let grants = self.state.session_grants(session, &self.run_options)?;
+        Ok(RunRecorder::new(Arc::clone(run), grants))
+    }
+}

@@ -1,0 +1,97 @@
+//! What commands in a workspace are confined to.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use toolgate_config::{RootConfig, Settings};
+use toolgate_contract::RootAccess;
+use toolgate_sandbox::SandboxedProcesses;
+use toolgate_sandbox::process::{Profile, SandboxOptions};
+
+use crate::location::WorkspaceLocation;
+
+/// Variables of ours that a command may see. None of them is a secret, and none decides what runs.
+const PASSED_ON: &[&str] = &[
+    "CARGO_HOME",
+    "GOPATH",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "RUSTUP_HOME",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
+
+/// What makes programs neither ask, page nor colour.
+const SET: &[(&str, &str)] = &[
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("EDITOR", "true"),
+    // A directory that merely looks like a repository brings no configuration of its own.
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("SHELL", "/bin/bash"),
+    ("TERM", "dumb"),
+];
+
+/// How commands run: in a sandbox, where they change nothing but what tools may change.
+pub fn sandboxed_processes(
+    location: &WorkspaceLocation,
+    settings: &Settings,
+    environment: &BTreeMap<OsString, OsString>,
+    options: SandboxOptions,
+) -> SandboxedProcesses {
+    let profile = sandbox_profile(location, &settings.roots, environment);
+    SandboxedProcesses::new(profile, options).at_least(settings.weakest_sandbox)
+}
+
+/// What a command in this workspace is confined to.
+pub fn sandbox_profile(
+    location: &WorkspaceLocation,
+    roots: &[RootConfig],
+    environment: &BTreeMap<OsString, OsString>,
+) -> Profile {
+    let mut profile = Profile::for_workspace(&location.directory, location.home.as_deref());
+    for root in roots {
+        let paths = if root.access == RootAccess::Write { &mut profile.writable } else { &mut profile.shown };
+        paths.push(PathBuf::from(&root.path));
+    }
+    profile.roots = root_directories(location, roots);
+    profile.environment = command_environment(environment);
+    // A command that reached an attach socket could type into another one. The directory has to exist to be hidden.
+    let attach_sockets = location.config.attach_sockets();
+    if create_private_directory(&attach_sockets).is_ok() {
+        profile.masked.push(attach_sockets);
+    }
+    profile
+}
+
+/// The directories that workspace paths are in; the workspace comes first.
+pub fn root_directories(location: &WorkspaceLocation, roots: &[RootConfig]) -> Vec<PathBuf> {
+    [location.directory.clone()].into_iter().chain(roots.iter().map(|root| PathBuf::from(&root.path))).collect()
+}
+
+/// Creates a directory that only its owner can enter.
+#[allow(clippy::disallowed_methods, reason = "makes a directory of the user's own, not in a workspace")]
+pub fn create_private_directory(directory: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    std::fs::set_permissions(directory, PermissionsExt::from_mode(0o700))
+}
+
+fn command_environment(environment: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
+    let is_passed_on = |name: &str| PASSED_ON.contains(&name) || name.starts_with("LC_");
+    let own = environment.iter().filter(|(name, _)| name.to_str().is_some_and(is_passed_on));
+    let own = own.map(|(name, value)| (name.clone(), value.clone()));
+    own.chain(SET.iter().map(|(name, value)| (name.into(), value.into()))).collect()
+}
