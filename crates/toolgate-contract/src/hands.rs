@@ -14,9 +14,9 @@ use crate::effect_index::EffectIndex;
 use crate::{
     Access, Agents, AllowedTools, ArtifactRef, Artifacts, Change, ChangeSource, Changes, Denial, DeniedAccess,
     DirectoryEntry, Effect, EgressPolicy, Enforced, ErrorCode, FileContent, FileEdit, FileState, Files, Guarantee,
-    HiddenPathScanner, HiddenPaths, LocatedEffect, Message, NoteKind, Notes, OmittedText, OpenFile, Person,
-    ProcessTable, Question, QuestionAnswer, SeenVersion, SkillCandidate, Skills, ToolError, VisitedEntry,
-    VisitorFactory, WalkOptions, WalkStep, Web, WebRequest, WebResponse, WorkspacePath,
+    HiddenPaths, LocatedEffect, Message, NoteKind, Notes, OmittedText, OpenFile, Person, ProcessTable, Question,
+    QuestionAnswer, SeenVersion, SkillCandidate, Skills, ToolError, VisitedEntry, VisitorFactory, WalkOptions,
+    WalkStep, Web, WebRequest, WebResponse, WorkspacePath,
 };
 
 /// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
@@ -61,8 +61,6 @@ pub struct ToolServices {
     pub skills: Arc<dyn Skills>,
     /// The paths that policy hides.
     pub hidden_paths: Arc<dyn HiddenPaths>,
-    /// Finds hidden paths in the workspace.
-    pub scanner: Arc<HiddenPathScanner>,
     /// The session's processes.
     pub processes: Arc<dyn ProcessTable>,
     /// HTTP access; none if nothing can be fetched.

@@ -22,7 +22,6 @@ mod event_origin;
 mod files;
 mod hands;
 mod hash;
-mod hidden_path_scanner;
 mod launch_spec;
 mod notes;
 mod person;
@@ -64,8 +63,7 @@ pub use files::{
 };
 pub use hands::{Hands, Tally, ToolServices};
 pub use hash::{hex, sha256, sha256_of};
-pub use hidden_path_scanner::{HiddenPathScanner, RestrictedPaths};
-pub use launch_spec::{ApplyMode, LaunchSpec, NetworkAccess, StartDirectory, Streams, TerminalSize};
+pub use launch_spec::{ApplyMode, LaunchSpec, NetworkAccess, RestrictedPaths, StartDirectory, Streams, TerminalSize};
 pub use notes::{NoteKind, NoteUpdate, Notes};
 pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
 pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, told_denials};

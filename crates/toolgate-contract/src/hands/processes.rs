@@ -47,14 +47,11 @@ impl Hands {
 
     /// Starts a declared command with all that was decided about it.
     async fn begin(&self, spec: LaunchSpec, longest: Duration) -> Result<ProcessGuard, ToolError> {
-        let scan = |hands: &Self| {
-            hands.means.scanner.restricted_paths(hands.means.files.as_ref(), hands.means.hidden_paths.as_ref())
-        };
         let spec = LaunchSpec {
             writable: self.writable(),
             unsandboxed: self.is_unsandboxed(&spec.command),
             network: self.means.egress.clone().map_or(NetworkAccess::Off, NetworkAccess::Listed),
-            ..spec.restricted(self.blocking(scan).await?)
+            ..spec
         };
         let process = ProcessGuard::new(self.means.processes.start(spec, longest).await?);
         self.note(|tally| {
