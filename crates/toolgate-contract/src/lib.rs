@@ -35,7 +35,6 @@ mod root_access;
 mod skill;
 mod spec;
 mod staged_changes;
-pub mod strict_json;
 mod tier;
 mod tool;
 mod tree_walk;
