@@ -14,7 +14,6 @@ mod decision;
 mod denied_access;
 mod durability;
 mod effect;
-mod effect_index;
 mod egress;
 mod error;
 mod event;
@@ -60,7 +59,7 @@ pub use event_origin::EventOrigin;
 pub use files::{
     BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, FileMetadata, Files, HiddenPaths, OpenFile,
 };
-pub use hands::{Hands, Tally, ToolServices};
+pub use hands::{BlockingWork, FileHands, Hands, ProcessHands};
 pub use hash::{hex, sha256, sha256_of};
 pub use launch_spec::{ApplyMode, LaunchSpec, NetworkAccess, RestrictedPaths, StartDirectory, Streams, TerminalSize};
 pub use notes::{NoteKind, NoteUpdate, Notes};

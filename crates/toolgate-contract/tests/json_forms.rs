@@ -282,7 +282,7 @@ fn a_declaration() {
             vec![Effect::read(&args.path)]
         }
 
-        async fn run(&self, _args: Args, _hands: &Hands) -> Result<Output, ToolError> {
+        async fn run(&self, _args: Args, _hands: &dyn Hands) -> Result<Output, ToolError> {
             Ok(Output { seen: None })
         }
     }

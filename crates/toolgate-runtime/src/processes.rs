@@ -4,7 +4,7 @@
 //! [`ChildProcess`](toolgate_contract::ChildProcess). The stops of a `shell` call:
 //!
 //! 1. `ShellTool::run` (`tools/src/shell.rs`) asks its hands for a command.
-//! 2. `Hands::start` (`contract/src/hands/processes.rs`) makes the `LaunchSpec`: what was granted.
+//! 2. `CallHands::start` (`runtime/src/gate/hands/processes.rs`) makes the `LaunchSpec`: what was granted.
 //! 3. `CallProcesses::launch` (`runtime/src/gate/call_processes.rs`) adds what policy hides and protects, and
 //!    takes a place among the session's processes.
 //! 4. `CommandSettlement::launch` (`runtime/src/gate/command_settlement.rs`) decides the `ApplyMode`, and takes a snapshot

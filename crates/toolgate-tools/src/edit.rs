@@ -71,13 +71,13 @@ impl Tool for EditTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
         let found = TargetFile::load(hands, &args.path).ok()?;
         let edited = edited(&found, args).ok()?;
         Some(Preview { diff: diff(&found, &edited.content).text })
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let found = TargetFile::load(hands, &args.path)?;
         // The hash is computed concurrently; a version mismatch is reported before any match failure.
         let edited = edited(&found, &args);

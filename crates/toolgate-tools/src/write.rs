@@ -88,12 +88,12 @@ impl Tool for WriteTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
         let found = TargetFile::load(hands, &args.path).ok()?;
         Some(Preview { diff: diff(&found, &wanted(&found, args)).text })
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let found = TargetFile::load(hands, &args.path)?;
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         if let (Some(what_happened), WriteMode::Overwrite) = (&moved_on, args.mode) {
