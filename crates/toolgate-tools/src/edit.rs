@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, EditedText, MatchTier, edit_in, unified};
 
@@ -84,7 +85,7 @@ impl Tool for EditTool {
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         let EditedText { content, replacements, tier, note, first_line } = edited?;
         let content = Blob::from(content);
-        content.hash_ahead();
+        hash_ahead(&content);
         let note = match moved_on {
             None => note,
             // The text still occurs exactly once, so the edit still means the same.

@@ -8,6 +8,7 @@ use toolgate_contract::{
     Effect, ErrorCode, FileContent, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
 };
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::patch::{FileOperation, FilePatch, HunkReport, PatchFault, apply_in, parse};
 use crate::support::text::{Diff, DiffSide, MatchTier, between};
@@ -153,7 +154,7 @@ impl WorkingFiles {
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
         let after = applied.after.map(|bytes| FileContent { bytes: bytes.into(), mode });
-        after.iter().for_each(|content| content.bytes.hash_ahead());
+        after.iter().for_each(|content| hash_ahead(&content.bytes));
         let target = match &file.operation {
             FileOperation::Move { to } | FileOperation::Copy { to } => to,
             _ => &file.path,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, unified};
 
@@ -100,7 +101,7 @@ impl Tool for WriteTool {
             return Err(found.stale(what_happened));
         }
         let new = Blob::from(wanted(&found, &args));
-        new.hash_ahead();
+        hash_ahead(&new);
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
             (None, _) => WriteOperation::Created,

@@ -3,6 +3,7 @@
 use toolgate_contract::{Blob, ErrorCode, FileContent, FileEdit, Hands, LINK_MODE, ToolError, WorkspacePath};
 
 use crate::support::encoding::Encoding;
+use crate::support::hash_ahead::hash_ahead;
 
 /// Larger files are left to programs.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -24,7 +25,7 @@ impl TargetFile {
         match found.mode {
             LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
             _ => {
-                found.bytes.iter().for_each(Blob::hash_ahead);
+                found.bytes.iter().for_each(hash_ahead);
                 Ok(found)
             }
         }
