@@ -106,18 +106,18 @@ impl PreparedCall for PreparedCommit {
         self.choice.chosen.iter().flat_map(effects).collect()
     }
 
-    fn preview(&self, _hands: &Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
         let (staged, files) = (self.staged.as_ref(), self.workspace.files.as_ref());
         Some(Preview { diff: diff_of(&self.choice.chosen, staged, files, self.workspace.options.differ.as_deref()?) })
     }
 
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(std::future::ready(self.apply(hands)))
     }
 }
 
 impl PreparedCommit {
-    fn apply(mut self, hands: &Hands) -> Result<Value, ToolError> {
+    fn apply(mut self, hands: &dyn Hands) -> Result<Value, ToolError> {
         if self.staged.owner().is_some_and(|owner| owner != hands.run()) {
             let message = "That rehearsal was made in another run, and can be committed only there.";
             return Err(ToolError::new(ErrorCode::NotFound, message).with_hint("Rehearse the command again."));

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use toolgate_contract::{
     Change, ErrorCode, EventPayload, FileState, Files, LaunchSpec, STATE_DIRECTORY, ToolError, WorkspacePath,
 };
-use toolgate_journal::{ChangeLock, Snapshot, SnapshotScope};
+use toolgate_journal::ChangeLock;
 
 use crate::change_applier::ChangeApplier;
+use crate::snapshot::{Snapshot, SnapshotScope};
 
 const STATE_REMOVED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so its changes are unknown and can't \
                        be reverted. Check git's hooks and configuration, `.envrc` and the settings of editors and agents \
@@ -66,7 +67,7 @@ impl InPlaceCommand {
         }
         let (run, call) = (changer.origin.run.clone(), changer.origin.tool_call_id.clone());
         let scope = SnapshotScope { run, call, roots, except: except.clone(), quota: change_log.contents().quota() };
-        let snapshot = Some(change_log.snapshots()?.take(scope, changer.workspace.files.as_ref())?);
+        let snapshot = Some(Snapshot::take(scope, &change_log.snapshots()?, changer.workspace.files.as_ref())?);
         let watched = Mutex::new(InPlaceState { snapshot, ..InPlaceState::default() });
         let files = changer.workspace.files.as_ref();
         let covered =

@@ -15,6 +15,7 @@ mod release;
 mod restore_tool;
 mod revert;
 mod settle;
+mod snapshot;
 mod undo;
 mod workspace_changes;
 

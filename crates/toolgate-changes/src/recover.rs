@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use toolgate_contract::{Change, Effect, Event, EventPayload, ToolError, WorkspacePath};
-use toolgate_journal::{
-    AbandonedSnapshots, ChangeLock, JournalError, RunOptions, Snapshot, SnapshotScope, read_events,
-};
+use toolgate_journal::{ChangeLock, JournalError, RunOptions, read_events};
 
 use crate::change_log::ChangeLog;
 use crate::revert::{InPlaceRevert, RevertOutcome};
 use crate::settle::ChangeSelector;
+use crate::snapshot::{Snapshot, SnapshotScope};
 
 impl ChangeLog {
     /// Reverts what a killed process left half done, and records what its commands changed in place. Returns warnings
@@ -19,7 +18,7 @@ impl ChangeLog {
     pub(crate) fn recover(&self, selector: &ChangeSelector, options: &RunOptions) -> Result<Vec<String>, ToolError> {
         let turn = self.turn(selector.files.as_ref(), selector.hidden_paths.as_ref())?;
         let snapshots = self.snapshots()?;
-        let AbandonedSnapshots { snapshots: abandoned, mut warnings } = snapshots.abandoned()?;
+        let (abandoned, mut warnings) = snapshots.abandoned(Snapshot::read)?;
         for snapshot in abandoned {
             let call = snapshot.scope().call.clone();
             match self.settle_abandoned(&turn, snapshot, selector, options) {

@@ -97,7 +97,7 @@ impl PreparedRelease {
         if self.content.is_some() { Access::Write } else { Access::Delete }
     }
 
-    fn apply(&self, hands: &Hands) -> Result<Value, ToolError> {
+    fn apply(&self, hands: &dyn Hands) -> Result<Value, ToolError> {
         let path = &self.args.path;
         let place = hands.target(self.access(), path)?;
         let before = hands.content_at(&place, u64::MAX)?;
@@ -117,12 +117,12 @@ impl PreparedCall for PreparedRelease {
         vec![Effect::Restore { path: self.args.path.clone(), access: self.access() }]
     }
 
-    fn preview(&self, _hands: &Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
         let sign = if self.content.is_some() { '+' } else { '-' };
         Some(Preview { diff: format!("{sign}{} ({})\n", self.args.path, self.change.reason) })
     }
 
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(std::future::ready(self.apply(hands)))
     }
 }

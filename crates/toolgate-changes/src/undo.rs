@@ -157,7 +157,7 @@ impl PreparedCall for PreparedUndo {
         self.found.iter().flat_map(effects).collect()
     }
 
-    fn preview(&self, _hands: &Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
         let line = |change: &Change| match &change.before {
             Some(_) => format!(" {} as it was before\n", change.path),
             None => format!("-{}\n", change.path),
@@ -165,13 +165,13 @@ impl PreparedCall for PreparedUndo {
         Some(Preview { diff: self.found.iter().map(|found| line(&found.change)).collect() })
     }
 
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(std::future::ready(self.undo(hands)))
     }
 }
 
 impl PreparedUndo {
-    fn undo(&self, hands: &Hands) -> Result<Value, ToolError> {
+    fn undo(&self, hands: &dyn Hands) -> Result<Value, ToolError> {
         let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for UndoableChange { change, .. } in &self.found {
             match self.inverse(change, hands) {
@@ -192,7 +192,7 @@ impl PreparedUndo {
     }
 
     /// The change that undoes `change`, if the file is still as the change left it.
-    fn inverse(&self, change: &Change, hands: &Hands) -> Result<Change, ToolError> {
+    fn inverse(&self, change: &Change, hands: &dyn Hands) -> Result<Change, ToolError> {
         let place = hands.target(access_of(change), &change.path)?;
         let now = hands.state_at(&place)?;
         if !FileState::same(now.as_ref(), change.after.as_ref()) {

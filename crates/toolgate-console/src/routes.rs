@@ -163,7 +163,7 @@ impl FromRequest<Arc<ServerState>> for JsonBody {
 
 /// Reads a body strictly: an object, with no unknown fields and no field twice.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let value = toolgate_contract::strict_json::parse(bytes)?;
+    let value = toolgate_dialects::strict_json::parse(bytes)?;
     if !value.is_object() {
         return Err(Problem::invalid("The body is not an object."));
     }

@@ -4,12 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use tokio::runtime::Handle;
-
 use crate::sha256;
-
-/// From this size on, hashing takes much longer than waking a thread.
-const MUCH: usize = 256 * 1024;
 
 /// Bytes, and their hash once it is needed. Clones share both.
 #[derive(Clone)]
@@ -21,18 +16,9 @@ struct BlobData {
 }
 
 impl Blob {
-    /// The hash, in lower-case hex.
+    /// The hash, in lower-case hex. Where another thread is at it already, this waits for that.
     pub fn sha256(&self) -> &str {
         self.0.sha256.get_or_init(|| sha256(&self.0.bytes))
-    }
-
-    /// Starts hashing on another thread, if there is much to hash. [`Blob::sha256`] waits until the hash is ready.
-    pub fn hash_ahead(&self) {
-        // Without a runtime, the first call of `sha256` computes the hash.
-        if let (MUCH.., Ok(runtime)) = (self.0.bytes.len(), Handle::try_current()) {
-            let blob = self.clone();
-            runtime.spawn_blocking(move || blob.sha256().len());
-        }
     }
 }
 
@@ -76,14 +62,5 @@ mod tests {
         assert!(std::ptr::eq(blob.sha256(), clone.sha256()));
         assert_eq!(blob, Blob::from(b"text".to_vec()));
         assert_ne!(blob, Blob::from(b"other".to_vec()));
-    }
-
-    #[tokio::test]
-    async fn a_hash_that_was_begun_ahead_is_the_same() {
-        for size in [0, MUCH, 4 * MUCH] {
-            let blob = Blob::from(vec![7; size]);
-            blob.hash_ahead();
-            assert_eq!(blob.sha256(), sha256(vec![7; size]));
-        }
     }
 }

@@ -6,7 +6,7 @@ use semver::VersionReq;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Clock, Right, ToolError, strict_json};
+use crate::{Clock, Right, ToolError};
 
 /// A request to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,7 +62,7 @@ struct CallJson {
     timestamp: Option<Timestamp>,
 }
 
-/// The schema of what [`Call::from_json`] reads.
+/// The schema of what [`Call::from_value`] reads.
 impl JsonSchema for Call {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         CallJson::schema_name()
@@ -93,9 +93,9 @@ impl Call {
         }
     }
 
-    /// Parses a call from JSON, strictly, and fills in what the caller omitted.
-    pub fn from_json(bytes: &[u8], clock: &dyn Clock) -> Result<Self, ToolError> {
-        let value = strict_json::parse(bytes)?;
+    /// The call that a JSON value describes, with what the caller omitted filled in. Whoever has bytes parses them strictly
+    /// first, so that what is judged is what was sent.
+    pub fn from_value(value: Value, clock: &dyn Clock) -> Result<Self, ToolError> {
         if !value.is_object() {
             // serde would also accept an array with the fields in order. That would be guessing.
             return Err(ToolError::invalid_args("The call is not well formed: it is not an object."));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EgressPolicy, ErrorCode, RestrictedPaths, ToolError, WorkspacePath};
+use crate::{EgressPolicy, ErrorCode, ToolError, WorkspacePath};
 
 /// What runs the command lines of tools.
 const SHELL: &str = "/bin/bash";
@@ -133,6 +133,15 @@ impl LaunchSpec {
         };
         ToolError::new(ErrorCode::SandboxDenied, message).with_hint(hint)
     }
+}
+
+/// The paths that policy takes from every command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RestrictedPaths {
+    /// Paths that policy hides from all tools.
+    pub hidden: Vec<WorkspacePath>,
+    /// Paths that no tool may change.
+    pub protected: Vec<WorkspacePath>,
 }
 
 /// Where a command starts.

@@ -13,7 +13,7 @@ use crate::{
 
 /// The processes of a session.
 pub trait ProcessTable: Send + Sync {
-    /// Starts a command that is killed after `longest`. It belongs to the session at once, so whoever starts it for one call
+    /// Starts a command that is killed after `longest` and doesn't see what policy hides. It belongs to the session at once, so whoever starts it for one call
     /// has to end it with that call; [`ProcessGuard`] does.
     fn start(&self, spec: LaunchSpec, longest: Duration) -> BoxFuture<'_, Result<Arc<dyn ProcessHandle>, ToolError>>;
     /// The process with this handle, running or ended.

@@ -33,10 +33,10 @@ pub trait Tool: Send + Sync + 'static {
     fn effects(&self, args: &Self::Args) -> Vec<Effect>;
 
     /// Runs the call, with no access but its hands.
-    fn run(&self, args: Self::Args, hands: &Hands) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+    fn run(&self, args: Self::Args, hands: &dyn Hands) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
 
     /// What the call would change, for the person who is asked. Only reads.
-    fn preview(&self, _args: &Self::Args, _hands: &Hands) -> Option<Preview> {
+    fn preview(&self, _args: &Self::Args, _hands: &dyn Hands) -> Option<Preview> {
         None
     }
 
@@ -92,9 +92,9 @@ pub trait PreparedCall: Send + Sync {
     /// What the call will touch.
     fn effects(&self) -> Vec<Effect>;
     /// What the call would change.
-    fn preview(&self, hands: &Hands) -> Option<Preview>;
+    fn preview(&self, hands: &dyn Hands) -> Option<Preview>;
     /// Runs the call.
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>>;
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>>;
 }
 
 /// Erases a tool's types.
@@ -181,11 +181,11 @@ impl<T: Tool> PreparedCall for DecodedCall<T> {
         self.tool.effects(&self.args)
     }
 
-    fn preview(&self, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, hands: &dyn Hands) -> Option<Preview> {
         self.tool.preview(&self.args, hands)
     }
 
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(async move {
             let output = self.tool.run(self.args, hands).await?;
             serde_json::to_value(output)

@@ -90,27 +90,34 @@ fn denial() -> Denial {
 
 #[test]
 fn a_call() {
-    let least = Call::from_json(br#"{"name":"read"}"#, &Frozen).unwrap();
+    let least = Call::from_value(json!({ "name": "read" }), &Frozen).unwrap();
     assert_json_snapshot!("call_least", least);
-    let most = br#"{"tool_call_id":"c1","name":"read","version":"^1.2","args":{"path":"a"},
-        "requested_permissions":["fs.read","git.write"],"justification":"to look","trace_id":"t1",
-        "timestamp":"2026-01-02T03:04:05Z"}"#;
-    assert_json_snapshot!("call_most", Call::from_json(most, &Frozen).unwrap());
+    let most = json!({
+        "tool_call_id": "c1",
+        "name": "read",
+        "version": "^1.2",
+        "args": { "path": "a" },
+        "requested_permissions": ["fs.read", "git.write"],
+        "justification": "to look",
+        "trace_id": "t1",
+        "timestamp": "2026-01-02T03:04:05Z",
+    });
+    assert_json_snapshot!("call_most", Call::from_value(most, &Frozen).unwrap());
 }
 
 #[test]
 fn a_call_that_is_not_one() {
-    for (text, expected) in [
-        (r#"{"args":{}}"#, "missing field `name`"),
-        (r#"{"name":"read","arguments":{}}"#, "unknown field `arguments`"),
-        (r#"{"name":"read","version":"one"}"#, "version"),
-        (r#"{"name":"read","requested_permissions":["root"]}"#, "requested_permissions[0]"),
-        (r#"{"name":1}"#, "name: invalid type"),
-        ("[]", "not well formed"),
+    for (value, expected) in [
+        (json!({ "args": {} }), "missing field `name`"),
+        (json!({ "name": "read", "arguments": {} }), "unknown field `arguments`"),
+        (json!({ "name": "read", "version": "one" }), "version"),
+        (json!({ "name": "read", "requested_permissions": ["root"] }), "requested_permissions[0]"),
+        (json!({ "name": 1 }), "name: invalid type"),
+        (json!([]), "not well formed"),
     ] {
-        let error = Call::from_json(text.as_bytes(), &Frozen).unwrap_err();
-        assert_eq!(error.code, ErrorCode::InvalidArgs, "{text}");
-        assert!(error.message.contains(expected), "{text}: {}", error.message);
+        let error = Call::from_value(value.clone(), &Frozen).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgs, "{value}");
+        assert!(error.message.contains(expected), "{value}: {}", error.message);
         assert!(error.hint.is_some());
     }
 }
@@ -275,7 +282,7 @@ fn a_declaration() {
             vec![Effect::read(&args.path)]
         }
 
-        async fn run(&self, _args: Args, _hands: &Hands) -> Result<Output, ToolError> {
+        async fn run(&self, _args: Args, _hands: &dyn Hands) -> Result<Output, ToolError> {
             Ok(Output { seen: None })
         }
     }

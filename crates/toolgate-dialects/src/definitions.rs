@@ -115,7 +115,7 @@ mod tests {
             vec![]
         }
 
-        async fn run(&self, args: Words, _hands: &Hands) -> Result<Self::Output, ToolError> {
+        async fn run(&self, args: Words, _hands: &dyn Hands) -> Result<Self::Output, ToolError> {
             Ok([("said".to_owned(), args.text.to_uppercase())].into())
         }
     }

@@ -1,8 +1,9 @@
-//! The dialects of model APIs and clients: tool definitions and tool calls in each one's own format. Conversion only;
-//! nothing here depends on the gate.
+//! The dialects of model APIs and clients: tool definitions and tool calls in each one's own format, and the strict JSON
+//! that all of them are read as. Conversion only; nothing here depends on the gate.
 
 mod definitions;
 mod neutral;
+pub mod strict_json;
 mod tool_call;
 
 pub use definitions::{Dialect, definition};

@@ -2,7 +2,9 @@
 //! reason that its model is told.
 
 use serde_json::{Value, json};
-use toolgate_contract::{ToolError, quoted, strict_json};
+use toolgate_contract::{ToolError, quoted};
+
+use crate::strict_json;
 
 /// The longest arguments that are accepted, in bytes.
 pub const MOST_ARGUMENT_BYTES: usize = 2 * 1024 * 1024;

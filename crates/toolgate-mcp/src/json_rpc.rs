@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde_json::{Map, Value, json};
-use toolgate_contract::strict_json;
+use toolgate_dialects::strict_json;
 
 use crate::json_rpc_error::JsonRpcError;
 

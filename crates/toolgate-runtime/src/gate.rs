@@ -17,8 +17,8 @@ use std::time::Duration;
 use toolgate_changes::WorkspaceChanges;
 use toolgate_config::Settings;
 use toolgate_contract::{
-    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPathScanner, HiddenPaths, LocatedEffect,
-    ProcessLauncher, Reply, Right, ToolError, Verdict, Web,
+    Call, CancellationToken, Clock, Declaration, Effect, Files, HiddenPaths, LocatedEffect, ProcessLauncher, Reply,
+    Right, ToolError, Verdict, Web,
 };
 use toolgate_policy::{Ceiling, Policy, PolicyRequest};
 use toolgate_redact::Redactor;
@@ -30,6 +30,7 @@ pub use self::egress::CallEgress;
 pub(crate) use self::event_writer::EventWriter;
 pub use self::path::Cleared;
 use crate::approval::UserRules;
+use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::locks::PathLocks;
 use crate::processes::ProcessRegistries;
 use crate::registry::Registry;

@@ -7,6 +7,7 @@
 mod approval;
 mod gate;
 mod grants;
+mod hidden_path_scanner;
 mod locks;
 mod nearest;
 mod principal;
@@ -28,6 +29,7 @@ pub use approval::{
     QueuedQuestion, UserRules,
 };
 pub use gate::{AgentNotes, CallEgress, Cleared, Gate, GateParts, Judgement};
+pub use hidden_path_scanner::HiddenPathScanner;
 pub use principal::Principal;
 pub use processes::{ProcessFollower, ProcessRegistries, ProcessRegistry, SessionProcess};
 pub use question::{NobodyAnswers, QuestionAnswerer};

@@ -4,8 +4,9 @@
 //! [`ChildProcess`](toolgate_contract::ChildProcess). The stops of a `shell` call:
 //!
 //! 1. `ShellTool::run` (`tools/src/shell.rs`) asks its hands for a command.
-//! 2. `Hands::start` (`contract/src/hands/processes.rs`) makes the `LaunchSpec`: what was granted, hidden and protected.
-//! 3. `CallProcesses::launch` (`runtime/src/gate/call_processes.rs`) takes a place among the session's processes.
+//! 2. `CallHands::start` (`runtime/src/gate/hands/processes.rs`) makes the `LaunchSpec`: what was granted.
+//! 3. `CallProcesses::launch` (`runtime/src/gate/call_processes.rs`) adds what policy hides and protects, and
+//!    takes a place among the session's processes.
 //! 4. `CommandSettlement::launch` (`runtime/src/gate/command_settlement.rs`) decides the `ApplyMode`, and takes a snapshot
 //!    where changes are made in place.
 //! 5. `SandboxedProcesses::launch` (`sandbox/src/process/sandboxed_processes.rs`) sees that the sandbox is good enough.

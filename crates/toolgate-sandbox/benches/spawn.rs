@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_contract::{
-    Access, ApplyMode, ChildProcess, Denial, EgressPolicy, HiddenPathScanner, HiddenPaths, LaunchSpec, NetworkAccess,
-    Output, StagedChanges, WorkspacePath,
+    ApplyMode, ChildProcess, Denial, EgressPolicy, LaunchSpec, NetworkAccess, Output, StagedChanges,
 };
 use toolgate_sandbox::Roots;
 use toolgate_sandbox::process::{Child, Profile, Sandbox, SandboxOptions, Tier, zygote_main_if_asked};
@@ -76,8 +75,7 @@ async fn measure() {
     in_a_large_tree().await;
 }
 
-/// On a tree of 50,000 files: a command on a layer of its own, with what differs looked up, beside a plain confined one; and
-/// the look for what to hide, which comes before either.
+/// On a tree of 50,000 files: a command on a layer of its own, with what differs looked up, beside a plain confined one.
 async fn in_a_large_tree() {
     let workspace = tempfile::Builder::new().tempdir_in("/var/tmp").unwrap();
     let (layers, root) =
@@ -97,8 +95,7 @@ async fn in_a_large_tree() {
         .await
         .unwrap();
     let files = Roots::open(&root).unwrap();
-    let scanner = HiddenPathScanner::default();
-    let (mut in_place, mut staged, mut walk, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut in_place, mut staged) = (Vec::new(), Vec::new());
     for _ in 0..50 {
         let start = Instant::now();
         confined_line(&sandbox, &profile).await;
@@ -111,18 +108,10 @@ async fn in_a_large_tree() {
         assert_eq!(kept.differences(&files).unwrap().all.len(), 1);
         drop(kept);
         staged.push(start.elapsed());
-        let start = Instant::now();
-        HiddenPathScanner::default().restricted_paths(&files, &Nothing).unwrap();
-        walk.push(start.elapsed());
-        let start = Instant::now();
-        scanner.restricted_paths(&files, &Nothing).unwrap();
-        again.push(start.elapsed());
     }
-    let [in_place, staged, walk, again] = [in_place, staged, walk, again].map(median);
+    let [in_place, staged] = [in_place, staged].map(median);
     println!("50,000 files, 50 rounds, medians; a confined command that changes one of them: {in_place:?}");
     report("the same on a layer, compared", staged, in_place, "-");
-    report("the look for what is hidden, first", walk, in_place, "-");
-    report("the same, again", again, in_place, "-");
 }
 
 /// Something else every time, lest it change nothing.
@@ -153,15 +142,6 @@ impl EgressPolicy for Closed {
 
     fn cleared(&self) -> Vec<(String, u16)> {
         Vec::new()
-    }
-}
-
-/// Policy that hides nothing: what is left is the walk.
-struct Nothing;
-
-impl HiddenPaths for Nothing {
-    fn hides(&self, _: Access, _: &WorkspacePath) -> bool {
-        false
     }
 }
 

@@ -51,13 +51,13 @@ impl Tool for WritingTool {
         vec![Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &PathArgs, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &PathArgs, hands: &dyn Hands) -> Option<Preview> {
         let was = hands.open(&args.path).ok().and_then(|file| std::io::read_to_string(file).ok())?;
         let lines: String = was.lines().map(|line| format!("-{line}\n")).collect();
         Some(Preview { diff: format!("{lines}+new\n") })
     }
 
-    async fn run(&self, args: PathArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, args: PathArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(TextOutput { content: format!("wrote {}", args.path) })
     }
@@ -95,7 +95,7 @@ impl Tool for CommandTool {
         vec![Effect::Run { command: args.command.clone(), workdir: args.workdir.clone() }]
     }
 
-    async fn run(&self, args: CommandArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, args: CommandArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(TextOutput { content: args.command })
     }
@@ -113,7 +113,7 @@ impl Tool for PanickingTool {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         panic!("on purpose")
     }
 }
@@ -130,7 +130,7 @@ impl Tool for FailingTool {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         Err(ToolError::new(ErrorCode::NoMatch, "there is none; password=hunter2 was tried"))
     }
 }
@@ -147,7 +147,7 @@ impl Tool for SleepingTool {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         tokio::time::sleep(Duration::from_secs(3_600)).await;
         Ok(TextOutput { content: "rested".into() })
     }
@@ -166,7 +166,7 @@ impl Tool for HangingTool {
         vec![Effect::Speak]
     }
 
-    async fn run(&self, _args: NoArgs, hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: NoArgs, hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         let content = "started".to_owned();
         hands.say(&Message { level: MessageLevel::Info, title: None, content, thought: None, evidence: Vec::new() })?;
         std::future::pending().await
@@ -185,7 +185,7 @@ impl Tool for UndeclaredEffectTool {
         vec![]
     }
 
-    async fn run(&self, args: PathArgs, hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, args: PathArgs, hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         hands.open(&args.path)?;
         Ok(TextOutput { content: "got it".into() })
     }
@@ -203,7 +203,7 @@ impl Tool for UndeclaredPermissionTool {
         vec![Effect::write(&args.path)]
     }
 
-    async fn run(&self, _args: PathArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: PathArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         Ok(TextOutput { content: "got away with it".into() })
     }
 }
@@ -228,7 +228,7 @@ impl Tool for LongOutputTool {
         vec![]
     }
 
-    async fn run(&self, args: LongOutputArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, args: LongOutputArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         Ok(TextOutput { content: (1..=args.lines).map(|n| format!("line {n}\n")).collect() })
     }
 }
@@ -245,7 +245,7 @@ impl Tool for SecretLeakingTool {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<TextOutput, ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<TextOutput, ToolError> {
         Ok(TextOutput { content: "DB_PASSWORD=hunter2\nfrom the environment: correct-horse-battery\n".into() })
     }
 }

@@ -75,7 +75,7 @@ impl Tool for ArtifactTool {
         vec![Effect::Recall { artifact: args.id.clone() }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let (facts, mut file) = hands.recall(&args.id)?;
         if facts.lines.is_none() {
             return Err(ToolError::new(ErrorCode::IsBinary, format!("`{}` is {}, not text.", args.id, facts.mime)));

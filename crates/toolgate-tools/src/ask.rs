@@ -63,7 +63,7 @@ impl Tool for AskTool {
         vec![Effect::Speak]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let Args { question, choices, free_text } = args;
         let free_text = free_text || choices.is_empty();
         let answered = hands.ask(&Question { question, choices, free_text }).await?.ok_or_else(|| {

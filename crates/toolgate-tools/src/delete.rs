@@ -53,7 +53,7 @@ impl Tool for DeleteTool {
         vec![Effect::read(&args.path), Effect::delete(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let target = hands.target(Access::Delete, &args.path)?;
         match TargetFile::load_at(hands, &args.path, target.clone()) {
             Ok(found) => {
@@ -67,7 +67,7 @@ impl Tool for DeleteTool {
     }
 }
 
-fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &Hands) -> Result<Output, ToolError> {
+fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &dyn Hands) -> Result<Output, ToolError> {
     let mut files = Vec::new();
     collect(hands, directory, &mut files)?;
     if !args.recursive {
@@ -85,7 +85,7 @@ fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &Hands) -> Re
 }
 
 /// Collects every file in a directory. If any entry can't be removed, nothing is removed.
-fn collect(hands: &Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>) -> Result<(), ToolError> {
+fn collect(hands: &dyn Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>) -> Result<(), ToolError> {
     if hands.hides_something(directory)? {
         let message = format!("`{}` holds files that are hidden from tools.", directory.path);
         return Err(ToolError::new(ErrorCode::SensitivePath, message));

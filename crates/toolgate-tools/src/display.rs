@@ -56,7 +56,7 @@ impl Tool for DisplayTool {
         vec![Effect::Speak]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let Args { content, level, title, thought, evidence } = args;
         let shown = hands.say(&Message { level, title, content, thought, evidence })?;
         Ok(Output { shown })

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, EditedText, MatchTier, edit_in, unified};
 
@@ -71,20 +72,20 @@ impl Tool for EditTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
         let found = TargetFile::load(hands, &args.path).ok()?;
         let edited = edited(&found, args).ok()?;
         Some(Preview { diff: diff(&found, &edited.content).text })
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let found = TargetFile::load(hands, &args.path)?;
         // The hash is computed concurrently; a version mismatch is reported before any match failure.
         let edited = edited(&found, &args);
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         let EditedText { content, replacements, tier, note, first_line } = edited?;
         let content = Blob::from(content);
-        content.hash_ahead();
+        hash_ahead(&content);
         let note = match moved_on {
             None => note,
             // The text still occurs exactly once, so the edit still means the same.

@@ -167,7 +167,7 @@ impl Tool for FetchTool {
         vec![Effect::Connect { host: args.url.host.clone(), port: args.url.port }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let seconds = args.timeout_seconds.clamp(1, MAX_SECONDS);
         let request = WebRequest {
             url: args.url.url.to_string(),
@@ -181,7 +181,7 @@ impl Tool for FetchTool {
     }
 }
 
-fn into_output(response: WebResponse, format: BodyFormat, hands: &Hands) -> Result<Output, ToolError> {
+fn into_output(response: WebResponse, format: BodyFormat, hands: &dyn Hands) -> Result<Output, ToolError> {
     let headers: BTreeMap<String, String> = response.headers.into_iter().collect();
     let content_type = headers.get("content-type").cloned();
     let bytes = response.body.len() as u64;

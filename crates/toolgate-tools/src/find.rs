@@ -112,12 +112,12 @@ impl Tool for FindTool {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         hands.blocking(move |hands| find(&args, hands)).await
     }
 }
 
-fn find(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
+fn find(args: &Args, hands: &dyn Hands) -> Result<Output, ToolError> {
     let search = PathSearch {
         pattern: FindPattern::new(&args.pattern)?,
         kind: args.kind,

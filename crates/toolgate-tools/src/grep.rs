@@ -134,12 +134,12 @@ impl Tool for GrepTool {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         hands.blocking(move |hands| grep(&args, hands)).await
     }
 }
 
-fn grep(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
+fn grep(args: &Args, hands: &dyn Hands) -> Result<Output, ToolError> {
     let search = ContentSearch::new(args, hands)?;
     let options = WalkOptions {
         gitignore: args.gitignore,

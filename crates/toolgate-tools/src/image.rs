@@ -45,7 +45,7 @@ impl Tool for ImageTool {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<StoredImage, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<StoredImage, ToolError> {
         Ok(stored_image::show(args.path, args.max_edge, hands).await?.picture)
     }
 }

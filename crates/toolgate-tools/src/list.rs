@@ -89,12 +89,12 @@ impl Tool for ListTool {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         hands.blocking(move |hands| list(&args, hands)).await
     }
 }
 
-fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
+fn list(args: &Args, hands: &dyn Hands) -> Result<Output, ToolError> {
     let limit = args.limit.unwrap_or(MAX_ENTRIES);
     let options = WalkOptions {
         gitignore: args.gitignore.unwrap_or(args.recursive),
@@ -112,7 +112,7 @@ fn list(args: &Args, hands: &Hands) -> Result<Output, ToolError> {
     Ok(Output { entries, has_more, unreadable: (unreadable > 0).then_some(unreadable) })
 }
 
-fn visit(walked: &VisitedEntry<'_>, after: &ResumePoint, first: &TopItems<ListedEntry>, hands: &Hands) -> WalkStep {
+fn visit(walked: &VisitedEntry<'_>, after: &ResumePoint, first: &TopItems<ListedEntry>, hands: &dyn Hands) -> WalkStep {
     let key = SortKey::by_path(&walked.place.path);
     // Entries beneath a directory sort after it, so a directory past the end of the page has nothing for the page.
     if !first.accepts(&key) {

@@ -103,7 +103,7 @@ impl Tool for MemoryTool {
         vec![Effect::Note { book: NoteKind::Memory, access }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         match args.action {
             MemoryAction::Search => Ok(hands.notes::<MemoryEntries>(NoteKind::Memory)?.search(&args)),
             MemoryAction::Create => {

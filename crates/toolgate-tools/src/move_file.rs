@@ -51,7 +51,7 @@ impl Tool for MoveTool {
         vec![Effect::read(&args.from), Effect::delete(&args.from), Effect::read(&args.to), Effect::write(&args.to)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let source = TargetFile::load_at(hands, &args.from, hands.target(Access::Delete, &args.from)?)?;
         let target = TargetFile::load(hands, &args.to)?;
         let content = source.content()?;

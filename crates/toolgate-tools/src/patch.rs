@@ -8,6 +8,7 @@ use toolgate_contract::{
     Effect, ErrorCode, FileContent, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
 };
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::patch::{FileOperation, FilePatch, HunkReport, PatchFault, apply_in, parse};
 use crate::support::text::{Diff, DiffSide, MatchTier, between};
@@ -81,13 +82,13 @@ impl Tool for PatchTool {
         effects
     }
 
-    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
         let files = parse(args.patch.as_bytes()).ok()?;
         let results = WorkingFiles::default().apply_all(&files, args, hands).ok()?;
         Some(Preview { diff: results.into_iter().map(|result| result.diff).collect() })
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let files = parse(args.patch.as_bytes())?;
         let mut bench = WorkingFiles::default();
         let results = bench.apply_all(&files, &args, hands)?;
@@ -131,12 +132,12 @@ impl WorkingFiles {
         &mut self,
         files: &[FilePatch<'_>],
         args: &Args,
-        hands: &Hands,
+        hands: &dyn Hands,
     ) -> Result<Vec<PatchedFile>, ToolError> {
         files.iter().map(|file| self.apply(file, args, hands)).collect()
     }
 
-    fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &Hands) -> Result<PatchedFile, ToolError> {
+    fn apply(&mut self, file: &FilePatch<'_>, args: &Args, hands: &dyn Hands) -> Result<PatchedFile, ToolError> {
         let working_file = self.working_file(&file.path, hands)?;
         let before = working_file.now.clone();
         // The hash is computed concurrently; a version mismatch is reported before any hunk failure.
@@ -153,7 +154,7 @@ impl WorkingFiles {
         };
         let mode = file.mode.after.map(|mode| mode & 0o777).or(before.as_ref().and_then(|content| content.mode));
         let after = applied.after.map(|bytes| FileContent { bytes: bytes.into(), mode });
-        after.iter().for_each(|content| content.bytes.hash_ahead());
+        after.iter().for_each(|content| hash_ahead(&content.bytes));
         let target = match &file.operation {
             FileOperation::Move { to } | FileOperation::Copy { to } => to,
             _ => &file.path,
@@ -165,7 +166,7 @@ impl WorkingFiles {
     }
 
     /// Stores the new content under the file's new path.
-    fn put(&mut self, file: &FilePatch<'_>, after: Option<FileContent>, hands: &Hands) -> Result<(), ToolError> {
+    fn put(&mut self, file: &FilePatch<'_>, after: Option<FileContent>, hands: &dyn Hands) -> Result<(), ToolError> {
         match &file.operation {
             FileOperation::Move { to } | FileOperation::Copy { to } => {
                 let target = self.working_file(to, hands)?;
@@ -182,7 +183,7 @@ impl WorkingFiles {
         Ok(())
     }
 
-    fn working_file(&mut self, path: &str, hands: &Hands) -> Result<&mut WorkingFile, ToolError> {
+    fn working_file(&mut self, path: &str, hands: &dyn Hands) -> Result<&mut WorkingFile, ToolError> {
         let place = hands.place(path)?;
         if !self.files.contains_key(&place) {
             let found = TargetFile::load(hands, path)?;

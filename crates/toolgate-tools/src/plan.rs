@@ -64,7 +64,7 @@ impl Tool for PlanTool {
         vec![Effect::Note { book: NoteKind::Plan, access }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let Args { steps: Some(steps), explanation } = args else { return hands.notes(NoteKind::Plan) };
         let in_progress = steps.iter().filter(|step| step.status == WorkStatus::InProgress).count();
         if in_progress > 1 {

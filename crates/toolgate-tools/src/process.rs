@@ -199,7 +199,7 @@ impl Tool for ProcessTool {
         }
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         if args.action == ProcessAction::List {
             return Ok(Output { processes: Some(list(hands)?), ..Output::default() });
         }
@@ -245,7 +245,7 @@ fn millis(told: Option<u64>, usual: u64) -> Duration {
     Duration::from_millis(told.unwrap_or(usual))
 }
 
-fn list(hands: &Hands) -> Result<Vec<ProcessSummary>, ToolError> {
+fn list(hands: &dyn Hands) -> Result<Vec<ProcessSummary>, ToolError> {
     let listed = |process: &dyn ProcessHandle| {
         let (facts, progress) = (process.facts(), process.progress().borrow().clone());
         ProcessSummary {
@@ -269,7 +269,7 @@ fn start(args: &Args, process: &dyn ProcessHandle) -> [u64; 2] {
     [args.offset.unwrap_or(out), args.stderr_offset.unwrap_or(err)]
 }
 
-async fn write(args: &Args, process: &dyn ProcessHandle, hands: &Hands) -> Result<(), ToolError> {
+async fn write(args: &Args, process: &dyn ProcessHandle, hands: &dyn Hands) -> Result<(), ToolError> {
     let text = args.text.as_deref().unwrap_or_default();
     let keys = keys::bytes(&args.keys)?;
     if text.is_empty() && keys.is_empty() && !args.close {

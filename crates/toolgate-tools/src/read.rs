@@ -102,7 +102,7 @@ impl Tool for ReadTool {
         vec![Effect::read(&args.path)]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let (path, line_numbers) = (args.path.clone(), args.line_numbers);
         let file = hands.open(&path)?;
         let found = match file.size {
@@ -140,7 +140,11 @@ impl Args {
     }
 }
 
-fn read_page(OpenFile { file, size, .. }: &OpenFile, args: &Args, hands: &Hands) -> Result<PagedContent, ToolError> {
+fn read_page(
+    OpenFile { file, size, .. }: &OpenFile,
+    args: &Args,
+    hands: &dyn Hands,
+) -> Result<PagedContent, ToolError> {
     text_page::find(file, *size, &args.wanted(), &|| hands.is_cancelled()).map_err(|error| match hands.is_cancelled() {
         true => ToolError::cancelled(),
         false => ToolError::io(&format!("`{}` can't be read", args.path), &error),

@@ -101,8 +101,8 @@ impl Tool for ScriptTool {
         ]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let directories = hands.blocking(Hands::skills).await?;
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
+        let directories = hands.blocking(|hands| hands.skills()).await?;
         skill::read(skill::find(&args.skill, &directories)?)?;
         let attached = hands.start_script(args.started(), Duration::from_millis(args.timeout_ms)).await?;
         let Some(end) = ended(attached.process(), Duration::MAX).await else {

@@ -150,7 +150,7 @@ impl Tool for ShellTool {
         vec![Effect::read(&args.workdir), run]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let longest = longest(&args, hands.longest())?;
         let patience = patience(&args, longest, hands.waits());
         let attached = hands.start(&args.command, &args.workdir, streams(&args), apply_mode(&args), longest).await?;
@@ -211,7 +211,7 @@ fn apply_mode(args: &Args) -> ApplyMode {
 }
 
 /// The command ended while its call waited for it.
-fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &Hands) -> Result<Output, ToolError> {
+fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &dyn Hands) -> Result<Output, ToolError> {
     let process = attached.process();
     let ended = CommandResult::of(process, end, hands)?;
     Ok(Output {
@@ -228,7 +228,7 @@ fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &Hands) -> Result<
 }
 
 /// The command goes on without its call.
-fn still_running(process: &dyn ProcessHandle, hands: &Hands) -> Result<Output, ToolError> {
+fn still_running(process: &dyn ProcessHandle, hands: &dyn Hands) -> Result<Output, ToolError> {
     hands.redacted(process);
     let written = { [process.progress().borrow().stdout, process.progress().borrow().stderr] };
     let last = |stream: Stream, to: u64| excerpt(process, stream, to.saturating_sub(SHOWN), SHOWN as usize);

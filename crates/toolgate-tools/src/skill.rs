@@ -89,8 +89,8 @@ impl Tool for SkillTool {
         vec![Effect::Skill { name: args.name.clone() }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
-        let directories = hands.blocking(Hands::skills).await?;
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
+        let directories = hands.blocking(|hands| hands.skills()).await?;
         match args.name {
             None => Ok(list(&directories)),
             Some(name) => load(&name, &directories, hands),
@@ -113,7 +113,7 @@ fn list(directories: &[SkillCandidate]) -> Output {
     output
 }
 
-fn load(name: &str, directories: &[SkillCandidate], hands: &Hands) -> Result<Output, ToolError> {
+fn load(name: &str, directories: &[SkillCandidate], hands: &dyn Hands) -> Result<Output, ToolError> {
     let directory = find(name, directories)?;
     let (facts, body) = read(directory)?;
     let tools = facts.allowed_tools.as_deref().map(tool_names::canonical_names);

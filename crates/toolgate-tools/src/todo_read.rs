@@ -32,7 +32,7 @@ impl Tool for TodoReadTool {
         vec![Effect::Note { book: NoteKind::Todo, access: Access::Read }]
     }
 
-    async fn run(&self, _args: Args, hands: &Hands) -> Result<TodoList, ToolError> {
+    async fn run(&self, _args: Args, hands: &dyn Hands) -> Result<TodoList, ToolError> {
         Ok(hands.notes::<Vec<Todo>>(NoteKind::Todo)?.into())
     }
 }

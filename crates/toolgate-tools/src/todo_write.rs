@@ -38,7 +38,7 @@ impl Tool for TodoWriteTool {
         vec![Effect::Note { book: NoteKind::Todo, access: Access::Write }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<TodoList, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<TodoList, ToolError> {
         let in_progress = args.todos.iter().enumerate().filter(|(_, todo)| todo.status == WorkStatus::InProgress);
         let in_progress: Vec<String> =
             in_progress.map(|(index, todo)| format!("{} (`{}`)", index + 1, todo.content)).collect();

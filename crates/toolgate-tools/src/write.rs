@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{Blob, Effect, Hands, Permission, Preview, Risk, SideEffect, Spec, Tool, ToolError};
 
+use crate::support::hash_ahead::hash_ahead;
 use crate::support::target_file::TargetFile;
 use crate::support::text::{Diff, unified};
 
@@ -88,19 +89,19 @@ impl Tool for WriteTool {
         vec![Effect::read(&args.path), Effect::write(&args.path)]
     }
 
-    fn preview(&self, args: &Args, hands: &Hands) -> Option<Preview> {
+    fn preview(&self, args: &Args, hands: &dyn Hands) -> Option<Preview> {
         let found = TargetFile::load(hands, &args.path).ok()?;
         Some(Preview { diff: diff(&found, &wanted(&found, args)).text })
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let found = TargetFile::load(hands, &args.path)?;
         let moved_on = found.check_version(hands, args.expected_sha256.as_deref())?;
         if let (Some(what_happened), WriteMode::Overwrite) = (&moved_on, args.mode) {
             return Err(found.stale(what_happened));
         }
         let new = Blob::from(wanted(&found, &args));
-        new.hash_ahead();
+        hash_ahead(&new);
         let Diff { text: diff, additions, deletions } = diff(&found, &new);
         let operation = match (&found.bytes, args.mode) {
             (None, _) => WriteOperation::Created,

@@ -97,7 +97,7 @@ impl Tool for AgentsTool {
         vec![Effect::Delegate { agent: args.target() }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let target = args.target();
         let (agents, call) = hands.agents(&target)?;
         let now = |id: &str| agents.list().into_iter().filter(|sent| sent.id == id).collect();

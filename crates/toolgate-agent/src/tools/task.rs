@@ -62,7 +62,7 @@ impl Tool for TaskTool {
         vec![Effect::Delegate { agent: args.agent.clone() }]
     }
 
-    async fn run(&self, args: Args, hands: &Hands) -> Result<Output, ToolError> {
+    async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let (agents, call) = hands.agents(&args.agent)?;
         let id = agents.send(SubagentTask {
             agent: args.agent,

@@ -34,7 +34,7 @@ impl Tool for Meets {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<(), ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<(), ToolError> {
         self.0.wait().await;
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Tool for Alone {
         vec![]
     }
 
-    async fn run(&self, _args: NoArgs, _hands: &Hands) -> Result<(), ToolError> {
+    async fn run(&self, _args: NoArgs, _hands: &dyn Hands) -> Result<(), ToolError> {
         let _held = self.0.try_lock().map_err(|_| ToolError::internal("not alone"))?;
         tokio::time::sleep(Duration::from_millis(20)).await;
         Ok(())

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use semver::VersionReq;
-use toolgate_contract::{AnyTool, CancellationToken, Reply, Right, strict_json};
+use toolgate_contract::{AnyTool, CancellationToken, Reply, Right};
+use toolgate_dialects::strict_json;
 use toolgate_runtime::{Approver, NobodyAnswers, NobodyToAsk, QuestionAnswerer};
 use toolgate_workspace::RunChoice;
 

@@ -7,7 +7,8 @@ mod replay;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use toolgate_contract::{Call, Effect, LocatedEffect, Verdict, strict_json};
+use toolgate_contract::{Call, Effect, LocatedEffect, Verdict};
+use toolgate_dialects::strict_json;
 use toolgate_runtime::Judgement;
 use toolgate_workspace::Workspace;
 

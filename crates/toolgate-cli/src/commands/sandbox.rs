@@ -10,11 +10,11 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 use toolgate_contract::{
-    ApplyMode, ChildProcess, Files, HiddenPathScanner, HiddenPaths, LaunchSpec, NetworkAccess, RestrictedPaths,
-    ToolError, WorkspacePath, told_denials,
+    ApplyMode, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, RestrictedPaths, ToolError, WorkspacePath,
+    told_denials,
 };
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
-use toolgate_runtime::CallEgress;
+use toolgate_runtime::{CallEgress, HiddenPathScanner};
 use toolgate_sandbox::SandboxedProcesses;
 use toolgate_sandbox::process::{Child, SandboxError, SandboxOptions};
 use toolgate_workspace::sandboxed_processes;

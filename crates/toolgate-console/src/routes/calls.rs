@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_contract::{Call, schemars, strict_json};
+use toolgate_contract::{Call, schemars};
+use toolgate_dialects::strict_json;
 
 use super::{ActingSession, JsonBody, PathId, StrictQuery};
 use crate::http_session::HttpSession;
@@ -43,7 +44,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
-    let call = Call::from_json(&body, state.workspace.clock.as_ref())?;
+    let call = strict_json::parse_call(&body, state.workspace.clock.as_ref())?;
     if call.tool_call_id.is_empty() || call.tool_call_id.chars().count() > MAX_ID_LENGTH {
         return Err(Problem::invalid(format!("`tool_call_id` has 1 to {MAX_ID_LENGTH} characters.")));
     }

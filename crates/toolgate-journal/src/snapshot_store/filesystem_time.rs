@@ -21,7 +21,7 @@ const KEEP_TIMES: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF
 
 /// A moment, by the clock of one file system.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FilesystemTime {
+pub struct FilesystemTime {
     now: Timestamp,
     device: u64,
     keeps_times: bool,
@@ -29,7 +29,7 @@ pub(super) struct FilesystemTime {
 
 /// A period in which the clock only went forward.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ClockEpoch {
+pub struct ClockEpoch {
     boot: String,
     /// The boot time by the wall clock, which changes when the clock is set.
     since: String,
@@ -37,7 +37,7 @@ pub(super) struct ClockEpoch {
 
 impl FilesystemTime {
     /// The current time on the file system of this file.
-    pub(super) fn now(file: &File) -> Result<Self, JournalError> {
+    pub fn now(file: &File) -> Result<Self, JournalError> {
         let fault =
             |errno: rustix::io::Errno| JournalError::io("The time of the file system can't be read")(errno.into());
         let (now, unchanged) = (nanoseconds(UTIME_NOW), nanoseconds(UTIME_OMIT));
@@ -49,22 +49,22 @@ impl FilesystemTime {
     }
 
     /// Whether a snapshot on this file system can reuse an earlier one.
-    pub(super) fn keeps_times(&self) -> bool {
+    pub fn keeps_times(&self) -> bool {
         self.keeps_times
     }
 
     /// Whether the file was changed so shortly before that another change could have the same timestamp.
-    pub(super) fn is_young(&self, node: &FileMetadata) -> bool {
+    pub fn is_young(&self, node: &FileMetadata) -> bool {
         node.changed.saturating_add(MARGIN).map_or(true, |settled| settled >= self.now)
     }
 
     /// Whether the file's ctime can be relied on in later snapshots.
-    pub(super) fn vouches_for(&self, node: &FileMetadata) -> bool {
+    pub fn vouches_for(&self, node: &FileMetadata) -> bool {
         self.keeps_times && node.device == self.device && !self.is_young(node)
     }
 
     /// How long ago a file on the same file system was last changed.
-    pub(super) fn since(&self, file: impl AsFd) -> Option<SignedDuration> {
+    pub fn since(&self, file: impl AsFd) -> Option<SignedDuration> {
         let facts = rustix::fs::fstat(file).ok()?;
         Some(self.now.duration_since(Timestamp::new(facts.st_ctime, facts.st_ctime_nsec as i32).ok()?))
     }
@@ -76,7 +76,7 @@ fn nanoseconds(tv_nsec: i64) -> Timespec {
 
 impl ClockEpoch {
     /// The current epoch; none where the kernel doesn't say.
-    pub(super) fn now() -> Option<Self> {
+    pub fn now() -> Option<Self> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         let since = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().to_owned();

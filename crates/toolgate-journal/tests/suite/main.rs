@@ -15,7 +15,6 @@ mod processes;
 mod queue;
 mod session_notes;
 mod signing_key;
-mod snapshots;
 mod sqlite;
 mod state;
 mod store_suite;

@@ -21,7 +21,7 @@ const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAA
 type FixtureOutcome = Result<Result<Value, JsonRpcError>, ToolError>;
 
 /// What a fixture does.
-type FixtureAction = for<'a> fn(Value, &'a Hands, ClientCall) -> BoxFuture<'a, FixtureOutcome>;
+type FixtureAction = for<'a> fn(Value, &'a dyn Hands, ClientCall) -> BoxFuture<'a, FixtureOutcome>;
 
 /// Every fixture: name, arguments that are needed, act.
 const FIXTURES: &[(&str, &[&str], FixtureAction)] = &[
@@ -126,11 +126,11 @@ impl PreparedCall for PreparedFixture {
         vec![Effect::Speak]
     }
 
-    fn preview(&self, _hands: &Hands) -> Option<Preview> {
+    fn preview(&self, _hands: &dyn Hands) -> Option<Preview> {
         None
     }
 
-    fn run<'a>(self: Box<Self>, hands: &'a Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
+    fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(async move {
             let call = self.extension.call(hands.call());
             let call = call.ok_or_else(|| ToolError::internal("Only an MCP client can call this."))?;
@@ -191,7 +191,7 @@ fn contents<'a>(contents: Vec<Value>) -> BoxFuture<'a, FixtureOutcome> {
 }
 
 /// Says three things, some time apart.
-fn said(hands: &Hands, level: MessageLevel) -> BoxFuture<'_, FixtureOutcome> {
+fn said(hands: &dyn Hands, level: MessageLevel) -> BoxFuture<'_, FixtureOutcome> {
     Box::pin(async move {
         for content in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
             let content = content.to_owned();

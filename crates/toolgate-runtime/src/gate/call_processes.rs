@@ -6,13 +6,14 @@ use std::time::Duration;
 use toolgate_changes::ChangeSettler;
 use toolgate_config::ProcessLimits;
 use toolgate_contract::{
-    Artifacts, BoxFuture, ChildProcess, Clock, Enforced, ErrorCode, Files, Guarantee, LaunchSpec, ProcessFacts,
-    ProcessHandle, ProcessLauncher, ProcessTable, StartDirectory, Streams, ToolError,
+    Artifacts, BoxFuture, ChildProcess, Clock, Enforced, ErrorCode, Files, Guarantee, HiddenPaths, LaunchSpec,
+    ProcessFacts, ProcessHandle, ProcessLauncher, ProcessTable, RestrictedPaths, StartDirectory, Streams, ToolError,
 };
 use toolgate_redact::Redactor;
 
 use super::command_settlement::CommandSettlement;
 use super::event_writer::EventWriter;
+use crate::hidden_path_scanner::HiddenPathScanner;
 use crate::processes::{
     NewProcess, OutputThrottle, ProcessRegistries, ProcessRegistry, ProcessSupervisor, SessionProcess, SupervisedChild,
 };
@@ -28,6 +29,8 @@ pub(super) struct CallProcesses {
     /// How much of a long stream is shown, at the beginning and at the end.
     pub(super) shown: usize,
     pub(super) files: Arc<dyn Files>,
+    pub(super) hidden_paths: Arc<dyn HiddenPaths>,
+    pub(super) scanner: Arc<HiddenPathScanner>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) artifacts: Arc<dyn Artifacts>,
     pub(super) clock: Arc<dyn Clock>,
@@ -37,6 +40,7 @@ pub(super) struct CallProcesses {
 
 impl CallProcesses {
     async fn launch(&self, spec: LaunchSpec, longest: Duration) -> Result<Arc<dyn ProcessHandle>, ToolError> {
+        let spec = spec.restricted(self.restricted_paths().await?);
         let launcher = self.launcher.as_deref().ok_or_else(|| {
             ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
         })?;
@@ -59,6 +63,14 @@ impl CallProcesses {
         };
         tokio::spawn(supervisor.supervise());
         Ok(process)
+    }
+
+    /// What policy takes from every command, as the workspace is now.
+    async fn restricted_paths(&self) -> Result<RestrictedPaths, ToolError> {
+        let (scanner, files, hidden) =
+            (Arc::clone(&self.scanner), Arc::clone(&self.files), Arc::clone(&self.hidden_paths));
+        let scan = tokio::task::spawn_blocking(move || scanner.restricted_paths(files.as_ref(), hidden.as_ref()));
+        scan.await.map_err(|_| ToolError::internal("The workspace couldn't be searched for hidden files."))?
     }
 
     fn session_process(&self, spec: &LaunchSpec, child: Arc<dyn ChildProcess>, enforced: Enforced) -> SessionProcess {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_contract::{
-    ApprovalScope, Call, CancellationToken, Effect, Event, EventOrigin, EventPayload, Finding, LocatedEffect, Tally,
+    ApprovalScope, Call, CancellationToken, Effect, Event, EventOrigin, EventPayload, Finding, LocatedEffect,
     ToolError, Verdict,
 };
 
 use super::Gate;
+use super::hands::Tally;
 use super::refusals::unrecorded;
 use crate::registry::RegisteredTool;
 use crate::session::Session;

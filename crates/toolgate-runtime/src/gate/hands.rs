@@ -1,10 +1,19 @@
 //! The hands of one call: what its tool touches the world with, wired to this session and held to what was granted.
 
+mod call_hands;
+mod effect_index;
+mod files;
+mod processes;
+mod tally;
+
 use std::sync::Arc;
 
 use toolgate_changes::{ChangeApplier, ChangeSettler};
-use toolgate_contract::{Effect, EgressPolicy, Hands, LocatedEffect, ToolServices};
+use toolgate_contract::{Effect, EgressPolicy, LocatedEffect};
 
+pub(super) use self::call_hands::CallHands;
+use self::call_hands::ToolServices;
+pub(super) use self::tally::Tally;
 use super::agent_notes::RedactedNotes;
 use super::call_processes::CallProcesses;
 use super::call_record::CallRecord;
@@ -18,7 +27,7 @@ const LEAST_SHOWN: usize = 64 * 1024;
 
 impl CallRecord<'_> {
     /// Hands that reach what was granted and nothing else.
-    pub(super) fn hands(&self, granted: Arc<[LocatedEffect]>) -> Hands {
+    pub(super) fn hands(&self, granted: Arc<[LocatedEffect]>) -> CallHands {
         let (parts, session) = (&self.gate.parts, self.session);
         let (recorder, origin) = (Arc::clone(&session.recorder), Arc::clone(&self.origin));
         let changes = Arc::new(parts.changes.for_call(recorder, origin, session.id.clone()));
@@ -29,7 +38,6 @@ impl CallRecord<'_> {
             notes: Arc::new(self.notes()),
             skills: Arc::new(self.skill_loader()),
             hidden_paths: self.gate.hidden_paths(),
-            scanner: Arc::clone(&self.gate.scanner),
             processes: Arc::new(self.processes(&changes)),
             changes,
             web: parts.web.clone(),
@@ -39,7 +47,7 @@ impl CallRecord<'_> {
             tool_call_id: self.call.tool_call_id.clone(),
             cancel: self.stop.clone(),
         };
-        Hands::new(granted, services)
+        CallHands::new(granted, services)
     }
 
     fn person_channel(&self) -> PersonChannel {
@@ -65,6 +73,8 @@ impl CallRecord<'_> {
             limits: parts.settings.processes,
             shown: limits.bytes.max(LEAST_SHOWN),
             files: Arc::clone(&parts.files),
+            hidden_paths: self.gate.hidden_paths(),
+            scanner: Arc::clone(&self.gate.scanner),
             redactor: Arc::clone(&parts.redactor),
             artifacts: Arc::clone(&session.artifacts),
             clock: Arc::clone(&parts.clock),

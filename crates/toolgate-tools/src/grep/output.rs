@@ -97,7 +97,7 @@ pub(super) fn answer(
     search: ContentSearch<'_>,
     args: &Args,
     unreadable: u64,
-    hands: &Hands,
+    hands: &dyn Hands,
 ) -> Result<Output, ToolError> {
     let root = hands.place(&args.path)?.root;
     let shown = |key: &SortKey| hands.shown(&WorkspacePath { root, path: key.path.clone() });

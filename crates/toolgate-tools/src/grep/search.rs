@@ -25,7 +25,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// One search, shared by the worker threads.
 pub(super) struct ContentSearch<'a> {
-    hands: &'a Hands,
+    hands: &'a dyn Hands,
     matcher: RegexMatcher,
     mode: GrepMode,
     multiline: bool,
@@ -57,7 +57,7 @@ pub(super) struct SearchCounters {
 }
 
 impl<'a> ContentSearch<'a> {
-    pub(super) fn new(args: &Args, hands: &'a Hands) -> Result<Self, ToolError> {
+    pub(super) fn new(args: &Args, hands: &'a dyn Hands) -> Result<Self, ToolError> {
         let free = (FREE_CONTEXT as usize, FREE_CONTEXT as usize);
         let most = args.limit as usize + 1;
         Ok(Self {
@@ -212,7 +212,7 @@ impl<'a> SearchWorker<'a> {
 struct PrefixedReader<'a> {
     start: &'a [u8],
     file: File,
-    hands: &'a Hands,
+    hands: &'a dyn Hands,
 }
 
 impl Read for PrefixedReader<'_> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_contract::{
-    Denial, ErrorCode, Hands, ProcessExit, ProcessHandle, SettledChanges, StopReason, Stream, ToolError,
+    Denial, DeniedAccess, ErrorCode, Hands, ProcessExit, ProcessHandle, SettledChanges, StopReason, Stream, ToolError,
 };
 
 /// How a process ended, if it does so in time.
@@ -25,14 +25,14 @@ pub(crate) struct CommandResult {
 
 impl CommandResult {
     /// What a process left behind, noted as the call's.
-    pub(crate) fn of(process: &dyn ProcessHandle, end: ProcessExit, hands: &Hands) -> Result<Self, ToolError> {
+    pub(crate) fn of(process: &dyn ProcessHandle, end: ProcessExit, hands: &dyn Hands) -> Result<Self, ToolError> {
         let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
         hands.ended(i64::from(exit_code));
         let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
         let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
         let denials = hands.denials(process, if process.facts().terminal { &stdout } else { &stderr });
         let is_told = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
-        hands.tell_denied(denials.iter().filter(is_told));
+        hands.tell_denied(denials.iter().filter(is_told).map(DeniedAccess::from).collect());
         Ok(Self {
             exit_code,
             stdout,

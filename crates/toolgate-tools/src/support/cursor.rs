@@ -93,7 +93,7 @@ impl std::fmt::Display for Cursor {
 pub(crate) fn page<T: Serialize>(
     found: impl Iterator<Item = (Cursor, T)>,
     limit: u32,
-    hands: &Hands,
+    hands: &dyn Hands,
 ) -> (Vec<T>, bool) {
     let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
     for (cursor, item) in found {

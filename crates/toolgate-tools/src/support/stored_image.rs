@@ -61,8 +61,8 @@ pub(crate) struct ShownImage {
 }
 
 /// Shows an image file: converts it, and stores it for the reply.
-pub(crate) async fn show(path: String, most_edge: u32, hands: &Hands) -> Result<ShownImage, ToolError> {
-    let work = move |hands: &Hands| {
+pub(crate) async fn show(path: String, most_edge: u32, hands: &dyn Hands) -> Result<ShownImage, ToolError> {
+    let work = move |hands: &dyn Hands| {
         let bytes = load(&hands.open(&path)?.file, &path)?;
         let picture = keep(&bytes, &path, most_edge, hands)?;
         let sha256 = sha256(&bytes);
@@ -85,7 +85,7 @@ fn load(file: &File, path: &str) -> Result<Vec<u8>, ToolError> {
 }
 
 /// Converts an image and stores it.
-fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &Hands) -> Result<StoredImage, ToolError> {
+fn keep(bytes: &[u8], path: &str, most_edge: u32, hands: &dyn Hands) -> Result<StoredImage, ToolError> {
     let fitted = fit(bytes, path, most_edge)?;
     let kept = hands.keep(&fitted.bytes, fitted.mime)?;
     Ok(StoredImage {

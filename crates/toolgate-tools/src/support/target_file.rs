@@ -3,6 +3,7 @@
 use toolgate_contract::{Blob, ErrorCode, FileContent, FileEdit, Hands, LINK_MODE, ToolError, WorkspacePath};
 
 use crate::support::encoding::Encoding;
+use crate::support::hash_ahead::hash_ahead;
 
 /// Larger files are left to programs.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -19,19 +20,19 @@ pub(crate) struct TargetFile {
 
 impl TargetFile {
     /// Loads a path that was declared for reading.
-    pub(crate) fn load(hands: &Hands, path: &str) -> Result<Self, ToolError> {
+    pub(crate) fn load(hands: &dyn Hands, path: &str) -> Result<Self, ToolError> {
         let found = Self::load_at(hands, path, hands.place(path)?)?;
         match found.mode {
             LINK_MODE => Err(ToolError::new(ErrorCode::NotAFile, format!("`{path}` is a link."))),
             _ => {
-                found.bytes.iter().for_each(Blob::hash_ahead);
+                found.bytes.iter().for_each(hash_ahead);
                 Ok(found)
             }
         }
     }
 
     /// Loads a path at or beneath one that was declared for reading. A symbolic link is not followed.
-    pub(crate) fn load_at(hands: &Hands, path: &str, place: WorkspacePath) -> Result<Self, ToolError> {
+    pub(crate) fn load_at(hands: &dyn Hands, path: &str, place: WorkspacePath) -> Result<Self, ToolError> {
         let content = hands.content_at(&place, LARGEST).map_err(|error| match error.code {
             ErrorCode::FileTooLarge => error.with_hint("Change it with a program, through `shell`."),
             _ => error,
@@ -68,7 +69,7 @@ impl TargetFile {
 
     /// Refuses when the caller expected another version. Otherwise reports what happened to the file since the session
     /// last saw it, if anything did.
-    pub(crate) fn check_version(&self, hands: &Hands, expected: Option<&str>) -> Result<Option<String>, ToolError> {
+    pub(crate) fn check_version(&self, hands: &dyn Hands, expected: Option<&str>) -> Result<Option<String>, ToolError> {
         let seen = hands.seen(&self.place);
         if expected.is_none() && seen.is_none() {
             return Ok(None);
@@ -82,7 +83,7 @@ impl TargetFile {
         Ok((expected.is_none() && has_moved_on).then(|| self.what_happened(hands, &now)))
     }
 
-    fn what_happened(&self, hands: &Hands, now: &Option<String>) -> String {
+    fn what_happened(&self, hands: &dyn Hands, now: &Option<String>) -> String {
         match now {
             None => "it was removed.".into(),
             Some(now) => match hands.author(&self.place, now) {

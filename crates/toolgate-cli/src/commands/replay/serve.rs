@@ -6,6 +6,7 @@ use std::io::{BufRead, Write};
 use anyhow::Result;
 use serde_json::{Value, json};
 use toolgate_contract::{Call, ErrorCode, SystemClock, ToolError};
+use toolgate_dialects::strict_json;
 
 use super::compare::normalized;
 use super::past_run::{PastCall, PastRun};
@@ -33,7 +34,7 @@ struct RecordedReplies {
 
 impl RecordedReplies {
     fn answer(&mut self, line: &str) -> Value {
-        match Call::from_json(line.as_bytes(), &SystemClock) {
+        match strict_json::parse_call(line.as_bytes(), &SystemClock) {
             Ok(call) => match self.find(&call) {
                 Some(index) => self.reply(&call.tool_call_id, index),
                 None => refusal(&call.tool_call_id, &self.unknown(&call)),

@@ -20,22 +20,28 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use toolgate_contract::{ErrorCode, Hands, PreparedCall, ToolError};
+use toolgate_contract::{ErrorCode, PreparedCall, ToolError};
 
 use super::outcome::Outcome;
 use crate::gate::call_record::CallRecord;
+use crate::gate::hands::CallHands;
 
 /// A call that may run.
 pub struct Cleared<'a> {
     record: Box<CallRecord<'a>>,
     call: Box<dyn PreparedCall>,
-    hands: Hands,
+    hands: CallHands,
     parallel: bool,
 }
 
 impl<'a> Cleared<'a> {
     /// Only [`Recorded::clear`](super::approved::Recorded::clear) calls this.
-    pub(super) fn new(record: Box<CallRecord<'a>>, call: Box<dyn PreparedCall>, hands: Hands, parallel: bool) -> Self {
+    pub(super) fn new(
+        record: Box<CallRecord<'a>>,
+        call: Box<dyn PreparedCall>,
+        hands: CallHands,
+        parallel: bool,
+    ) -> Self {
         Self { record, call, hands, parallel }
     }
 
@@ -51,7 +57,7 @@ impl<'a> Cleared<'a> {
 async fn act(
     record: &mut CallRecord<'_>,
     call: Box<dyn PreparedCall>,
-    hands: &Hands,
+    hands: &CallHands,
     parallel: bool,
 ) -> Result<Value, ToolError> {
     let _stop_the_tool_when_this_ends = record.stop.clone().drop_guard();
@@ -76,7 +82,7 @@ async fn act(
 }
 
 /// Runs the tool. A panic in it becomes an error, and the process goes on.
-async fn run_guarded(call: Box<dyn PreparedCall>, hands: &Hands) -> Result<Value, ToolError> {
+async fn run_guarded(call: Box<dyn PreparedCall>, hands: &CallHands) -> Result<Value, ToolError> {
     let ended = AssertUnwindSafe(call.run(hands)).catch_unwind().await;
     ended.unwrap_or_else(|panic| Err(ToolError::internal(format!("The tool panicked: {}.", panic_message(&*panic)))))
 }

@@ -1,28 +1,49 @@
-//! One snapshot: how the workspace differs from it now, and how it is updated once the changes are recorded.
+//! A snapshot of the workspace, taken before a command that changes files in place: a list of every path, and a copy of every
+//! file, smallest first, up to the quota for undo. It tells how the workspace differs now, and is updated once the changes are
+//! recorded. The next snapshot starts from the last, and copies only what has changed since.
+
+mod entry;
+mod manifest;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-
-use rustix::fs::{FlockOperation, OFlags};
+use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Change, FileMetadata, FileState, Files, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
 };
+use toolgate_journal::{BlobStore, ClockEpoch, FilesystemTime, JournalError, SnapshotStore, StoredSnapshot};
 
-use super::entry::{FileCopy, SnapshotEntry};
-use super::filesystem_time::{ClockEpoch, FilesystemTime};
-use super::manifest::{ManifestContents, SnapshotManifest};
-use super::{LAST, SnapshotScope};
-use crate::directory::DirectoryHandle;
-use crate::{BlobStore, JournalError};
+use self::entry::{FileCopy, SnapshotEntry};
+use self::manifest::{ManifestContents, encode};
 
-const LOCK: &str = "lock";
+/// The call that a snapshot belongs to, and the part of the workspace that it covers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SnapshotScope {
+    /// The run that the command belongs to.
+    pub(crate) run: String,
+    /// The call that started it.
+    pub(crate) call: String,
+    /// The roots that the command can change.
+    pub(crate) roots: Vec<usize>,
+    /// Paths that the command can't change.
+    pub(crate) except: BTreeSet<WorkspacePath>,
+    /// The total size of copies, in bytes.
+    pub(crate) quota: u64,
+}
+
+impl SnapshotScope {
+    fn covers(&self, place: &WorkspacePath) -> bool {
+        self.roots.contains(&place.root) && !self.except.iter().any(|except| except.covers(place))
+    }
+}
 
 /// The state of the workspace at one time.
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     scope: SnapshotScope,
     places: BTreeMap<WorkspacePath, SnapshotEntry>,
-    list: SnapshotManifest,
     epoch: Option<ClockEpoch>,
     /// Paths that aren't valid UTF-8, escaped for display, which no tool can address: those at the beginning, and those
     /// now.
@@ -30,54 +51,42 @@ pub struct Snapshot {
     /// The number of the next copy, and how many bytes can still be copied.
     next: u64,
     room: u64,
-    directory: DirectoryHandle,
-    parent: DirectoryHandle,
-    /// Its name in the snapshot directory.
-    name: String,
-    is_settled: bool,
-    // The lock lives as long as the snapshot.
-    lock: File,
+    stored: StoredSnapshot,
 }
 
 impl Snapshot {
-    /// Locks a snapshot; none if another process holds it.
-    pub(super) fn lock(
-        parent: DirectoryHandle,
-        directory: DirectoryHandle,
-        list: SnapshotManifest,
-    ) -> Result<Option<Self>, JournalError> {
-        let lock = directory.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(None);
-        }
-        let name = directory.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (scope, places, undecodable) = (SnapshotScope::empty(), BTreeMap::new(), Default::default());
-        let (epoch, next, room, is_settled) = (ClockEpoch::now(), 0, 0, false);
-        Ok(Some(Self {
-            scope,
-            places,
-            list,
-            epoch,
-            undecodable,
-            next,
-            room,
-            directory,
-            parent,
-            name,
-            is_settled,
-            lock,
-        }))
+    /// Takes a snapshot of everything that the command can change. The caller holds the change lock.
+    pub(crate) fn take(scope: SnapshotScope, store: &SnapshotStore, files: &dyn Files) -> Result<Self, ToolError> {
+        let name = store.name_for(&scope.call)?;
+        let (stored, earlier) = match from_last(store, &name) {
+            Some(begun) => begun,
+            None => (store.begin(&name)?, BTreeMap::new()),
+        };
+        let (room, next, epoch) = (scope.quota, first_free(&earlier), ClockEpoch::now());
+        let (places, undecodable) = (BTreeMap::new(), Default::default());
+        let mut snapshot = Self { scope, places, epoch, undecodable, next, room, stored };
+        snapshot.fill(earlier, files)?;
+        snapshot.save()?;
+        snapshot.stored.publish(&name)?;
+        Ok(snapshot)
+    }
+
+    /// The snapshot that a killed process left behind; none unless it has valid signatures and can be decoded.
+    pub(crate) fn read(mut stored: StoredSnapshot) -> Option<Self> {
+        let ManifestContents { scope, epoch, places } = read_manifest(&mut stored)?;
+        let places: BTreeMap<WorkspacePath, SnapshotEntry> = places.into_iter().collect();
+        let copied: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
+        let (next, room) = (first_free(&places), scope.quota.saturating_sub(copied));
+        Some(Self { scope, places, epoch, undecodable: Default::default(), next, room, stored })
     }
 
     /// Records every path, and reuses copies of an earlier snapshot where nothing has changed since.
-    pub(super) fn fill(
+    fn fill(
         &mut self,
-        scope: SnapshotScope,
         mut earlier: BTreeMap<WorkspacePath, SnapshotEntry>,
         files: &dyn Files,
     ) -> Result<(), ToolError> {
-        let moment = FilesystemTime::now(&self.lock)?;
-        (self.room, self.scope, self.next) = (scope.quota, scope, first_free(&earlier));
+        let moment = self.stored.time()?;
         let (places, undecodable) = self.scan(files)?;
         self.undecodable[0] = undecodable;
         let mut found = Vec::new();
@@ -101,29 +110,17 @@ impl Snapshot {
         earlier.into_values().try_for_each(|was| Ok(self.forget(Some(was))?))
     }
 
-    /// Reads the manifest; none unless its signature is valid.
-    pub(super) fn load_manifest(mut self) -> Result<Option<Self>, JournalError> {
-        let Some(ManifestContents { scope, epoch, places }) = self.list.read(&self.directory)? else { return Ok(None) };
-        let places: BTreeMap<WorkspacePath, SnapshotEntry> = places.into_iter().collect();
-        let copied: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
-        (self.next, self.room) = (first_free(&places), scope.quota.saturating_sub(copied));
-        (self.scope, self.epoch, self.places) = (scope, epoch, places);
-        Ok(Some(self))
-    }
-
-    /// The entries, if the clock only went forward since.
-    pub(super) fn into_entries_of_this_epoch(mut self) -> Option<BTreeMap<WorkspacePath, SnapshotEntry>> {
-        let is_still = self.epoch.is_some() && self.epoch == ClockEpoch::now();
-        is_still.then(|| std::mem::take(&mut self.places))
-    }
-
     /// What it covers, and for which call.
-    pub fn scope(&self) -> &SnapshotScope {
+    pub(crate) fn scope(&self) -> &SnapshotScope {
         &self.scope
     }
 
     /// The changes since the snapshot, sorted by path; only at these paths if some are given.
-    pub fn changes(&mut self, files: &dyn Files, only: Option<&[WorkspacePath]>) -> Result<Vec<Change>, ToolError> {
+    pub(crate) fn changes(
+        &mut self,
+        files: &dyn Files,
+        only: Option<&[WorkspacePath]>,
+    ) -> Result<Vec<Change>, ToolError> {
         let places = match only {
             Some(places) => places.iter().filter(|place| self.scope.covers(place)).cloned().collect(),
             None => {
@@ -149,21 +146,21 @@ impl Snapshot {
     }
 
     /// New paths that aren't valid UTF-8, escaped for display, as of the last complete scan.
-    pub fn undecodable(&self, files: &dyn Files) -> Vec<String> {
+    pub(crate) fn undecodable(&self, files: &dyn Files) -> Vec<String> {
         let [then, now] = &self.undecodable;
         now.difference(then).map(|place| files.shown(place)).collect()
     }
 
     /// Copies the previous contents of these paths to the blob store. The changes are recorded next, then
     /// [`Snapshot::go_on`].
-    pub fn store_previous_contents(&self, changes: &[Change], contents: &BlobStore) -> Result<(), ToolError> {
+    pub(crate) fn store_previous_contents(&self, changes: &[Change], contents: &BlobStore) -> Result<(), ToolError> {
         for Change { place, before, .. } in changes {
             let (Some(was), Some(before)) = (self.places.get(place), before) else { continue };
             if let Some(target) = &was.target {
                 contents.put(&target.clone().into())?;
             }
             if let Some(copy) = &was.copy
-                && let Some(file) = self.directory.existing(&copy.name())?
+                && let Some(file) = self.stored.copy(copy.number())?
             {
                 contents.adopt(&file, before, true)?;
             }
@@ -172,19 +169,24 @@ impl Snapshot {
     }
 
     /// These changes are recorded: from now on, the current content is the baseline.
-    pub fn go_on(&mut self, changes: &[Change], contents: &BlobStore, files: &dyn Files) -> Result<(), ToolError> {
+    pub(crate) fn go_on(
+        &mut self,
+        changes: &[Change],
+        contents: &BlobStore,
+        files: &dyn Files,
+    ) -> Result<(), ToolError> {
         self.refresh(changes.iter().map(|change| &change.place), files)?;
         let handed_over = changes.iter().filter_map(|change| change.before.as_ref());
         handed_over.filter(|before| before.is_file()).try_for_each(|before| Ok(contents.own(&before.sha256)?))
     }
 
     /// Makes the current content of these paths the baseline.
-    pub fn refresh<'a>(
+    pub(crate) fn refresh<'a>(
         &mut self,
         places: impl Iterator<Item = &'a WorkspacePath>,
         files: &dyn Files,
     ) -> Result<(), ToolError> {
-        let moment = FilesystemTime::now(&self.lock)?;
+        let moment = self.stored.time()?;
         let (mut refreshed, mut before) = (Vec::new(), Vec::new());
         for place in places {
             if !self.scope.covers(place) {
@@ -201,38 +203,26 @@ impl Snapshot {
         }
         // Saved before copies are removed: after a kill here, every copy in the manifest still exists.
         let updates: Vec<_> = refreshed.into_iter().map(|place| (place, self.places.get(place))).collect();
-        self.list.add(&self.directory, &updates)?;
+        self.stored.append(&encode(&updates)?)?;
         before.into_iter().try_for_each(|was| Ok(self.forget(Some(was))?))
     }
 
     /// Everything is recorded: the next snapshot can start from this one.
-    pub fn rest(mut self) {
-        let keeps_times = FilesystemTime::now(&self.lock).is_ok_and(|moment| moment.keeps_times());
-        let is_reusable = keeps_times && self.list.is_signed() && self.epoch.is_some();
-        if is_reusable {
-            self.parent.discard(LAST);
+    pub(crate) fn rest(self) {
+        let keeps_times = self.stored.time().is_ok_and(|moment| moment.keeps_times());
+        match keeps_times && self.stored.is_signed() && self.epoch.is_some() {
+            true => self.stored.keep_as_last(),
+            false => self.stored.discard(),
         }
-        self.is_settled = !is_reusable || self.rename(LAST).is_err();
-    }
-
-    /// Discards the snapshot.
-    pub fn done(mut self) {
-        self.is_settled = true;
     }
 
     /// Saves the manifest, for recovery after a kill.
-    pub(super) fn save(&mut self) -> Result<(), JournalError> {
+    fn save(&mut self) -> Result<(), ToolError> {
         let places = std::mem::take(&mut self.places).into_iter().collect();
         let contents = ManifestContents { scope: self.scope.clone(), epoch: self.epoch.clone(), places };
-        let written = self.list.write(&self.directory, &contents);
+        let record = encode(&contents);
         self.places = contents.places.into_iter().collect();
-        written
-    }
-
-    pub(super) fn rename(&mut self, name: &str) -> Result<(), JournalError> {
-        self.parent.rename(&self.name, name)?;
-        name.clone_into(&mut self.name);
-        Ok(())
+        Ok(self.stored.write(&record?)?)
     }
 
     /// Every path, and separately the paths that aren't valid UTF-8.
@@ -293,7 +283,7 @@ impl Snapshot {
         let fault = |error: std::io::Error| ToolError::io(&format!("`{}` can't be kept for undo", place.path), &error);
         // Checked first: a process that opens it for writing later changes its ctime.
         let has_writers = files.has_writers(&opened);
-        let mut copy = self.directory.file(&self.next.to_string(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        let mut copy = self.stored.new_copy(self.next)?;
         std::io::copy(&mut opened.file, &mut copy).map_err(fault)?;
         let copied = FileCopy::new(self.next, &copy).map_err(fault)?;
         self.next += 1;
@@ -303,24 +293,26 @@ impl Snapshot {
 
     /// Removes the copy that belongs to an entry.
     fn forget(&self, was: Option<SnapshotEntry>) -> Result<(), JournalError> {
-        was.and_then(|was| was.copy).map_or(Ok(()), |copy| self.directory.remove(&copy.name()))
+        was.and_then(|was| was.copy).map_or(Ok(()), |copy| self.stored.remove_copy(copy.number()))
     }
 
     /// The recorded state of a path, with its hash.
     fn state(&self, was: &SnapshotEntry) -> Result<FileState, ToolError> {
-        let copy = was.copy.as_ref().map(|copy| self.directory.existing(&copy.name())).transpose()?.flatten();
+        let copy = was.copy.as_ref().map(|copy| self.stored.copy(copy.number())).transpose()?.flatten();
         was.state(copy.as_ref()).map_err(|error| ToolError::io("A copy for undo can't be read", &error))
     }
 }
 
-impl Drop for Snapshot {
-    fn drop(&mut self) {
-        if self.is_settled {
-            self.parent.discard(&self.name);
-        }
-        // Unlocked explicitly: a child process that is just being started may still have the file open.
-        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
-    }
+/// The last settled snapshot as the draft of a new one, and its entries. None if there is none that can be used: the
+/// signature is invalid, or the clock was set since.
+fn from_last(store: &SnapshotStore, name: &str) -> Option<(StoredSnapshot, BTreeMap<WorkspacePath, SnapshotEntry>)> {
+    let mut stored = store.begin_from_last(name)?;
+    let ManifestContents { epoch, places, .. } = read_manifest(&mut stored)?;
+    (epoch.is_some() && epoch == ClockEpoch::now()).then(|| (stored, places.into_iter().collect()))
+}
+
+fn read_manifest(stored: &mut StoredSnapshot) -> Option<ManifestContents> {
+    ManifestContents::decode(&stored.records().ok()??)
 }
 
 /// The first number that no copy has.

@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Access, Effect, LocatedEffect, WorkspacePath};
+use toolgate_contract::{Access, Effect, LocatedEffect, WorkspacePath};
 
 /// The paths that a call's effects permit.
 #[derive(Debug, Default)]
-pub(crate) struct EffectIndex {
+pub(super) struct EffectIndex {
     /// The resolved paths of declared effects, by the path as declared.
     declared: HashMap<(Access, String), WorkspacePath>,
     /// Paths that are permitted together with everything beneath them.
@@ -17,7 +17,7 @@ pub(crate) struct EffectIndex {
 }
 
 impl EffectIndex {
-    pub(crate) fn of(granted: &[LocatedEffect]) -> Self {
+    pub(super) fn of(granted: &[LocatedEffect]) -> Self {
         let mut index = Self::default();
         for LocatedEffect { effect, real, .. } in granted {
             let (Some((access, path)), Some(real)) = (effect.path(), real) else { continue };
@@ -33,17 +33,17 @@ impl EffectIndex {
     }
 
     /// The resolved path for a path exactly as declared.
-    pub(crate) fn declared(&self, access: Access, path: &str) -> Option<&WorkspacePath> {
+    pub(super) fn declared(&self, access: Access, path: &str) -> Option<&WorkspacePath> {
         self.declared.get(&(access, path.to_owned()))
     }
 
     /// Whether a path is restored.
-    pub(crate) fn restores(&self, access: Access, place: &WorkspacePath) -> bool {
+    pub(super) fn restores(&self, access: Access, place: &WorkspacePath) -> bool {
         !self.restored.is_empty() && self.restored.contains(&(access, place.clone()))
     }
 
     /// Whether a declared path covers this one.
-    pub(crate) fn covers(&self, access: Access, place: &WorkspacePath) -> bool {
+    pub(super) fn covers(&self, access: Access, place: &WorkspacePath) -> bool {
         let at =
             |path: &str| self.covered.contains(&(access, WorkspacePath { root: place.root, path: path.to_owned() }));
         let above = place.path.match_indices('/').map(|(end, _)| &place.path[..end]);

@@ -2,12 +2,13 @@
 //! command, and scanning every directory would take longer than most commands. So the content of a directory is cached
 //! for as long as the directory has the same stamp: adding, removing or renaming an entry changes it.
 
-use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::{
-    Access, DirectoryScan, DirectoryStamp, EntryKind, ErrorCode, Files, HiddenPaths, ToolError, WorkspacePath,
+use parking_lot::Mutex;
+use toolgate_contract::{
+    Access, DirectoryScan, DirectoryStamp, EntryKind, ErrorCode, Files, HiddenPaths, RestrictedPaths, ToolError,
+    WorkspacePath,
 };
 
 /// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
@@ -29,15 +30,6 @@ struct ScannedDirectory {
     unnameable: Option<String>,
     /// The subdirectories that are scanned as well, by name.
     directories: Vec<ScannedDirectory>,
-}
-
-/// The restricted paths.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RestrictedPaths {
-    /// Paths that policy hides from all tools.
-    pub hidden: Vec<WorkspacePath>,
-    /// Paths that no tool may change.
-    pub protected: Vec<WorkspacePath>,
 }
 
 impl HiddenPathScanner {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::ToolError;
+use toolgate_contract::{Call, Clock, ToolError};
 
 /// Parses one JSON document strictly: UTF-8, no duplicate keys, no integer beyond 64 bits, bounded nesting.
 pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
@@ -25,6 +25,11 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ToolError> {
             .with_hint("Send a smaller number, or a string if it is an id.")),
         None => Ok(value),
     }
+}
+
+/// Parses a call strictly, and fills in what the caller omitted.
+pub fn parse_call(bytes: &[u8], clock: &dyn Clock) -> Result<Call, ToolError> {
+    Call::from_value(parse(bytes)?, clock)
 }
 
 /// Builds a [`Value`] and rejects duplicate keys.
@@ -141,7 +146,7 @@ fn holds_huge_float(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorCode;
+    use toolgate_contract::{ErrorCode, SystemClock};
 
     #[test]
     fn what_is_refused_and_why() {
@@ -162,6 +167,14 @@ mod tests {
             assert_eq!(error.code, ErrorCode::InvalidArgs);
             assert!(error.message.contains(expected), "{} should say {expected}", error.message);
         }
+    }
+
+    #[test]
+    fn a_call_has_each_key_once() {
+        let call = parse_call(br#"{"name":"read","args":{"path":"a"}}"#, &SystemClock).unwrap();
+        assert_eq!((call.name.as_str(), &call.args["path"]), ("read", &Value::from("a")));
+        let error = parse_call(br#"{"name":"read","args":{"path":"a","path":".env"}}"#, &SystemClock).unwrap_err();
+        assert!(error.message.contains("the key \"path\" appears twice"), "{}", error.message);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use tempfile::TempDir;
-use toolgate_contract::{Access, ErrorCode, HiddenPathScanner, HiddenPaths, RestrictedPaths, WorkspacePath};
+use toolgate_contract::{Access, ErrorCode, HiddenPaths, RestrictedPaths, WorkspacePath};
+use toolgate_runtime::HiddenPathScanner;
 use toolgate_sandbox::Roots;
 
 /// Hides `.env` and everything in `private`, and guards `.git/config`. Counts how often it is asked.

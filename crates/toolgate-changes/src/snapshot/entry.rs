@@ -97,12 +97,7 @@ impl FileCopy {
         Ok(Self { number, bytes: facts.len(), inode: facts.ino(), modified: written(&facts) })
     }
 
-    /// Its name in the snapshot's directory.
-    pub(super) fn name(&self) -> String {
-        self.number.to_string()
-    }
-
-    /// The number behind its name.
+    /// Its number, which is its name in the snapshot's directory.
     pub(super) fn number(&self) -> u64 {
         self.number
     }

@@ -1,4 +1,5 @@
 //! Snapshots: complete whatever changes between two of them, and trusted only with a valid signature.
+#![allow(clippy::disallowed_methods, reason = "tests prepare, damage and inspect files by themselves")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -7,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use toolgate_contract::{Change, Durability, WorkspacePath, sha256};
-use toolgate_journal::{BlobStore, SigningKey, Snapshot, SnapshotScope, SnapshotStore, StateDirectory};
+use toolgate_journal::{BlobStore, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
+
+use super::{Snapshot, SnapshotScope};
 
 const QUOTA: u64 = 1 << 20;
 
@@ -50,7 +53,12 @@ impl World {
     fn take_up_to(&self, key: Option<u8>, quota: u64) -> Snapshot {
         let except = [WorkspacePath::in_workspace(".toolgate")].into();
         let scope = SnapshotScope { run: "run".into(), call: "call".into(), roots: vec![0], except, quota };
-        self.snapshots(key).take(scope, &self.files).unwrap()
+        Snapshot::take(scope, &self.snapshots(key), &self.files).unwrap()
+    }
+
+    /// The snapshots that were left behind, and warnings about those that aren't trusted.
+    fn abandoned(&self, key: u8) -> (Vec<Snapshot>, Vec<String>) {
+        self.snapshots(Some(key)).abandoned(Snapshot::read).unwrap()
     }
 
     /// The names in the snapshot directory.
@@ -203,7 +211,7 @@ fn what_is_half_made_or_half_removed_goes_with_the_next_start() {
     std::fs::write(directory.join(".draft-call/0"), "copy").unwrap();
     std::fs::write(directory.join(".draft-file"), "").unwrap();
     let snapshots = world.snapshots(Some(1));
-    assert!(snapshots.abandoned().unwrap().snapshots.is_empty());
+    assert!(snapshots.abandoned(Snapshot::read).unwrap().0.is_empty());
     snapshots.clear().unwrap();
     assert_eq!(world.left(), [".last"]);
 }
@@ -215,8 +223,8 @@ fn an_abandoned_snapshot_is_trusted_where_it_was_taken_and_nowhere_else() {
     world.put("a", "theirs");
     drop(world.take(Some(1)));
     world.put("a", "ours");
-    let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap();
-    let changes = abandoned.snapshots[0].changes(&world.files, None).unwrap();
+    let (mut abandoned, _) = world.abandoned(1);
+    let changes = abandoned[0].changes(&world.files, None).unwrap();
     assert_eq!(before_of(&changes, "a"), Some(sha256("theirs")));
     drop(abandoned);
 
@@ -236,12 +244,8 @@ fn an_abandoned_snapshot_is_trusted_where_it_was_taken_and_nowhere_else() {
     ];
     for (number, (name, key, make)) in foreign.into_iter().enumerate() {
         make();
-        let found = world.snapshots(Some(key)).abandoned().unwrap();
-        assert!(
-            found.snapshots.is_empty() && found.warnings[0].contains(".foreign-call"),
-            "{name}: {:?}",
-            found.warnings
-        );
+        let (found, warnings) = world.abandoned(key);
+        assert!(found.is_empty() && warnings[0].contains(".foreign-call"), "{name}: {:?}", warnings);
         assert_eq!(world.left().len(), number + 1, "{name}: {:?}", world.left());
     }
     world.snapshots(Some(1)).clear().unwrap();
@@ -260,8 +264,8 @@ fn a_replaced_copy_is_not_used() {
             std::fs::write(&copy, "theirs").unwrap();
         }
         world.put("a", "ours 2");
-        let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap();
-        let changes = abandoned.snapshots[0].changes(&world.files, None).unwrap();
+        let (mut abandoned, _) = world.abandoned(1);
+        let changes = abandoned[0].changes(&world.files, None).unwrap();
         let expected = if exchange { "0".repeat(64) } else { sha256("ours 1") };
         assert_eq!(before_of(&changes, "a"), Some(expected));
     }
@@ -277,7 +281,7 @@ fn what_was_refreshed_is_known_after_a_kill() {
     let changes = snapshot.changes(&world.files, None).unwrap();
     snapshot.store_previous_contents(&changes, &world.contents()).unwrap();
     drop(snapshot);
-    let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap().snapshots.remove(0);
+    let mut abandoned = world.abandoned(1).0.remove(0);
     assert_eq!(abandoned.changes(&world.files, None).unwrap(), changes, "killed before it was on record");
     abandoned.go_on(&changes, &world.contents(), &world.files).unwrap();
     drop(abandoned);
@@ -286,7 +290,7 @@ fn what_was_refreshed_is_known_after_a_kill() {
     std::fs::File::options().append(true).open(list).unwrap().write_all(&[0, 0, 0, 0, 0, 0, 1]).unwrap();
     world.put("b", "2");
     for _ in 0..2 {
-        let mut abandoned = world.snapshots(Some(1)).abandoned().unwrap().snapshots.remove(0);
+        let mut abandoned = world.abandoned(1).0.remove(0);
         let changes = abandoned.changes(&world.files, None).unwrap();
         assert_eq!((changes.len(), before_of(&changes, "b")), (1, Some(sha256("1"))), "killed afterwards");
         abandoned.refresh([WorkspacePath::in_workspace("a")].iter(), &world.files).unwrap();

@@ -1,0 +1,107 @@
+//! One snapshot on disk, locked by this process: its records, and numbered copies of files.
+
+use std::fs::File;
+
+use rustix::fs::{FlockOperation, OFlags};
+
+use super::{FilesystemTime, LAST, SignedRecords};
+use crate::JournalError;
+use crate::directory::DirectoryHandle;
+
+const LOCK: &str = "lock";
+
+/// A snapshot on disk. Nobody else uses it until this is dropped.
+pub struct StoredSnapshot {
+    records: SignedRecords,
+    directory: DirectoryHandle,
+    parent: DirectoryHandle,
+    /// Its name in the snapshot directory.
+    name: String,
+    is_discarded: bool,
+    // The lock lives as long as the snapshot.
+    lock: File,
+}
+
+impl StoredSnapshot {
+    /// Locks a snapshot; none if another process holds it.
+    pub(super) fn lock(
+        parent: DirectoryHandle,
+        directory: DirectoryHandle,
+        records: SignedRecords,
+    ) -> Result<Option<Self>, JournalError> {
+        let lock = directory.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
+        let name = directory.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Some(Self { records, directory, parent, name, is_discarded: false, lock }))
+    }
+
+    /// The current time, by the clock of its file system.
+    pub fn time(&self) -> Result<FilesystemTime, JournalError> {
+        FilesystemTime::now(&self.lock)
+    }
+
+    /// Whether its records are signed.
+    pub fn is_signed(&self) -> bool {
+        self.records.is_signed()
+    }
+
+    /// Its records in order; none unless there is one and every one has a valid signature.
+    pub fn records(&mut self) -> Result<Option<Vec<Vec<u8>>>, JournalError> {
+        self.records.read(&self.directory)
+    }
+
+    /// Replaces all records by this one.
+    pub fn write(&mut self, record: &[u8]) -> Result<(), JournalError> {
+        self.records.write(&self.directory, record)
+    }
+
+    /// Adds a record.
+    pub fn append(&mut self, record: &[u8]) -> Result<(), JournalError> {
+        self.records.append(&self.directory, record)
+    }
+
+    /// A new, empty file for a copy with this number.
+    pub fn new_copy(&self, number: u64) -> Result<File, JournalError> {
+        self.directory.file(&number.to_string(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// The copy with this number; none if it is gone.
+    pub fn copy(&self, number: u64) -> Result<Option<File>, JournalError> {
+        self.directory.existing(&number.to_string())
+    }
+
+    /// Deletes the copy with this number.
+    pub fn remove_copy(&self, number: u64) -> Result<(), JournalError> {
+        self.directory.remove(&number.to_string())
+    }
+
+    /// Gives a draft that is complete its name: from now on it is found after a kill.
+    pub fn publish(&mut self, name: &str) -> Result<(), JournalError> {
+        self.parent.rename(&self.name, name)?;
+        name.clone_into(&mut self.name);
+        Ok(())
+    }
+
+    /// Keeps it as the last one, in place of the one before.
+    pub fn keep_as_last(mut self) {
+        self.parent.discard(LAST);
+        self.is_discarded = self.publish(LAST).is_err();
+    }
+
+    /// Deletes it.
+    pub fn discard(mut self) {
+        self.is_discarded = true;
+    }
+}
+
+impl Drop for StoredSnapshot {
+    fn drop(&mut self) {
+        if self.is_discarded {
+            self.parent.discard(&self.name);
+        }
+        // Unlocked explicitly: a child process that is just being started may still have the file open.
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
+    }
+}

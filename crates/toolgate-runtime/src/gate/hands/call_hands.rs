@@ -1,0 +1,231 @@
+//! The hands of one call: they refuse what wasn't declared, and count what the tool does.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use toolgate_contract::{
+    Access, Agents, AllowedTools, ArtifactRef, Artifacts, BlockingWork, BoxFuture, CancellationToken, Changes, Effect,
+    EgressPolicy, ErrorCode, Files, Guarantee, Hands, HiddenPaths, LocatedEffect, Message, NoteKind, NoteUpdate, Notes,
+    Person, ProcessTable, Question, QuestionAnswer, SkillCandidate, Skills, ToolError, Web, WebRequest, WebResponse,
+    WorkspacePath,
+};
+
+use super::effect_index::EffectIndex;
+use super::tally::Tally;
+
+/// The services behind the hands.
+#[derive(Clone)]
+pub(super) struct ToolServices {
+    /// Files beneath the roots.
+    pub(super) files: Arc<dyn Files>,
+    /// Changes to files, and their versions.
+    pub(super) changes: Arc<dyn Changes>,
+    /// Stored output.
+    pub(super) artifacts: Arc<dyn Artifacts>,
+    /// The person at the front end.
+    pub(super) person: Arc<dyn Person>,
+    /// The agent's notes.
+    pub(super) notes: Arc<dyn Notes>,
+    /// Skills.
+    pub(super) skills: Arc<dyn Skills>,
+    /// The paths that policy hides.
+    pub(super) hidden_paths: Arc<dyn HiddenPaths>,
+    /// The session's processes.
+    pub(super) processes: Arc<dyn ProcessTable>,
+    /// HTTP access; none if nothing can be fetched.
+    pub(super) web: Option<Arc<dyn Web>>,
+    /// The egress policy; none if nothing may be reached.
+    pub(super) egress: Option<Arc<dyn EgressPolicy>>,
+    /// Agents that the call may start; none if no agent is running.
+    pub(super) agents: Option<Arc<dyn Agents>>,
+    /// Whether the caller ends with its call, so that nobody would return for a process that continues.
+    pub(super) waits: bool,
+    /// The call that these services are for.
+    pub(super) tool_call_id: String,
+    /// Cancels the call.
+    pub(super) cancel: CancellationToken,
+}
+
+/// The hands of one cleared call. Clones share the tally, so that work can move to another thread.
+#[derive(Clone)]
+pub(in crate::gate) struct CallHands {
+    pub(super) granted: Arc<[LocatedEffect]>,
+    index: Arc<EffectIndex>,
+    pub(super) services: ToolServices,
+    pub(super) tally: Arc<Mutex<Tally>>,
+}
+
+impl CallHands {
+    /// Hands with the effects `granted`, through these services.
+    pub(super) fn new(granted: impl Into<Arc<[LocatedEffect]>>, services: ToolServices) -> Self {
+        let granted: Arc<[LocatedEffect]> = granted.into();
+        Self { index: Arc::new(EffectIndex::of(&granted)), granted, services, tally: Arc::default() }
+    }
+
+    /// The tally so far.
+    pub(in crate::gate) fn tally(&self) -> Tally {
+        self.tally.lock().clone()
+    }
+
+    /// Runs long work on a thread that may block. When the call is cancelled, the work continues until it checks
+    /// [`Hands::is_cancelled`].
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let hands = self.clone();
+        match tokio::task::spawn_blocking(move || work(&hands)).await {
+            Ok(outcome) => outcome,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ToolError::cancelled()),
+            },
+        }
+    }
+
+    /// Adds to the tally.
+    pub(super) fn note(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.tally.lock());
+    }
+
+    /// The resolved path of a path exactly as declared.
+    pub(super) fn declared(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
+        self.index.declared(access, path).cloned().ok_or_else(|| undeclared(&format!("{access:?} `{path}`")))
+    }
+
+    /// Denies a path that no declared effect covers, or that policy hides unless it is restored.
+    pub(super) fn reach(&self, access: Access, place: &WorkspacePath) -> Result<(), ToolError> {
+        let is_restored = self.index.restores(access, place);
+        if !is_restored && !self.index.covers(access, place) {
+            return Err(undeclared(&format!("{access:?} `{}`", place.path)));
+        }
+        if !is_restored && self.services.hidden_paths.hides(access, place) {
+            return Err(ToolError::new(
+                ErrorCode::SensitivePath,
+                format!("`{}` is hidden from tools by policy.", place.path),
+            ));
+        }
+        self.note(|tally| {
+            tally.enforced.0.insert(Guarantee::Paths, self.services.files.holding());
+        });
+        Ok(())
+    }
+
+    /// Denies what no granted effect is.
+    pub(super) fn need(&self, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<(), ToolError> {
+        match self.granted.iter().any(|located| wanted(&located.effect)) {
+            true => Ok(()),
+            false => Err(undeclared(what)),
+        }
+    }
+}
+
+impl Hands for CallHands {
+    fn run(&self) -> &str {
+        self.services.changes.run()
+    }
+
+    fn call(&self) -> &str {
+        &self.services.tool_call_id
+    }
+
+    fn cancelled(&self) -> CancellationToken {
+        self.services.cancel.clone()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.services.cancel.is_cancelled()
+    }
+
+    fn run_blocking(&self, work: BlockingWork) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.blocking(move |hands| {
+            work(hands);
+            Ok(())
+        }))
+    }
+
+    fn say(&self, message: &Message) -> Result<bool, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
+        Ok(self.services.person.say(message))
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<QuestionAnswer>, ToolError>> {
+        Box::pin(async move {
+            self.need(|effect| matches!(effect, Effect::Speak), "speak to the person")?;
+            self.services.person.ask(question).await
+        })
+    }
+
+    fn stored_notes(&self, book: NoteKind) -> Result<Option<Value>, ToolError> {
+        self.need(
+            |effect| matches!(effect, Effect::Note { book: declared, .. } if *declared == book),
+            "read these notes",
+        )?;
+        self.services.notes.read(book)
+    }
+
+    fn rewrite_stored(&self, book: NoteKind, change: &mut NoteUpdate<'_>) -> Result<(), ToolError> {
+        let wanted = Effect::Note { book, access: Access::Write };
+        self.need(|effect| *effect == wanted, "write these notes")?;
+        self.services.notes.rewrite(book, change)
+    }
+
+    fn skills(&self) -> Result<Vec<SkillCandidate>, ToolError> {
+        self.need(|effect| matches!(effect, Effect::Skill { .. }), "list skills")?;
+        self.services.skills.directories()
+    }
+
+    fn activate(&self, skill: &SkillCandidate, tools: Vec<String>) -> Result<AllowedTools, ToolError> {
+        let is_it = |effect: &Effect| matches!(effect, Effect::Skill { name: Some(name) } if *name == skill.name);
+        self.need(is_it, "load that skill")?;
+        Ok(self.services.skills.activate(skill, tools))
+    }
+
+    fn recall(&self, id: &str) -> Result<(ArtifactRef, File), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Recall { artifact } if artifact == id), "recall that artifact")?;
+        self.services.artifacts.open(id)
+    }
+
+    fn keep(&self, bytes: &[u8], mime: &str) -> Result<ArtifactRef, ToolError> {
+        let stored = self.services.artifacts.store(bytes, mime)?;
+        self.note(|tally| tally.refs.push(stored.clone()));
+        Ok(stored)
+    }
+
+    fn more(&self, cursor: String) {
+        self.note(|tally| tally.next_cursor = Some(cursor));
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        request: WebRequest,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, Result<WebResponse, ToolError>> {
+        Box::pin(async move {
+            let declared =
+                |effect: &Effect| matches!(effect, Effect::Connect { host: h, port: p } if h == host && *p == port);
+            self.need(declared, "connect there")?;
+            let (Some(web), Some(egress)) = (&self.services.web, &self.services.egress) else {
+                return Err(ToolError::new(ErrorCode::NetworkDenied, "The network isn't available here."));
+            };
+            web.fetch(request, egress.as_ref()).await
+        })
+    }
+
+    fn agents(&self, agent: &str) -> Result<(&dyn Agents, &str), ToolError> {
+        self.need(|effect| matches!(effect, Effect::Delegate { agent: declared } if declared == agent), "delegate")?;
+        let agents = self.services.agents.as_deref().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, "No agent is running here that could start others.")
+                .with_hint("Do the work yourself, or start it with `toolgate run`.")
+        })?;
+        Ok((agents, &self.services.tool_call_id))
+    }
+}
+
+/// The error for a tool that uses something it didn't declare: a fault of the tool, and nothing was touched.
+fn undeclared(what: &str) -> ToolError {
+    ToolError::internal(format!("The tool tried to {} without declaring it.", what.to_lowercase()))
+}

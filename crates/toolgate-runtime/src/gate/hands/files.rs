@@ -1,0 +1,111 @@
+//! Hands on files: each path is held to what was declared, and to what policy hides.
+
+use toolgate_contract::{
+    Access, Change, ChangeSource, DirectoryEntry, FileContent, FileEdit, FileHands, FileState, Hands, OpenFile,
+    SeenVersion, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkOptions, WalkStep, WorkspacePath,
+};
+
+use super::call_hands::CallHands;
+
+impl FileHands for CallHands {
+    fn place(&self, path: &str) -> Result<WorkspacePath, ToolError> {
+        self.declared(Access::Read, path)
+    }
+
+    fn target(&self, access: Access, path: &str) -> Result<WorkspacePath, ToolError> {
+        self.declared(access, path)
+    }
+
+    fn shown(&self, place: &WorkspacePath) -> String {
+        self.services.files.shown(place)
+    }
+
+    fn open(&self, path: &str) -> Result<OpenFile, ToolError> {
+        self.open_at(&self.declared(Access::Read, path)?)
+    }
+
+    fn open_at(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
+        self.reach(Access::Read, place)?;
+        self.services.files.open(place)
+    }
+
+    fn content_at(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
+        self.reach(Access::Read, place)?;
+        self.services.files.content(place, most)
+    }
+
+    fn state_at(&self, place: &WorkspacePath) -> Result<Option<FileState>, ToolError> {
+        self.reach(Access::Read, place)?;
+        Ok(self.services.files.node(place, true)?.map(|node| node.state))
+    }
+
+    fn entries_at(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError> {
+        self.reach(Access::Read, place)?;
+        let mut entries = self.services.files.entries(place)?;
+        entries.retain(|entry| !self.services.hidden_paths.hides(Access::Read, &entry.place));
+        Ok(entries)
+    }
+
+    fn walk<'v>(&self, path: &str, options: &WalkOptions, visitors: &'v VisitorFactory<'v>) -> Result<u64, ToolError> {
+        let start = self.declared(Access::Read, path)?;
+        self.reach(Access::Read, &start)?;
+        let guarded = || -> Visitor<'_> {
+            let mut visit = visitors();
+            Box::new(move |walked: &VisitedEntry<'_>| {
+                if self.is_cancelled() {
+                    WalkStep::Stop
+                } else if self.services.hidden_paths.hides(Access::Read, walked.place) {
+                    WalkStep::Past
+                } else {
+                    visit(walked)
+                }
+            })
+        };
+        let unreadable = self.services.files.walk(&start, options, &guarded)?;
+        if self.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(unreadable) }
+    }
+
+    fn hides_something(&self, directory: &WorkspacePath) -> Result<bool, ToolError> {
+        self.reach(Access::Read, directory)?;
+        let entries = self.services.files.entries(directory)?;
+        Ok(entries.iter().any(|entry| self.services.hidden_paths.hides(Access::Delete, &entry.place)))
+    }
+
+    fn change(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError> {
+        for edit in &edits {
+            let access = if edit.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &edit.place)?;
+        }
+        let changes = self.services.changes.make(edits)?;
+        self.note(|tally| tally.files_changed.extend(changes.iter().map(|change| change.path.clone())));
+        Ok(changes)
+    }
+
+    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
+        for change in &changes {
+            let access = if change.after.is_some() { Access::Write } else { Access::Delete };
+            self.reach(access, &change.place)?;
+        }
+        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        self.services.changes.arrange(changes, source)?;
+        self.note(|tally| tally.files_changed.extend(paths));
+        Ok(())
+    }
+
+    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
+        self.reach(Access::Delete, directory)?;
+        self.services.files.remove_empty_directories(directory)
+    }
+
+    fn saw(&self, place: &WorkspacePath, sha256: &str) {
+        self.services.changes.saw(place, sha256);
+    }
+
+    fn seen(&self, place: &WorkspacePath) -> Option<SeenVersion> {
+        self.services.changes.seen(place)
+    }
+
+    fn author(&self, place: &WorkspacePath, sha256: &str) -> Option<String> {
+        self.services.changes.author(place, sha256)
+    }
+}

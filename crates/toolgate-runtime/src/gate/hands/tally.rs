@@ -1,0 +1,28 @@
+//! What hands count while a tool works.
+
+use toolgate_contract::{ArtifactRef, Denial, DeniedAccess, Enforced, OmittedText};
+
+/// What the hands counted while the tool worked. The tool can't forget to report it, because it doesn't report it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::gate) struct Tally {
+    /// Paths that were created, changed or deleted.
+    pub(in crate::gate) files_changed: Vec<String>,
+    /// Commands that ran.
+    pub(in crate::gate) commands_run: Vec<String>,
+    /// Output that was stored.
+    pub(in crate::gate) refs: Vec<ArtifactRef>,
+    /// Requests the next page.
+    pub(in crate::gate) next_cursor: Option<String>,
+    /// The exit code of the command that ran.
+    pub(in crate::gate) exit_code: Option<i64>,
+    /// Texts of the payload that are already stored completely, by the JSON pointer of their field.
+    pub(in crate::gate) stored: Vec<(String, OmittedText)>,
+    /// Whether a secret was redacted before the payload was made.
+    pub(in crate::gate) redacted: bool,
+    /// Which guarantees held.
+    pub(in crate::gate) enforced: Enforced,
+    /// What the sandbox denied.
+    pub(in crate::gate) denials: Vec<Denial>,
+    /// Those of them that the reply tells of, with what to do next.
+    pub(in crate::gate) denied: Vec<DeniedAccess>,
+}
