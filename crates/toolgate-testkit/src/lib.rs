@@ -1,5 +1,5 @@
 //! A hermetic environment for tests only: a temporary workspace, a frozen clock, fixed ids, scripted answers, and tools
-//! that misbehave on purpose. Everything else is real: files, journal, gate.
+//! that misbehave on purpose. Everything else is real: files, journal, gate. With it come patient waits and an MCP client.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 mod approver;

@@ -21,4 +21,8 @@ mod state;
 mod store_suite;
 mod tree;
 mod verify;
+// The testkit itself depends on this crate.
+#[allow(unreachable_pub, dead_code, reason = "it is public in the testkit, and not all of it is used here")]
+#[path = "../../../toolgate-testkit/src/waits.rs"]
+mod waits;
 mod world;
