@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, EventPayload, Reply, Stream};
+use toolgate_contract::{CancellationToken, Event, EventPayload, Reply, Stream};
 use toolgate_runtime::Session;
 use toolgate_testkit::{CollectingSink, TestWorkspace, processes_with, unique_sleep, wait_until_async};
 
@@ -264,9 +264,11 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     world.file("notes.txt", "a correct-horse-battery b\n");
     let command = "head -c 12 notes.txt; read go; tail -c +13 notes.txt; cat > /dev/null";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
-    let first = json!({ "offset": 0, "pattern": "a ", "timeout_ms": 60_000 });
-    assert_eq!(process(&world, &session, &started, "wait", first).await["heard"], json!("pattern"));
-    process(&world, &session, &started, "write", json!({ "text": "\n" })).await;
+    // Heard beside the tool: what the tool answers would show the beginning as an unfinished line.
+    let is_first = |event: &Event| matches!(&event.payload, EventPayload::ProcessOutput(piece) if piece.text == "a ");
+    wait_until_async("the first piece has passed", || sink.0.lock().iter().any(is_first)).await;
+    let rest = json!({ "text": "\n", "pattern": "b\n", "timeout_ms": 60_000 });
+    process(&world, &session, &started, "write", rest).await;
     let read =
         process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "b\n", "timeout_ms": 60_000 }))
             .await;
