@@ -8,7 +8,9 @@ use serde_json::json;
 use toolgate_contract::{ApprovalScope, Clock, ErrorCode, EventPayload, Reply, erase};
 use toolgate_journal::{ApprovalQueue, QueuedAnswer, SigningKey, StateDirectory};
 use toolgate_runtime::{ApprovalAnswer, ApprovalQueueClient, ApprovalRequest, Approver, NobodyToAsk, Session};
-use toolgate_testkit::{ScriptedApprover, SilentApprover, TestWorkspace, WritingTool};
+use toolgate_testkit::{
+    ScriptedApprover, SilentApprover, TestWorkspace, WritingTool, wait_for_async, wait_until_async,
+};
 
 const ASKING: &str = "rules = [{ decision = 'ask', tool = 'writes' }]";
 
@@ -39,14 +41,10 @@ async fn write(world: &TestWorkspace, session: &Session) -> Reply {
 /// Waits until a request is queued and answers it.
 async fn answer(world: &TestWorkspace, answer: QueuedAnswer) -> ApprovalRequest {
     let (queue, now) = (queue(world), world.clock.now());
-    loop {
-        if let Some(ask) = queue.asks(now).unwrap().into_iter().next() {
-            queue.answer(&ask.id, &answer, now).unwrap();
-            assert_eq!((ask.run.as_str(), ask.session.as_str()), ("run_test", "test"));
-            return serde_json::from_value(ask.request).unwrap();
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let ask = wait_for_async("a request is queued", || queue.asks(now).unwrap().into_iter().next()).await;
+    queue.answer(&ask.id, &answer, now).unwrap();
+    assert_eq!((ask.run.as_str(), ask.session.as_str()), ("run_test", "test"));
+    serde_json::from_value(ask.request).unwrap()
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -141,9 +139,8 @@ async fn a_cancelled_call_takes_its_ask_off_the_desk() {
     let cancel = toolgate_contract::CancellationToken::new();
     let call = world.call("writes", json!({ "path": "a.txt" }));
     let cancelled = async {
-        while queue(&world).asks(world.clock.now()).unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let is_queued = || !queue(&world).asks(world.clock.now()).unwrap().is_empty();
+        wait_until_async("the request is queued", is_queued).await;
         cancel.cancel();
     };
     let (reply, ()) = tokio::join!(world.gate.perform(call, &session, cancel.clone()), cancelled);

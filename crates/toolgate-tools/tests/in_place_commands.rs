@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use toolgate_contract::{ErrorCode, EventPayload};
 use toolgate_runtime::Session;
-use toolgate_testkit::{TestWorkspace, Tier};
+use toolgate_testkit::{TestWorkspace, Tier, wait_until_async};
 
 fn world() -> TestWorkspace {
     let rules = "preset = 'full'";
@@ -198,9 +198,7 @@ async fn where_nothing_can_be_hidden_no_command_runs_beside_a_secret() {
 async fn beside(world: &TestWorkspace, session: &Session, script: &str, meanwhile: impl AsyncFnOnce()) -> Value {
     world.file("beside.sh", format!("{script}; touch ready; until [ -e go ]; do sleep 0.02; done"));
     let started = call(world, session, "shell", json!({ "command": "sh beside.sh", "background": true })).await.1;
-    while !world.path().join("ready").exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    wait_until_async("the script is ready", || world.path().join("ready").exists()).await;
     meanwhile().await;
     world.file("go", "");
     let wait = json!({ "action": "wait", "process": started["process"], "timeout_ms": 300_000 });
@@ -267,11 +265,7 @@ async fn what_one_command_planted_is_never_what_another_is_put_back_to() {
     );
     world.file("first.sh", first).file("second.sh", format!("touch second; {}", wait.replace("NAME", "end")));
     let start = |name: &str| json!({ "command": format!("sh {name}.sh"), "background": true });
-    let appears = async |name: &str| {
-        while !world.path().join(name).exists() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
+    let appears = async |name: &str| wait_until_async(name, || world.path().join(name).exists()).await;
     let end = async |process: Value| {
         let wait = json!({ "action": "wait", "process": process, "timeout_ms": 300_000 });
         while call(&world, &session, "process", wait.clone()).await.1["running"] == json!(true) {}

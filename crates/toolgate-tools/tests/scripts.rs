@@ -2,17 +2,19 @@
 #![allow(clippy::disallowed_methods, reason = "makes skills, and looks at what their scripts leave behind")]
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_contract::{ApprovalScope, Reply};
 use toolgate_runtime::ApprovalAnswer;
-use toolgate_testkit::{ScriptedApprover, TestWorkspace};
+use toolgate_testkit::{ScriptedApprover, TestWorkspace, processes_with, unique_sleep, wait_until_async};
 
 const SKILL: &str = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
 const SCRIPTS: &str = ".agents/skills/shopping/scripts";
+
+/// How long a script may run, in milliseconds.
+const TIME: u64 = 100_000;
 
 /// A world with a skill that has this script.
 fn world(config: &str, name: &str, content: &str) -> TestWorkspace {
@@ -132,15 +134,24 @@ async fn a_script_is_judged_as_the_command_that_it_is() {
     assert_eq!(code(&secret), "sensitive_path", "{secret:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_script_ends_with_its_code_and_at_the_latest_with_its_time() {
-    let marker = format!("1000.{}77", std::process::id());
+    let marker = unique_sleep();
     let world = world("", "end.sh", &format!("[ \"$1\" ] || exit 3\nsetsid sleep {marker} &\nsleep {marker}\n"));
     let failed = ran(&world, json!({ "path": "scripts/end.sh" })).await;
     assert_eq!((&failed["exit_code"], failed.get("timed_out")), (&json!(3), None), "{failed}");
-    let late = ran(&world, json!({ "path": "scripts/end.sh", "args": ["x"], "timeout_ms": 400 })).await;
+    // Once both of its processes run, all of its time passes at once.
+    let time_passes = async {
+        let sleepers = format!("sleep\0{marker}");
+        wait_until_async("both of its processes run", || processes_with(&sleepers).len() == 2).await;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(TIME)).await;
+        tokio::time::resume();
+    };
+    let late = ran(&world, json!({ "path": "scripts/end.sh", "args": ["x"], "timeout_ms": TIME }));
+    let (late, ()) = tokio::join!(late, time_passes);
     assert_eq!((&late["exit_code"], &late["timed_out"]), (&json!(124), &json!(true)), "{late}");
-    assert!(all_gone(&marker).await, "everything that it started is gone");
+    wait_until_async("everything that it started is gone", || processes_with(&marker).is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,17 +164,4 @@ async fn what_nothing_can_start_is_refused_with_the_remedy() {
         let reply = script(&world("", "ok.sh", ""), json!({ "path": "scripts/ok.sh", "args": args })).await;
         assert_eq!(code(&reply), "invalid_args", "{reply:?}");
     }
-}
-
-/// Waits until no process anywhere has the marker in its command line.
-async fn all_gone(marker: &str) -> bool {
-    let line = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-    let is_marked = |line: Vec<u8>| line.windows(marker.len()).any(|part| part == marker.as_bytes());
-    for _ in 0..2000 {
-        if !std::fs::read_dir(Path::new("/proc")).unwrap().flatten().map(line).any(is_marked) {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    false
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{CancellationToken, EventPayload, Reply, Stream};
+use toolgate_contract::{CancellationToken, Event, EventPayload, Reply, Stream};
 use toolgate_runtime::Session;
-use toolgate_testkit::{CollectingSink, TestWorkspace};
+use toolgate_testkit::{CollectingSink, TestWorkspace, processes_with, unique_sleep, wait_until_async};
 
 fn world(config: &str) -> TestWorkspace {
     TestWorkspace::new(toolgate_tools::all(), config).confined()
@@ -38,30 +38,14 @@ fn code(reply: &Reply) -> &str {
     reply.error.as_ref().map_or("ok", |error| error.code.as_str())
 }
 
-/// A length of sleep that nobody else sleeps, to be found by.
-fn marker() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("1000.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
 /// How many processes anywhere have the marker in their command line.
 fn alive(marker: &str) -> usize {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let line = |pid: i32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let is_marked = |pid: i32| line(pid).windows(marker.len()).any(|part| part == marker.as_bytes());
-    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|pid| is_marked(*pid)).count()
+    processes_with(marker).len()
 }
 
-/// Waits until nobody is alive; the patience is for a busy machine, not part of what is shown.
-async fn all_gone(marker: &str) -> bool {
-    for _ in 0..2000 {
-        if alive(marker) == 0 {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    false
+/// Waits until no process has the marker in its command line.
+async fn wait_until_gone(marker: &str) {
+    wait_until_async(&format!("no process has `{marker}` in its command line"), || alive(marker) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,14 +86,14 @@ async fn a_command_that_outlives_its_call_goes_on() {
     let command = "echo first; read go; echo second; read go; echo oops >&2; exit 7";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "yield_ms": 300 })).await;
     assert_eq!((&started["running"], &started["exit_code"]), (&json!(true), &Value::Null), "{started}");
-    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "first" })).await;
+    process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "first", "timeout_ms": 60_000 })).await;
     let wait = process(&world, &session, &started, "wait", json!({ "pattern": "fir.t" })).await;
     assert_eq!(
         (&wait["heard"], &wait["matched"], &wait["stdout"]),
         (&json!("pattern"), &json!("first"), &json!("")),
         "it counts though it was shown before"
     );
-    let go = json!({ "text": "go\n", "pattern": "second", "timeout_ms": 20_000 });
+    let go = json!({ "text": "go\n", "pattern": "second", "timeout_ms": 60_000 });
     let wrote = process(&world, &session, &started, "write", go).await;
     assert_eq!(
         (&wrote["stdout"], &wrote["next_offset"]),
@@ -121,7 +105,7 @@ async fn a_command_that_outlives_its_call_goes_on() {
     let read = process(&world, &session, &started, "read", json!({ "offset": 6 })).await;
     assert_eq!(read["stdout"], json!("second\n"));
     process(&world, &session, &started, "write", json!({ "close": true })).await;
-    let ended = process(&world, &session, &started, "wait", json!({ "pattern": "never", "timeout_ms": 20_000 })).await;
+    let ended = process(&world, &session, &started, "wait", json!({ "pattern": "never", "timeout_ms": 60_000 })).await;
     assert_eq!((&ended["heard"], &ended["exit_code"], &ended["running"]), (&json!("exit"), &json!(7), &json!(false)));
     let read = process(&world, &session, &started, "read", json!({ "offset": 0, "stderr_offset": 0 })).await;
     assert_eq!((&read["stdout"], &read["stderr"]), (&json!("first\nsecond\n"), &json!("oops\n")));
@@ -155,8 +139,9 @@ async fn a_terminal_shows_a_screen_and_takes_keys() {
     assert!(sum["stdout"].as_str().unwrap().contains("42\r\n"), "{sum}");
     let size = json!({ "text": "import os; print(*os.get_terminal_size())\r", "pattern": "(?s)60 10.*>>> $", "timeout_ms": 60_000 });
     assert_eq!(process(&world, &session, &started, "write", size).await["heard"], json!("pattern"));
-    let loops = json!({ "text": "while True: pass\r\r", "timeout_ms": 300 });
-    process(&world, &session, &started, "write", loops).await;
+    let loops = "while [print(3 * 'spin')]: import time; time.sleep(600)\r\r";
+    let loops = json!({ "text": loops, "pattern": "spinspinspin", "timeout_ms": 60_000 });
+    assert_eq!(process(&world, &session, &started, "write", loops).await["heard"], json!("pattern"));
     // Once it asks again: what is typed while the terminal is between two modes may mean something else.
     let stopped = json!({ "keys": ["ctrl-c"], "pattern": "(?s)KeyboardInterrupt.*>>> $", "timeout_ms": 60_000 });
     assert_eq!(process(&world, &session, &started, "write", stopped).await["heard"], json!("pattern"));
@@ -169,7 +154,7 @@ async fn a_terminal_shows_a_screen_and_takes_keys() {
 async fn signals_reach_it_and_stopping_leaves_nothing() {
     let world = world("");
     let session = world.session();
-    let marker = marker();
+    let marker = unique_sleep();
     let command = format!("trap 'echo caught' USR1; setsid sleep {marker} & echo up; while :; do sleep 0.05; done");
     let started = shell(&world, &session, json!({ "command": command, "background": true })).await;
     process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "up", "timeout_ms": 60_000 })).await;
@@ -215,18 +200,24 @@ async fn too_many_processes_are_refused_until_one_ends() {
     shell(&world, &session, json!({ "command": "true" })).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn time_goes_on_counting_after_the_call() {
-    let world = world("[processes]\ntimeout_seconds = 5");
+    let world = world("[processes]\ntimeout_seconds = 500");
     let session = world.session();
-    let marker = marker();
-    let slow = json!({ "command": format!("echo begun; sleep {marker}"), "yield_ms": 200, "timeout_seconds": 1 });
+    let marker = unique_sleep();
+    let slow = json!({ "command": format!("echo begun; sleep {marker}"), "yield_ms": 0, "timeout_seconds": 400 });
     let started = shell(&world, &session, slow).await;
     assert_eq!(started["running"], json!(true), "{started}");
+    let begun = json!({ "offset": 0, "pattern": "begun", "timeout_ms": 60_000 });
+    assert_eq!(process(&world, &session, &started, "wait", begun).await["heard"], json!("pattern"));
+    // All of its time passes at once.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(400)).await;
+    tokio::time::resume();
     let ended = process(&world, &session, &started, "wait", json!({ "pattern": "never", "timeout_ms": 60_000 })).await;
     assert_eq!((&ended["exit_code"], &ended["timed_out"]), (&json!(124), &json!(true)), "{ended}");
     assert_eq!(alive(&marker), 0);
-    let too_long = json!({ "command": "true", "background": true, "timeout_seconds": 6 });
+    let too_long = json!({ "command": "true", "background": true, "timeout_seconds": 501 });
     assert_eq!(code(&world.perform_in(&session, "shell", too_long).await), "invalid_args");
 }
 
@@ -234,31 +225,30 @@ async fn time_goes_on_counting_after_the_call() {
 async fn a_cancel_kills_what_its_call_waits_for_and_nothing_that_went_on() {
     let world = world("");
     let session = world.session();
-    let (waited, gone_on) = (marker(), marker());
+    let (waited, gone_on) = (unique_sleep(), unique_sleep());
     let started = shell(&world, &session, json!({ "command": format!("sleep {gone_on}"), "background": true })).await;
     let cancel = CancellationToken::new();
     let args = json!({ "command": format!("setsid sleep {waited} & sleep {waited}") });
     let waiting = world.gate.perform(world.call("shell", args), &session, cancel.clone());
     let cancelling = async {
-        while alive(&waited) < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait_until_async("both processes of the command run", || alive(&format!("sleep\0{waited}")) == 2).await;
         cancel.cancel();
     };
     let (reply, ()) = tokio::join!(waiting, cancelling);
     assert_eq!(code(&reply), "cancelled");
-    assert!(all_gone(&waited).await);
+    wait_until_gone(&waited).await;
     assert_eq!(alive(&gone_on), 1, "it belongs to the session");
     assert_eq!(process(&world, &session, &started, "read", json!({})).await["running"], json!(true));
     drop(session);
-    assert!(all_gone(&gone_on).await, "and ends with it");
+    // And ends with it.
+    wait_until_gone(&gone_on).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_session_waits_until_all_is_gone_and_on_record() {
     let world = world("");
     let session = world.session();
-    let marker = marker();
+    let marker = unique_sleep();
     let command = format!("trap '' TERM; setsid sleep {marker} & sleep {marker}; sleep {marker}");
     shell(&world, &session, json!({ "command": command, "background": true })).await;
     session.end().await;
@@ -272,8 +262,13 @@ async fn secrets_are_replaced_across_pieces_in_every_form_of_output() {
     let sink = Arc::new(CollectingSink::default());
     let session = world.session().watched_by(sink.clone());
     world.file("notes.txt", "a correct-horse-battery b\n");
-    let command = "head -c 12 notes.txt; sleep 0.3; tail -c +13 notes.txt; cat > /dev/null";
+    let command = "head -c 12 notes.txt; read go; tail -c +13 notes.txt; cat > /dev/null";
     let started = shell(&world, &session, json!({ "command": command, "stdin": true, "background": true })).await;
+    // Heard beside the tool: what the tool answers would show the beginning as an unfinished line.
+    let is_first = |event: &Event| matches!(&event.payload, EventPayload::ProcessOutput(piece) if piece.text == "a ");
+    wait_until_async("the first piece has passed", || sink.0.lock().iter().any(is_first)).await;
+    let rest = json!({ "text": "\n", "pattern": "b\n", "timeout_ms": 60_000 });
+    process(&world, &session, &started, "write", rest).await;
     let read =
         process(&world, &session, &started, "wait", json!({ "offset": 0, "pattern": "b\n", "timeout_ms": 60_000 }))
             .await;

@@ -7,9 +7,10 @@ use serde_json::json;
 use toolgate_agent::AgentLimits;
 use toolgate_agent::model::JsonProtocol;
 use toolgate_contract::{EventPayload, FinishReason};
+use toolgate_testkit::wait_until_async;
 
 use crate::server::{ModelServer, Play, chat};
-use crate::world::{KEY, chat_model, controls, failed_calls, told, trail, work, world};
+use crate::world::{KEY, chat_model, controls, failed_calls, freeze_clock_once, told, trail, work, world};
 
 /// Why the model failed, and when it was retried.
 fn model_failures(world: &toolgate_testkit::TestWorkspace) -> Vec<(String, Option<u64>)> {
@@ -110,7 +111,6 @@ async fn temporary_failures_are_retried() {
         (Play::status("500 Internal Server Error", json!({ "error": { "message": "boom" } })), "500"),
         (Play::status("529 Overloaded", json!({ "error": { "type": "overloaded_error" } })), "529"),
         (Play::events("data: {\"error\":{\"message\":\"worker died\"}}\n\n"), "worker died"),
-        (Play::stalls(half), "sent nothing"),
     ];
     for (play, words) in table {
         let world = world();
@@ -121,6 +121,23 @@ async fn temporary_failures_are_retried() {
         assert_eq!(failures.len(), 1, "{words}");
         assert!(failures[0].0.contains(words) && failures[0].1.is_some(), "{failures:?}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_asked_again() {
+    let world = world();
+    let half = &chat(&[json!({ "content": "Mil" })], "stop")[..60];
+    let server = ModelServer::start([Play::stalls(half), Play::says("Milk.")]).await;
+    let silence = async {
+        freeze_clock_once("the server has fallen silent", || server.sent_chunks() == 1).await;
+        wait_until_async("the silence is noticed", || !model_failures(&world).is_empty()).await;
+        tokio::time::resume();
+    };
+    let (outcome, ()) = tokio::join!(work(&world, chat_model(&server), controls()), silence);
+    assert_eq!(outcome.answer(), Some("Milk."), "{}", outcome.summary);
+    let failures = model_failures(&world);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert!(failures[0].0.contains("sent nothing") && failures[0].1.is_some(), "{failures:?}");
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use toolgate_agent::{Agent, AgentLimits};
 use toolgate_contract::{CancellationToken, EventPayload, FinishReason};
-use toolgate_testkit::TestWorkspace;
+use toolgate_testkit::{TestWorkspace, wait_until_async};
 
 use crate::server::{ModelServer, Play};
-use crate::world::{chat_model, controls, trail, work, world};
+use crate::world::{chat_model, controls, failed_calls, freeze_clock_once, trail, work, world};
 
 /// How the record says that the work ended.
 fn recorded_end(world: &TestWorkspace) -> FinishReason {
@@ -45,24 +45,30 @@ async fn tokens() {
     assert_eq!(recorded_end(&world), FinishReason::TokenLimit);
 }
 
+/// Less than the time that a call may take, and than a model's server may be silent.
+const TIME: Duration = Duration::from_secs(100);
+
 #[tokio::test]
 async fn time_ends_a_model_that_drips() {
     let world = world();
     let drip = "data: {\"choices\":[{\"delta\":{\"content\":\"la\"}}]}\n\n";
-    let server = ModelServer::start([Play::endless(drip, Duration::from_millis(20))]).await;
-    let limits = AgentLimits { time: Duration::from_millis(300), ..controls() };
-    let outcome = work(&world, chat_model(&server), limits).await;
+    let server = ModelServer::start([Play::endless(drip, Duration::from_secs(1))]).await;
+    let working = work(&world, chat_model(&server), AgentLimits { time: TIME, ..controls() });
+    let (outcome, ()) = tokio::join!(working, freeze_clock_once("the model drips", || server.sent_chunks() > 0));
     assert_eq!((outcome.finish, recorded_end(&world)), (FinishReason::TimeLimit, FinishReason::TimeLimit));
+    assert_eq!(server.seen().len(), 1, "it was one answer");
+    assert!(server.sent_chunks() > 1, "which went on");
 }
 
 #[tokio::test]
 async fn time_ends_a_call_that_goes_on() {
     let world = TestWorkspace::new([toolgate_contract::erase(toolgate_testkit::SleepingTool)], "");
     let server = ModelServer::start([Play::calls("sleeps", "{}")]).await;
-    let limits = AgentLimits { time: Duration::from_secs(3), ..controls() };
-    let outcome = work(&world, chat_model(&server), limits).await;
+    let working = work(&world, chat_model(&server), AgentLimits { time: TIME, ..controls() });
+    let has_begun = || world.trail().iter().any(|kind| kind == "tool_call.started");
+    let (outcome, ()) = tokio::join!(working, freeze_clock_once("the call runs", has_begun));
     assert_eq!(outcome.finish, FinishReason::TimeLimit);
-    assert!(trail(&world).contains(&"tool_call.failed".to_owned()), "the call has its end on record");
+    assert_eq!(failed_calls(&world), ["cancelled"], "the call has its end on record");
 }
 
 #[tokio::test]
@@ -104,9 +110,7 @@ async fn stopped(world: &TestWorkspace, model: Arc<dyn toolgate_agent::model::Mo
     let cancel = CancellationToken::new();
     let agent = Agent::new(model, Arc::clone(&world.gate), world.session(), controls());
     let stop = async {
-        while !world.trail().iter().any(|kind| kind == begun) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait_until_async(begun, || world.trail().iter().any(|kind| kind == begun)).await;
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(agent.work("wait", cancel.clone()), stop);

@@ -9,7 +9,7 @@ use toolgate_agent::AgentLimits;
 use toolgate_agent::model::{ModelScript, ScriptedModel};
 use toolgate_contract::schemars::{self, JsonSchema};
 use toolgate_contract::{Effect, FinishReason, Hands, Risk, Spec, Tool, ToolError, erase};
-use toolgate_testkit::TestWorkspace;
+use toolgate_testkit::{LONGEST_WAIT, TestWorkspace};
 
 use crate::world::{controls, work};
 
@@ -65,7 +65,7 @@ async fn twice(tool: &str) -> (FinishReason, TestWorkspace) {
     let calls = json!([{ "tool": tool }, { "tool": tool }]);
     let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
     let script: ModelScript = serde_json::from_value(script).unwrap();
-    let limits = AgentLimits { time: Duration::from_secs(20), ..controls() };
+    let limits = AgentLimits { time: LONGEST_WAIT, ..controls() };
     let outcome = work(&world, Arc::new(ScriptedModel::new(script)), limits).await;
     (outcome.finish, world)
 }
@@ -80,7 +80,8 @@ async fn calls_that_only_read_run_concurrently() {
     );
 }
 
-#[tokio::test]
+// The clock only moves on when everything waits: a second call that could run beside the first would.
+#[tokio::test(start_paused = true)]
 async fn other_calls_run_in_order() {
     let (finish, world) = twice("alone").await;
     assert_eq!(finish, FinishReason::Answered);

@@ -1,11 +1,15 @@
 //! A scripted model server on loopback: real HTTP, real server-sent events, real faults.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+
+/// Longer than any limit of a test.
+const A_LONG_TIME: Duration = Duration::from_secs(100_000);
 
 /// What the server does with one request.
 #[derive(Clone)]
@@ -56,7 +60,7 @@ impl Play {
     /// Sends this much and then nothing more.
     pub(crate) fn stalls(text: &str) -> Self {
         let mut play = Self::events(text);
-        play.body.push(Piece::Wait(Duration::from_secs(600)));
+        play.body.push(Piece::Wait(A_LONG_TIME));
         play
     }
 
@@ -107,7 +111,14 @@ impl Seen {
 /// The server. It plays its responses in order, and repeats the last one.
 pub(crate) struct ModelServer {
     pub(crate) url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    log: Arc<ServerLog>,
+}
+
+/// What happened on all connections.
+#[derive(Default)]
+struct ServerLog {
+    requests: Mutex<Vec<Seen>>,
+    chunks: AtomicUsize,
 }
 
 impl ModelServer {
@@ -115,29 +126,34 @@ impl ModelServer {
         let plays: Vec<Play> = plays.into_iter().collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let requests = Arc::clone(&seen);
+        let log: Arc<ServerLog> = Arc::default();
+        let shared = Arc::clone(&log);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (plays, requests) = (plays.clone(), Arc::clone(&requests));
-                tokio::spawn(async move { drop(serve(stream, &plays, &requests).await) });
+                let (plays, log) = (plays.clone(), Arc::clone(&shared));
+                tokio::spawn(async move { drop(serve(stream, &plays, &log).await) });
             }
         });
-        Self { url, seen }
+        Self { url, log }
     }
 
     /// The requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.log.requests.lock().unwrap().clone()
+    }
+
+    /// How many pieces of bodies were sent so far.
+    pub(crate) fn sent_chunks(&self) -> usize {
+        self.log.chunks.load(Ordering::Relaxed)
     }
 }
 
 /// One request on one connection.
-async fn serve(stream: TcpStream, plays: &[Play], requests: &Mutex<Vec<Seen>>) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, plays: &[Play], log: &ServerLog) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     let request = read(&mut stream).await?;
     let play = {
-        let mut requests = requests.lock().unwrap();
+        let mut requests = log.requests.lock().unwrap();
         requests.push(request);
         plays[(requests.len() - 1).min(plays.len() - 1)].clone()
     };
@@ -146,10 +162,14 @@ async fn serve(stream: TcpStream, plays: &[Play], requests: &Mutex<Vec<Seen>>) -
     stream.write_all(head.as_bytes()).await?;
     for piece in &play.body {
         match piece {
-            Piece::Bytes(bytes) => write_chunk(&mut stream, bytes).await?,
+            Piece::Bytes(bytes) => {
+                write_chunk(&mut stream, bytes).await?;
+                log.chunks.fetch_add(1, Ordering::Relaxed);
+            }
             Piece::Wait(time) => tokio::time::sleep(*time).await,
             Piece::Forever(bytes, pause) => loop {
                 write_chunk(&mut stream, bytes).await?;
+                log.chunks.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(*pause).await;
             },
         }

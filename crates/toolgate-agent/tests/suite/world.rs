@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolgate_agent::model::{ApiKey, ChatCompletions, Model, ModelEndpoint};
 use toolgate_agent::{Agent, AgentLimits, AgentOutcome, RetryPolicy};
 use toolgate_contract::{CancellationToken, Event, EventPayload};
-use toolgate_testkit::TestWorkspace;
+use toolgate_testkit::{LONGEST_WAIT, TestWorkspace, wait_until_async};
 
 use crate::server::ModelServer;
 
@@ -26,11 +26,17 @@ pub(crate) fn controls() -> AgentLimits {
     AgentLimits { retries, ..AgentLimits::default() }
 }
 
+/// Freezes Tokio's clock once this is so: from then on, time passes as soon as everything waits for it.
+pub(crate) async fn freeze_clock_once(what: &str, is_so: impl FnMut() -> bool) {
+    wait_until_async(what, is_so).await;
+    tokio::time::pause();
+}
+
 /// A model behind this server, by chat completions.
 pub(crate) fn chat_model(server: &ModelServer) -> Arc<dyn Model> {
     let key = ApiKey::new(KEY).unwrap();
     let wire = ModelEndpoint::new(&server.url, Some(("authorization", "Bearer ", &key))).unwrap();
-    Arc::new(ChatCompletions::new("test-model", wire.with_idle_timeout(Duration::from_secs(4))))
+    Arc::new(ChatCompletions::new("test-model", wire.with_idle_timeout(LONGEST_WAIT)))
 }
 
 /// Lets an agent work on a task.

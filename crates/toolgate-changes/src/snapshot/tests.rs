@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use toolgate_contract::{Change, Durability, WorkspacePath, sha256};
 use toolgate_journal::{BlobStore, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
+use toolgate_testkit::wait_until;
 
 use super::{Snapshot, SnapshotScope};
 
@@ -79,15 +80,12 @@ impl World {
 
     /// Takes snapshots until the copies of one serve the next as well: then no file is too recently changed any more.
     fn settle(&self) {
-        loop {
+        wait_until("no file is too recently changed", || {
             self.take(Some(1)).rest();
             let copies = self.copies();
             self.take(Some(1)).rest();
-            if !copies.is_empty() && self.copies() == copies {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
+            !copies.is_empty() && self.copies() == copies
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! `toolgate run` and `toolgate demo`, with models that follow a script.
 
 use serde_json::Value;
+use toolgate_testkit::{processes_with, unique_sleep, wait_until};
 
 use crate::world::{Said, World};
 
@@ -177,7 +178,8 @@ text = "Reviewed."
 /// Ctrl-C while a command runs: the command is stopped, the end is on record, and the program says so.
 #[test]
 fn an_interrupt_ends_the_work_cleanly() {
-    let script = "[[turns]]\ncalls = [{ tool = 'shell', args = { command = 'sleep 600.4417' } }]\n";
+    let marker = unique_sleep();
+    let script = format!("[[turns]]\ncalls = [{{ tool = 'shell', args = {{ command = 'sleep {marker}' }} }}]\n");
     let world = World::new().file("script.toml", script);
     let child = world
         .command(crate::world::PROGRAM)
@@ -186,9 +188,7 @@ fn an_interrupt_ends_the_work_cleanly() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    while !world.command("pgrep").args(["-f", "^sleep 600.4417"]).output().unwrap().status.success() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("the command runs", || !processes_with(&format!("sleep\0{marker}")).is_empty());
     let interrupt = format!("kill -INT {}", child.id());
     assert!(world.command("sh").args(["-c", &interrupt]).status().unwrap().success());
     let said = Said::from(child.wait_with_output().unwrap());

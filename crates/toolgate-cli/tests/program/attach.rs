@@ -4,9 +4,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_for;
 
 use crate::world::{PROGRAM, Said, World};
 
@@ -21,14 +21,10 @@ fn hold(world: &World, command: &str) -> Child {
 
 /// The processes that can be attached to, once there are some.
 fn running(world: &World) -> Vec<Value> {
-    for _ in 0..2000 {
-        let list = world.run(&["--json", "attach"]).json();
-        if list != json!([]) {
-            return list.as_array().unwrap().clone();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("the command never started");
+    wait_for("the command has started", || {
+        let list = world.run(&["--json", "attach"]).json().as_array().unwrap().clone();
+        (!list.is_empty()).then_some(list)
+    })
 }
 
 /// The only socket in the directory of doors.

@@ -1,6 +1,7 @@
 //! Commands, as a user runs them: through the gate, confined, with nothing left behind.
 
 use serde_json::{Value, json};
+use toolgate_testkit::{processes_with, unique_sleep};
 
 use crate::world::World;
 
@@ -91,13 +92,12 @@ fn the_environment_holds_no_secret_and_nothing_waits_for_an_answer() {
 #[test]
 fn when_the_time_is_up_nothing_is_left() {
     let world = World::new();
-    let mark = format!("{}.25", 31_000 + std::process::id() % 1000);
+    let mark = unique_sleep();
     let command = format!("setsid nohup sleep {mark} & (trap '' TERM; sleep {mark}) & sleep {mark}");
     let reply = world.call("shell", json!({ "command": command, "timeout_seconds": 1 }));
     assert_eq!(reply["payload"]["exit_code"], json!(124), "{reply}");
     assert_eq!(reply["payload"]["timed_out"], json!(true));
-    let left = std::process::Command::new("pgrep").args(["-f", &format!("^sleep {mark}")]).output().unwrap();
-    assert!(left.stdout.is_empty(), "{left:?}");
+    assert_eq!(processes_with(&mark), [] as [i32; 0]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use crate::inbox::{add, task, worker};
 use crate::telegram_server::Bot;
@@ -30,11 +31,11 @@ fn is_on_record(world: &World, kind: &str) -> bool {
     events.any(|events| events.contains(&format!("\"kind\":\"{kind}\"")))
 }
 
-fn wait_for(child: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
-    while !is_there() {
+fn wait_beside(child: &mut Child, what: &str, mut is_there: impl FnMut() -> bool) {
+    wait_until(what, || {
         assert!(child.try_wait().unwrap().is_none(), "the worker ended before {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        is_there()
+    });
 }
 
 fn kill(mut child: Child) {
@@ -47,7 +48,7 @@ fn killed_at(kind: &str, script: &str) -> (World, String) {
     let world = World::new().file("script.toml", script);
     let id = add(&world, "write it down");
     let mut child = worker(&world, &["--once"]);
-    wait_for(&mut child, kind, || is_on_record(&world, kind));
+    wait_beside(&mut child, kind, || is_on_record(&world, kind));
     kill(child);
     (world, id)
 }
@@ -111,12 +112,12 @@ fn asks_first(reply_to: &str) -> (World, String, Child) {
     world.put(&world.user_config(), "[approvals]\nwait_seconds = 3600\n");
     let added = world.run(&["--json", "inbox", "add", "delete it", "--reply-to", reply_to]).json();
     let mut child = worker(&world, &["--once"]);
-    wait_for(&mut child, "it asks", || is_on_record(&world, "approval_required"));
+    wait_beside(&mut child, "it asks", || is_on_record(&world, "approval_required"));
     (world, added["id"].as_str().unwrap().to_owned(), child)
 }
 
 fn approve(world: &World, child: &mut Child) {
-    wait_for(child, "the ask lies on the desk", || world.run(&["approvals", "approve", "last"]).code == 0);
+    wait_beside(child, "the ask lies on the desk", || world.run(&["approvals", "approve", "last"]).code == 0);
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn an_answer_that_was_not_kept_is_taken_from_the_record() {
     inbox.busy_timeout(Duration::from_secs(600)).unwrap();
     inbox.execute_batch("BEGIN IMMEDIATE").unwrap();
     approve(&world, &mut child);
-    wait_for(&mut child, "the agent's end", || is_on_record(&world, "agent.ended"));
+    wait_beside(&mut child, "the agent's end", || is_on_record(&world, "agent.ended"));
     kill(child);
     inbox.execute_batch("ROLLBACK").unwrap();
     assert_eq!(task(&world, &id)["state"], "working");

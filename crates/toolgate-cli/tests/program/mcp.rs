@@ -9,7 +9,6 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
-use self::client::Talk;
 use crate::world::World;
 
 /// Tokens that the default list of tools may cost, at four bytes each: all of it, and what a client shows its model of it.
@@ -24,18 +23,18 @@ fn names(list: &Value) -> Vec<&str> {
 #[test]
 fn a_client_with_a_handshake_reads_edits_and_runs() {
     let world = World::new();
-    let mut talk = Talk::legacy(&world, json!({}));
-    let list = talk.ask("tools/list", json!({}));
+    let mut client = client::with_handshake(&world, json!({}));
+    let list = client.ask("tools/list", json!({}));
     assert!(names(&list).contains(&"read") && names(&list).contains(&"shell"));
-    let read = talk.call("read", json!({ "path": "hello.txt" }));
+    let read = client.call("read", json!({ "path": "hello.txt" }));
     assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
     let text: Value = serde_json::from_str(read["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, read["structuredContent"], "older clients find the same in a text");
-    talk.call("edit", json!({ "path": "hello.txt", "find": "world", "replace": "moon" }));
+    client.call("edit", json!({ "path": "hello.txt", "find": "world", "replace": "moon" }));
     assert_eq!(world.read("hello.txt"), "hello\nmoon\n");
-    let ran = talk.call("shell", json!({ "command": "wc -l < hello.txt" }));
+    let ran = client.call("shell", json!({ "command": "wc -l < hello.txt" }));
     assert_eq!(ran["structuredContent"]["stdout"].as_str().unwrap().trim(), "2", "{ran}");
-    assert_eq!(talk.end(), 0);
+    assert_eq!(client.end(), 0);
     let said = world.run(&["audit", "verify"]);
     assert_eq!(said.code, 0, "{said:?}");
 }
@@ -43,22 +42,22 @@ fn a_client_with_a_handshake_reads_edits_and_runs() {
 #[test]
 fn a_client_whose_requests_stand_alone_needs_no_handshake() {
     let world = World::new();
-    let mut talk = Talk::modern(&world, json!({}));
-    let found = talk.ask("server/discover", json!({}));
+    let mut client = client::stateless(&world, json!({}));
+    let found = client.ask("server/discover", json!({}));
     assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
     assert_eq!(found["resultType"], "complete");
-    let read = talk.call("read", json!({ "path": "hello.txt" }));
+    let read = client.call("read", json!({ "path": "hello.txt" }));
     assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
     assert_eq!(read["content"], json!([]), "the same bytes aren't sent twice");
-    let gone = talk.fault("ping", json!({}));
+    let gone = client.fault("ping", json!({}));
     assert_eq!(gone["code"], -32601, "{gone}");
 }
 
 #[test]
 fn the_list_of_tools_is_fit_for_any_client() {
     let world = World::new();
-    let mut talk = Talk::modern(&world, json!({}));
-    let list = talk.ask("tools/list", json!({}));
+    let mut client = client::stateless(&world, json!({}));
+    let list = client.ask("tools/list", json!({}));
     for tool in list["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         assert!(name.len() < 60 && tool["title"].is_string() && tool["description"].is_string());
@@ -88,12 +87,12 @@ fn the_list_of_tools_is_fit_for_any_client() {
 #[test]
 fn the_list_can_be_narrowed_and_what_is_not_on_it_is_not_run() {
     let world = World::new();
-    let mut talk = Talk::started(&world, &["--tools", "read,edit"], false, json!({}));
-    talk.initialize();
-    assert_eq!(names(&talk.ask("tools/list", json!({}))), ["edit", "read"]);
-    let refused = talk.call("list", json!({}));
+    let mut client = client::start(&world, &["--tools", "read,edit"], false, json!({}));
+    client.initialize();
+    assert_eq!(names(&client.ask("tools/list", json!({}))), ["edit", "read"]);
+    let refused = client.call("list", json!({}));
     assert_eq!(refused["_meta"]["toolgate/error"]["code"], "tool_not_allowed");
-    drop(talk);
+    drop(client);
     let said = world.run(&["serve", "--stdio", "--tools", "reed"]);
     assert!(said.code == 2 || said.code == 1, "{said:?}");
     assert!(said.err.contains("there is no tool `reed`") && said.err.contains("reading"), "{said:?}");
@@ -102,20 +101,20 @@ fn the_list_can_be_narrowed_and_what_is_not_on_it_is_not_run() {
 #[test]
 fn more_than_a_tool_states_can_be_asked_for() {
     let world = World::new();
-    let mut talk = Talk::legacy(&world, json!({}));
-    let listed = talk.ask("tools/list", json!({}));
+    let mut client = client::with_handshake(&world, json!({}));
+    let listed = client.ask("tools/list", json!({}));
     let has_it = |tool: &&Value| tool["inputSchema"]["properties"]["requested_permissions"].is_object();
     let having: Vec<Value> = listed["tools"].as_array().unwrap().iter().filter(has_it).cloned().collect();
     assert_eq!(names(&json!({ "tools": having })), ["script", "shell"]);
     let mut ask =
-        |tool: &str, right: &str| talk.call(tool, json!({ "command": "true", "requested_permissions": [right] }));
+        |tool: &str, right: &str| client.call(tool, json!({ "command": "true", "requested_permissions": [right] }));
     let asked = ask("shell", "net.connect=ok.example:22");
     let words = asked["content"][0]["text"].as_str().unwrap();
     assert!(words.starts_with("error[approval_required]"), "{asked}");
     assert!(words.contains("--permit net.connect=ok.example:22"), "{asked}");
     assert_eq!(ask("list", "unsandboxed")["_meta"]["toolgate/error"]["code"], "invalid_args", "`list` runs nothing");
     let args = json!({ "command": "true", "requested_permissions": ["everything"] });
-    let fault = talk.fault("tools/call", json!({ "name": "shell", "arguments": args }));
+    let fault = client.fault("tools/call", json!({ "name": "shell", "arguments": args }));
     assert!(fault["message"].as_str().unwrap().contains("there is no right `everything`"), "{fault}");
 }
 
@@ -131,10 +130,10 @@ fn secrets_in_bytes_that_are_no_text_are_replaced() {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-thing\r\nConnection: close\r\n\r\n";
         let _ = stream.write_all(format!("{head}\0\0 postgres://app:hunter2hunter2@db/app \0").as_bytes());
     });
-    let mut talk = Talk::modern(&world, json!({}));
-    let fetched = talk.call("fetch", json!({ "url": url }));
+    let mut client = client::stateless(&world, json!({}));
+    let fetched = client.call("fetch", json!({ "url": url }));
     let uri = format!("toolgate://artifact/{}", fetched["structuredContent"]["artifact"].as_str().unwrap());
-    let content = talk.ask("resources/read", json!({ "uri": uri }))["contents"][0].clone();
+    let content = client.ask("resources/read", json!({ "uri": uri }))["contents"][0].clone();
     assert_eq!(content["mimeType"], "application/x-thing");
     assert_eq!(content["text"], "\0\0 postgres://app:***REDACTED***@db/app \0", "{content}");
 }

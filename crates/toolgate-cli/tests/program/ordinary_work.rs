@@ -63,7 +63,7 @@ fn npm_and_pytest_run_their_tests() {
 fn a_server_and_its_client_meet_on_the_loopback() {
     let world = World::new().file("page.txt", "served\n");
     let line = "/usr/bin/python3 -m http.server 8123 --bind 127.0.0.1 > /dev/null 2>&1 & \
-                for try in $(seq 100); do sleep 0.1; \
+                for try in $(seq 1000); do sleep 0.1; \
                 /usr/bin/python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page.txt').read())\" \
                 2> /dev/null && break; done";
     assert!(output(&work(&world, line)).contains("served"));

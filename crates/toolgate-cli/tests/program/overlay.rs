@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use crate::world::{PROGRAM, World};
 
@@ -220,7 +221,7 @@ fn what_somebody_else_changed_meanwhile_stays_theirs() {
     let world = World::new().file("a.txt", "one\n").file("b.txt", "one\n").file("gone.txt", "x");
     let command = "echo mine > a.txt; echo mine > b.txt; rm gone.txt; echo new > c.txt; touch started; \
                    until ls | grep -q ^seen; do sleep 0.05; done";
-    let args = json!({ "command": command, "timeout_seconds": 60 }).to_string();
+    let args = json!({ "command": command, "timeout_seconds": 300 }).to_string();
     let mut command = world.command(PROGRAM);
     command.args(["--json", "call", "--approve", "shell", &args]).stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
@@ -229,9 +230,7 @@ fn what_somebody_else_changed_meanwhile_stays_theirs() {
         let entries = std::fs::read_dir(&layers).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.path().join("changes-0/started").exists())
     };
-    while !has_started() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("the command has started", has_started);
     world.put(&world.workspace().join("a.txt"), "theirs\n");
     world.put(&world.workspace().join("gone.txt"), "theirs\n");
     // The command sees new files of others below its layer.
@@ -290,7 +289,8 @@ fn what_a_repository_brings_in_place_of_layers_leads_nowhere() {
 #[test]
 fn a_command_that_is_stopped_leaves_what_it_did_and_undo_covers_it() {
     let world = World::new().file("a.txt", "one\n");
-    let args = json!({ "command": "echo two > a.txt; sleep 100", "timeout_seconds": 1 });
+    // Its time has to be enough to write on a busy machine.
+    let args = json!({ "command": "echo two > a.txt; sleep 1000", "timeout_seconds": 10 });
     let reply = world.call("shell", args);
     assert_eq!(reply["payload"]["exit_code"], json!(124), "{reply}");
     assert_eq!(world.read("a.txt"), "two\n");
@@ -321,9 +321,7 @@ fn what_a_command_did_straight_to_the_workspace_is_undone_though_the_program_was
     let mut command = world.command(PROGRAM);
     command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
-    while !world.workspace().join("new/ready").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("the command is ready", || world.workspace().join("new/ready").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     let run = world.last_run();
@@ -347,9 +345,7 @@ fn a_call_that_is_told_to_end_settles_what_its_command_did() {
         let mut command = world.command(PROGRAM);
         command.args(["--json", "call", "--approve", "shell", &args.to_string()]).stdout(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
-        while !world.workspace().join("ready").exists() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        wait_until("the command is ready", || world.workspace().join("ready").exists());
         world.shell(&format!("kill -{signal} {}", child.id()));
         child.wait().unwrap();
         assert!(!world.workspace().join(".envrc").exists(), "{signal}");

@@ -1,9 +1,10 @@
 //! A run that is followed, exported, repeated and served from the record.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use crate::world::{PROGRAM, Said, World};
 
@@ -93,20 +94,26 @@ fn a_run_is_followed_from_another_process_until_it_ends() {
     let world = World::new();
     world.call("list", json!({}));
     let before = world.last_run();
+    let args = json!({ "command": "until ls | grep -q ^go; do sleep 0.05; done; echo done", "timeout_seconds": 300 });
     let mut worker = world.command(PROGRAM);
-    worker.args(["call", "shell", r#"{"command":"sleep 2; echo done"}"#]).stdout(Stdio::null()).stderr(Stdio::null());
+    worker.args(["call", "shell", &args.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut worker = worker.spawn().unwrap();
     // A run counts from its first event.
     let has_begun = || std::fs::read(world.last_run().join("events.jsonl")).is_ok_and(|lines| lines.contains(&b'\n'));
-    while world.last_run() == before || !has_begun() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    wait_until("the run has begun", || world.last_run() != before && has_begun());
+    let mut follower = world.command(PROGRAM).args(["runs", "tail", "-f"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap());
+    let mut out = String::new();
+    while !out.contains("shell allow") {
+        assert_ne!(lines.read_line(&mut out).unwrap(), 0, "it ended before the run: {out}");
     }
-    let said = world.run(&["runs", "tail", "-f"]);
+    world.put(&world.workspace().join("go"), "");
+    lines.read_to_string(&mut out).unwrap();
     assert!(worker.wait().unwrap().success());
-    assert_eq!(said.code, 0, "{said:?}");
+    assert!(follower.wait().unwrap().success(), "{out}");
     let whats = ["run began", "shell allow", "✓", "run ended"];
-    let found: Vec<usize> = whats.iter().map(|what| said.out.find(what).expect(what)).collect();
-    assert!(found.is_sorted(), "{said:?}");
+    let found: Vec<usize> = whats.iter().map(|what| out.find(what).expect(what)).collect();
+    assert!(found.is_sorted(), "{out}");
     let last = world.run(&["--json", "runs", "tail", "-n", "1"]).json();
     assert_eq!(last["kind"], "run.ended");
 }

@@ -3,10 +3,9 @@
 #[path = "../../../toolgate-journal/tests/postgres/cluster.rs"]
 mod cluster;
 
-use std::time::Duration;
-
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use self::cluster::Cluster;
 use crate::inbox::{add, task, worker};
@@ -73,10 +72,10 @@ fn a_host_that_is_gone_leaves_its_task_to_another_which_is_told() {
     let mut child = worker(&dies, &["--once"]);
     let mut store = Client::connect(&url, NoTls).unwrap();
     let begun = "SELECT 1 FROM events WHERE kind = 'tool_call.started'";
-    while store.query(begun, &[]).map_or(true, |rows| rows.is_empty()) {
+    wait_until("the call has begun", || {
         assert!(child.try_wait().unwrap().is_none(), "the worker ended before its call began");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        store.query(begun, &[]).is_ok_and(|rows| !rows.is_empty())
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     store.execute("UPDATE inbox SET lease_until = 0", &[]).unwrap();

@@ -3,9 +3,9 @@
 
 use std::io::Read;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use crate::world::{PROGRAM, Said, World};
 
@@ -24,9 +24,7 @@ fn call_that_waits(world: &World) -> Child {
     world.put(&world.user_config(), "[approvals]\nwait_seconds = 600\n");
     let args = ["--json", "call", "delete", r#"{"path":"hello.txt"}"#];
     let call = world.command(PROGRAM).args(args).stdout(Stdio::piped()).spawn().unwrap();
-    while world.run(&["--json", "approvals", "list"]).json() == json!([]) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the call waits for approval", || world.run(&["--json", "approvals", "list"]).json() != json!([]));
     call
 }
 

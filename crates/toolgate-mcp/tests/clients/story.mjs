@@ -20,7 +20,7 @@ function isRunning(words) {
 }
 
 async function until(condition) {
-    for (let round = 0; round < 600; round += 1) {
+    for (let round = 0; round < 2400; round += 1) {
         if (condition()) return;
         await pause();
     }

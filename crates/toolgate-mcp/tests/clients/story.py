@@ -29,7 +29,7 @@ def is_running(words):
 
 
 async def until(condition):
-    for _ in range(600):
+    for _ in range(2400):
         if condition():
             return
         await asyncio.sleep(0.05)

@@ -3,25 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp::{delete_call, edit_call, elicitation_answer, form_elicitation, tool_error_code};
 
 use crate::backend::McpTestServer;
-use crate::stdio_client::{StdioClient, error_code, with};
-
-fn forms() -> Value {
-    json!({ "elicitation": {} })
-}
-
-fn says(answer: &str) -> Value {
-    json!({ "action": "accept", "content": { "answer": answer } })
-}
-
-fn delete() -> Value {
-    json!({ "name": "delete", "arguments": { "path": "hello.txt" } })
-}
-
-fn edit() -> Value {
-    json!({ "name": "edit", "arguments": { "path": "hello.txt", "find": "world", "replace": "moon" } })
-}
+use crate::stdio_client::{stateless, with, with_handshake};
 
 /// A server on which edits need an approval.
 fn careful() -> McpTestServer {
@@ -36,9 +21,9 @@ fn answered(call: Value, state: &Value, answer: Value) -> Value {
 #[test]
 fn the_person_sees_effects_and_scopes_and_the_approved_call_runs() {
     let server = careful();
-    let mut client = StdioClient::with_handshake(&server, forms());
-    client.answers = vec![says("yes")];
-    let done = client.ask("tools/call", edit());
+    let mut client = with_handshake(&server, form_elicitation());
+    client.answers = vec![elicitation_answer("yes")];
+    let done = client.ask("tools/call", edit_call());
     assert!(done.get("isError").is_none() && server.read("hello.txt") == "hello\nmoon\n", "{done}");
     let asked = client.hear_of("elicitation/create");
     let message = asked["params"]["message"].as_str().unwrap();
@@ -55,14 +40,14 @@ fn the_person_sees_effects_and_scopes_and_the_approved_call_runs() {
 fn every_other_answer_refuses_the_call() {
     let server = McpTestServer::start();
     for (answer, code) in [
-        (says("no"), "approval_denied"),
+        (elicitation_answer("no"), "approval_denied"),
         (json!({ "action": "decline" }), "approval_denied"),
         (json!({ "action": "cancel" }), "approval_required"),
-        (says("whatever"), "approval_required"),
+        (elicitation_answer("whatever"), "approval_required"),
     ] {
-        let mut client = StdioClient::with_handshake(&server, forms());
+        let mut client = with_handshake(&server, form_elicitation());
         client.answers = vec![answer.clone()];
-        assert_eq!(error_code(&client.ask("tools/call", delete())), code, "{answer}");
+        assert_eq!(tool_error_code(&client.ask("tools/call", delete_call())), code, "{answer}");
         assert_eq!(server.read("hello.txt"), "hello\nworld\n");
     }
 }
@@ -70,38 +55,36 @@ fn every_other_answer_refuses_the_call() {
 #[test]
 fn a_client_without_forms_is_told_that_an_approval_is_required() {
     let server = McpTestServer::start();
-    for mut client in [
-        StdioClient::with_handshake(&server, json!({})),
-        StdioClient::stateless(&server, json!({ "elicitation": { "url": {} } })),
-    ] {
-        assert_eq!(error_code(&client.ask("tools/call", delete())), "approval_required");
+    for mut client in [with_handshake(&server, json!({})), stateless(&server, json!({ "elicitation": { "url": {} } }))]
+    {
+        assert_eq!(tool_error_code(&client.ask("tools/call", delete_call())), "approval_required");
     }
 }
 
 #[test]
 fn a_yes_for_the_run_holds_for_its_client_alone() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, forms());
-    client.answers = vec![says("run")];
-    client.ask("tools/call", delete());
+    let mut client = with_handshake(&server, form_elicitation());
+    client.answers = vec![elicitation_answer("run")];
+    client.ask("tools/call", delete_call());
     server.backend.workspace.file("hello.txt", "again");
-    assert!(client.ask("tools/call", delete()).get("isError").is_none(), "nobody is asked a second time");
+    assert!(client.ask("tools/call", delete_call()).get("isError").is_none(), "nobody is asked a second time");
     server.backend.workspace.file("hello.txt", "again");
-    let mut other = StdioClient::with_handshake(&server, json!({}));
-    assert_eq!(error_code(&other.ask("tools/call", delete())), "approval_required");
+    let mut other = with_handshake(&server, json!({}));
+    assert_eq!(tool_error_code(&other.ask("tools/call", delete_call())), "approval_required");
 }
 
 #[test]
 fn cancelling_a_call_cancels_its_question() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, forms());
-    let id = client.begin("tools/call", delete());
+    let mut client = with_handshake(&server, form_elicitation());
+    let id = client.begin("tools/call", delete_call());
     let asked = client.hear_of("elicitation/create");
     client.cancel(id);
     let cancelled = client.hear_of("notifications/cancelled");
     assert_eq!(cancelled["params"], json!({ "requestId": asked["id"], "reason": "cancelled" }));
     // An answer that comes too late changes nothing.
-    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": says("yes") }));
+    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": elicitation_answer("yes") }));
     client.ask("ping", json!({}));
     assert_eq!(server.read("hello.txt"), "hello\nworld\n");
 }
@@ -109,12 +92,12 @@ fn cancelling_a_call_cancels_its_question() {
 #[test]
 fn without_a_handshake_the_question_is_part_of_the_result_and_its_state_works_once() {
     let server = careful();
-    let mut client = StdioClient::stateless(&server, forms());
-    let first = client.ask("tools/call", edit());
+    let mut client = stateless(&server, form_elicitation());
+    let first = client.ask("tools/call", edit_call());
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["approval"]["method"], "elicitation/create");
     assert_eq!(server.read("hello.txt"), "hello\nworld\n", "nothing happens before the answer");
-    let again = answered(edit(), &first["requestState"], says("yes"));
+    let again = answered(edit_call(), &first["requestState"], elicitation_answer("yes"));
     let done = client.ask("tools/call", again.clone());
     assert_eq!(done["resultType"], "complete");
     assert!(done.get("isError").is_none() && server.read("hello.txt") == "hello\nmoon\n", "{done}");
@@ -127,16 +110,19 @@ fn without_a_handshake_the_question_is_part_of_the_result_and_its_state_works_on
 fn a_state_is_valid_for_its_own_call_in_its_own_session() {
     let server = McpTestServer::start();
     server.backend.workspace.file("b.txt", "b\n");
-    let mut client = StdioClient::stateless(&server, forms());
-    let state = client.ask("tools/call", delete())["requestState"].clone();
+    let mut client = stateless(&server, form_elicitation());
+    let state = client.ask("tools/call", delete_call())["requestState"].clone();
     let altered = json!(format!("{}x", state.as_str().unwrap()));
     let other = json!({ "name": "delete", "arguments": { "path": "b.txt" } });
-    let mut stranger = StdioClient::stateless(&server, forms());
+    let mut stranger = stateless(&server, form_elicitation());
     for (what, refused) in [
-        ("altered", client.fault("tools/call", answered(delete(), &altered, says("yes")))),
-        ("of another call", client.fault("tools/call", answered(other, &state, says("yes")))),
-        ("of another session", stranger.fault("tools/call", answered(delete(), &state, says("yes")))),
-        ("not a string", client.fault("tools/call", with(delete(), "requestState", json!(7)))),
+        ("altered", client.fault("tools/call", answered(delete_call(), &altered, elicitation_answer("yes")))),
+        ("of another call", client.fault("tools/call", answered(other, &state, elicitation_answer("yes")))),
+        (
+            "of another session",
+            stranger.fault("tools/call", answered(delete_call(), &state, elicitation_answer("yes"))),
+        ),
+        ("not a string", client.fault("tools/call", with(delete_call(), "requestState", json!(7)))),
     ] {
         assert_eq!(refused["code"], -32602, "{what}");
         assert!(refused["message"].as_str().unwrap().contains("refused"), "{what}: {refused}");
@@ -150,16 +136,19 @@ fn a_state_is_valid_for_its_own_call_in_its_own_session() {
 #[test]
 fn a_missing_answer_is_no_answer() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, forms());
-    let state = client.ask("tools/call", delete())["requestState"].clone();
-    assert_eq!(error_code(&client.ask("tools/call", with(delete(), "requestState", state))), "approval_required");
+    let mut client = stateless(&server, form_elicitation());
+    let state = client.ask("tools/call", delete_call())["requestState"].clone();
+    assert_eq!(
+        tool_error_code(&client.ask("tools/call", with(delete_call(), "requestState", state))),
+        "approval_required"
+    );
     assert_eq!(server.read("hello.txt"), "hello\nworld\n");
 }
 
 #[test]
 fn only_so_many_calls_are_suspended_at_a_time() {
     let server = McpTestServer::configured("[[rules]]\ndecision = \"ask\"\ntool = \"writes\"\n");
-    let mut client = StdioClient::stateless(&server, forms());
+    let mut client = stateless(&server, form_elicitation());
     let call = |number: usize| json!({ "name": "writes", "arguments": { "path": format!("{number}.txt") } });
     let suspended = 64;
     for number in 0..suspended {

@@ -1,14 +1,15 @@
 //! Calls through the gate: results, refusals, progress, log messages and roots.
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp::tool_error_code;
 
 use crate::backend::McpTestServer;
-use crate::stdio_client::{StdioClient, error_code, with};
+use crate::stdio_client::{connect, stateless, with, with_handshake};
 
 #[test]
 fn with_a_handshake_a_result_is_text_and_structured() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let read = client.call("read", json!({ "path": "hello.txt" }));
     assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
     let text: Value = serde_json::from_str(read["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -22,7 +23,7 @@ fn with_a_handshake_a_result_is_text_and_structured() {
 #[test]
 fn without_a_handshake_a_result_is_structured_only() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let read = client.call("read", json!({ "path": "hello.txt" }));
     assert_eq!(read["structuredContent"]["content"], "hello\nworld\n");
     assert_eq!((&read["content"], &read["resultType"]), (&json!([]), &json!("complete")));
@@ -31,7 +32,7 @@ fn without_a_handshake_a_result_is_structured_only() {
 #[test]
 fn a_client_of_the_oldest_version_gets_text_only() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::connect(&server, false, json!({}));
+    let mut client = connect(&server, false, json!({}));
     client.ask("initialize", json!({ "protocolVersion": "2024-11-05" }));
     let read = client.call("read", json!({ "path": "hello.txt" }));
     assert!(read.get("structuredContent").is_none() && read["content"][0]["text"].is_string(), "{read}");
@@ -42,9 +43,9 @@ fn a_client_of_the_oldest_version_gets_text_only() {
 #[test]
 fn a_refusal_says_what_why_and_what_next() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let refused = client.call("read", json!({ "path": ".env" }));
-    assert_eq!((&refused["isError"], error_code(&refused)), (&json!(true), "sensitive_path"));
+    assert_eq!((&refused["isError"], tool_error_code(&refused)), (&json!(true), "sensitive_path"));
     let text = refused["content"][0]["text"].as_str().unwrap();
     assert!(
         text.starts_with("error[sensitive_path]:") && text.contains("\nrule: ") && text.contains("\nnext: "),
@@ -55,7 +56,7 @@ fn a_refusal_says_what_why_and_what_next() {
         ("read", json!({ "path": 7 }), "invalid_args"),
         ("read", json!({ "path": "../../etc/passwd" }), "path_outside_workspace"),
     ] {
-        assert_eq!(error_code(&client.call(tool, args)), code);
+        assert_eq!(tool_error_code(&client.call(tool, args)), code);
     }
     assert_eq!(client.fault("tools/call", json!({}))["code"], -32602, "no name");
 }
@@ -63,7 +64,7 @@ fn a_refusal_says_what_why_and_what_next() {
 #[test]
 fn what_a_tool_says_reaches_the_client_as_progress_and_log() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let call = json!({ "name": "display", "arguments": { "content": "half way", "level": "info" } });
     client.ask("tools/call", with(call.clone(), "_meta", json!({ "progressToken": "p" })));
     let progress = client.hear_of("notifications/progress");
@@ -80,7 +81,7 @@ fn what_a_tool_says_reaches_the_client_as_progress_and_log() {
 fn roots_narrow_the_workspace() {
     let server = McpTestServer::start();
     server.backend.workspace.file("src/a.txt", "a\n").file("other/b.txt", "b\n");
-    let mut client = StdioClient::with_handshake(&server, json!({ "roots": {} }));
+    let mut client = with_handshake(&server, json!({ "roots": {} }));
     client.roots = vec![format!("file://{}/src", server.backend.workspace.path().display()), "file:///etc".into()];
     assert_eq!(client.call("read", json!({ "path": "src/a.txt" }))["structuredContent"]["content"], "a\n");
     let read_other = json!({ "path": "other/b.txt" });
@@ -91,7 +92,7 @@ fn roots_narrow_the_workspace() {
         ("shell", json!({ "command": "cat other/b.txt" })),
     ] {
         let refused = client.call(tool, args);
-        assert_eq!(error_code(&refused), "path_outside_workspace", "{tool}: {refused}");
+        assert_eq!(tool_error_code(&refused), "path_outside_workspace", "{tool}: {refused}");
     }
     client.roots = vec![format!("file://{}", server.backend.workspace.path().display())];
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }));

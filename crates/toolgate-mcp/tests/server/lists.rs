@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 use toolgate_mcp::McpOptions;
 use toolgate_runtime::Ceiling;
+use toolgate_testkit::mcp::{McpClient, tool_error_code};
 
 use crate::backend::{McpTestBackend, McpTestServer};
-use crate::stdio_client::{StdioClient, error_code};
+use crate::stdio_client::{stateless, with_handshake};
 
 const SKILL: &str = "---\nname: review\ndescription: Reads and judges.\nallowed-tools: Read\n---\nLook closely.\n";
 const CHANGED: &str = "notifications/tools/list_changed";
 
-fn names(client: &mut StdioClient) -> Vec<String> {
+fn names(client: &mut McpClient) -> Vec<String> {
     let list = client.ask("tools/list", json!({}));
     list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -20,16 +21,16 @@ fn a_tool_above_the_ceiling_is_neither_listed_nor_run() {
     let mut backend = McpTestBackend::new("");
     backend.ceilings.push(Ceiling { source: "a test".into(), tools: vec!["read".into(), "edit".into()] });
     let server = backend.serve(McpOptions::default());
-    for mut client in [StdioClient::with_handshake(&server, json!({})), StdioClient::stateless(&server, json!({}))] {
+    for mut client in [with_handshake(&server, json!({})), stateless(&server, json!({}))] {
         assert_eq!(names(&mut client), ["edit", "read"]);
-        assert_eq!(error_code(&client.call("list", json!({}))), "tool_not_allowed");
+        assert_eq!(tool_error_code(&client.call("list", json!({}))), "tool_not_allowed");
     }
 }
 
 #[test]
 fn a_list_comes_in_pages() {
     let server = McpTestBackend::new("").serve(McpOptions { page_size: 5, ..McpOptions::default() });
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let (mut names, mut params) = (Vec::new(), json!({}));
     loop {
         let page = client.ask("tools/list", params);
@@ -50,7 +51,7 @@ fn a_list_comes_in_pages() {
 #[test]
 fn every_tool_is_described_in_the_form_that_clients_take() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let list = client.ask("tools/list", json!({}));
     for tool in list["tools"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
@@ -74,7 +75,7 @@ fn with_skill() -> McpTestServer {
     server
 }
 
-fn load_skill(client: &mut StdioClient) {
+fn load_skill(client: &mut McpClient) {
     assert!(names(client).contains(&"delete".into()));
     let loaded = client.call("skill", json!({ "name": "review" }));
     assert!(loaded.get("isError").is_none(), "{loaded}");
@@ -85,11 +86,11 @@ fn load_skill(client: &mut StdioClient) {
 #[test]
 fn a_loaded_skill_changes_the_list_of_its_client_alone() {
     let server = with_skill();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
-    let mut other = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
+    let mut other = with_handshake(&server, json!({}));
     other.call("read", json!({ "path": "hello.txt" }));
     load_skill(&mut client);
-    assert_eq!(error_code(&client.call("delete", json!({ "path": "hello.txt" }))), "tool_not_allowed");
+    assert_eq!(tool_error_code(&client.call("delete", json!({ "path": "hello.txt" }))), "tool_not_allowed");
     assert!(names(&mut other).contains(&"delete".into()));
     assert!(other.heard.iter().all(|message| message["method"] != CHANGED));
 }
@@ -97,7 +98,7 @@ fn a_loaded_skill_changes_the_list_of_its_client_alone() {
 #[test]
 fn a_client_that_listens_hears_of_changes() {
     let server = with_skill();
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let id = client.begin("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
     let acknowledged = client.hear_of("notifications/subscriptions/acknowledged");
     assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
@@ -109,7 +110,7 @@ fn a_client_that_listens_hears_of_changes() {
 #[test]
 fn an_announcement_reaches_every_client() {
     let server = McpTestServer::start();
-    let mut clients = [(); 2].map(|()| StdioClient::with_handshake(&server, json!({})));
+    let mut clients = [(); 2].map(|()| with_handshake(&server, json!({})));
     server.server.tools_changed();
     for client in &mut clients {
         client.hear_of(CHANGED);

@@ -3,14 +3,15 @@
 
 use serde_json::{Value, json};
 use toolgate_mcp::McpOptions;
+use toolgate_testkit::mcp::McpClient;
 
 use crate::backend::{McpTestBackend, McpTestServer};
-use crate::stdio_client::StdioClient;
+use crate::stdio_client::{connect, stateless, with_handshake};
 
 #[test]
 fn the_handshake_negotiates_a_version_and_happens_once() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::connect(&server, false, json!({}));
+    let mut client = connect(&server, false, json!({}));
     assert_eq!(client.ask("ping", json!({})), json!({}), "before the handshake only `ping` is answered");
     assert_eq!(client.fault("tools/list", json!({}))["code"], -32602);
     let answer = client.initialize();
@@ -19,14 +20,14 @@ fn the_handshake_negotiates_a_version_and_happens_once() {
     assert_eq!(answer["capabilities"], json!({ "tools": { "listChanged": true }, "resources": {}, "logging": {} }));
     assert_eq!(client.fault("initialize", json!({}))["code"], -32600);
     client.ask("tools/list", json!({}));
-    let mut old = StdioClient::connect(&server, false, json!({}));
+    let mut old = connect(&server, false, json!({}));
     assert_eq!(old.ask("initialize", json!({ "protocolVersion": "2024-11-05" }))["protocolVersion"], "2024-11-05");
 }
 
 #[test]
 fn without_a_handshake_every_request_brings_its_version() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let found = client.ask("server/discover", json!({}));
     assert_eq!(found["supportedVersions"][0], "2026-07-28");
     assert_eq!(found["resultType"], "complete");
@@ -44,7 +45,7 @@ fn without_a_handshake_every_request_brings_its_version() {
 #[test]
 fn malformed_messages_are_answered_and_survived() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let long = format!("\"{}\"\n", "x".repeat(20 * 1024 * 1024));
     for (what, bytes, code) in [
         ("no JSON", b"hello\n".as_slice(), -32700),
@@ -72,7 +73,7 @@ fn malformed_messages_are_answered_and_survived() {
 #[test]
 fn a_message_may_come_in_pieces_and_unknown_notifications_are_ignored() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/unheard_of", "params": { "a": 1 } }));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 999 } }));
     client.send(&json!({ "jsonrpc": "2.0", "id": 77, "result": {} }));
@@ -84,7 +85,7 @@ fn a_message_may_come_in_pieces_and_unknown_notifications_are_ignored() {
 }
 
 /// A call that runs: its tool says so and then never ends.
-fn hanging(client: &mut StdioClient) -> u64 {
+fn hanging(client: &mut McpClient) -> u64 {
     let id = client.begin("tools/call", json!({ "name": "hangs", "arguments": {} }));
     client.hear_of("notifications/message");
     id
@@ -93,7 +94,7 @@ fn hanging(client: &mut StdioClient) -> u64 {
 #[test]
 fn a_cancelled_call_ends_on_record_and_gets_no_answer() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let id = hanging(&mut client);
     client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
     assert_eq!(client.answer(&json!(id))["error"]["code"], -32600, "the id of a running request");
@@ -106,7 +107,7 @@ fn a_cancelled_call_ends_on_record_and_gets_no_answer() {
 #[test]
 fn when_a_client_disconnects_its_calls_and_its_run_end_on_record() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     hanging(&mut client);
     client.end();
     assert_eq!((server.count("tool_call.started"), server.count("tool_call.failed")), (1, 1));
@@ -116,7 +117,7 @@ fn when_a_client_disconnects_its_calls_and_its_run_end_on_record() {
 #[test]
 fn a_stopped_server_ends_every_call() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     hanging(&mut client);
     server.server.stop();
     client.end();
@@ -126,7 +127,7 @@ fn a_stopped_server_ends_every_call() {
 #[test]
 fn requests_over_the_limit_are_refused() {
     let server = McpTestBackend::new("").serve(McpOptions { max_requests: 1, ..McpOptions::default() });
-    let mut client = StdioClient::with_handshake(&server, json!({}));
+    let mut client = with_handshake(&server, json!({}));
     let id = hanging(&mut client);
     assert_eq!(client.fault("ping", json!({}))["code"], -32000);
     client.cancel(id);

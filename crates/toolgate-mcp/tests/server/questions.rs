@@ -1,13 +1,10 @@
 //! The agent's own questions, put to the person at the client.
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp::{form_elicitation, tool_error_code};
 
 use crate::backend::McpTestServer;
-use crate::stdio_client::{StdioClient, error_code, with};
-
-fn forms() -> Value {
-    json!({ "elicitation": {} })
-}
+use crate::stdio_client::{stateless, with, with_handshake};
 
 fn ask() -> Value {
     let choices = json!([{ "label": "left", "description": "along the river" }, { "label": "right" }]);
@@ -21,7 +18,7 @@ fn says(content: Value) -> Value {
 #[test]
 fn a_question_is_shown_as_a_form_and_answered_by_choice_or_in_words() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::with_handshake(&server, forms());
+    let mut client = with_handshake(&server, form_elicitation());
     client.answers = vec![says(json!({ "choice": "right" })), says(json!({ "words": "straight on" }))];
     let chosen = client.ask("tools/call", ask());
     assert_eq!(chosen["structuredContent"], json!({ "answer": "right", "choice": 1 }), "{chosen}");
@@ -40,7 +37,7 @@ fn a_question_is_shown_as_a_form_and_answered_by_choice_or_in_words() {
 #[test]
 fn without_a_handshake_the_question_is_part_of_the_result() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, forms());
+    let mut client = stateless(&server, form_elicitation());
     let first = client.ask("tools/call", ask());
     assert_eq!(first["resultType"], "input_required", "{first}");
     let question = &first["inputRequests"]["answer"];
@@ -57,12 +54,12 @@ fn without_a_handshake_the_question_is_part_of_the_result() {
 #[test]
 fn without_an_answer_the_model_decides_itself() {
     let server = McpTestServer::start();
-    let mut unable = StdioClient::with_handshake(&server, json!({}));
-    let mut declining = StdioClient::with_handshake(&server, forms());
+    let mut unable = with_handshake(&server, json!({}));
+    let mut declining = with_handshake(&server, form_elicitation());
     declining.answers = vec![json!({ "action": "decline" })];
     for client in [&mut unable, &mut declining] {
         let refused = client.ask("tools/call", ask());
-        assert_eq!(error_code(&refused), "not_found", "{refused}");
+        assert_eq!(tool_error_code(&refused), "not_found", "{refused}");
         assert!(refused["content"][0]["text"].as_str().unwrap().contains("Decide yourself"), "{refused}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::backend::McpTestServer;
-use crate::stdio_client::StdioClient;
+use crate::stdio_client::{stateless, with_handshake};
 
 /// Lines that are too many for a reply.
 const LINES: u32 = 30_000;
@@ -20,7 +20,7 @@ fn part<'a>(result: &'a Value, kind: &str) -> &'a Value {
 #[test]
 fn long_output_is_linked_listed_and_read_in_pages() {
     let server = McpTestServer::start();
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let result = client.call("big", json!({ "lines": LINES }));
     let mut uri = part(&result, "resource_link")["uri"].as_str().unwrap().to_owned();
     let listed = client.ask("resources/list", json!({}));
@@ -48,8 +48,7 @@ fn long_output_is_linked_listed_and_read_in_pages() {
 #[test]
 fn another_clients_output_is_neither_listed_nor_read() {
     let server = McpTestServer::start();
-    let (mut ada, mut ben) =
-        (StdioClient::with_handshake(&server, json!({})), StdioClient::with_handshake(&server, json!({})));
+    let (mut ada, mut ben) = (with_handshake(&server, json!({})), with_handshake(&server, json!({})));
     let result = ada.call("big", json!({ "lines": LINES }));
     let uri = part(&result, "resource_link")["uri"].clone();
     assert!(ada.ask("resources/read", json!({ "uri": uri }))["contents"][0]["text"].is_string());
@@ -62,7 +61,7 @@ fn another_clients_output_is_neither_listed_nor_read() {
 fn images_are_part_of_the_result() {
     let server = McpTestServer::start();
     server.backend.workspace.file("pixel.png", PIXEL);
-    let mut client = StdioClient::stateless(&server, json!({}));
+    let mut client = stateless(&server, json!({}));
     let shown = client.call("image", json!({ "path": "pixel.png" }));
     let image = part(&shown, "image");
     assert!(image["mimeType"].as_str().unwrap().starts_with("image/") && image["data"].as_str().unwrap().len() > 20);

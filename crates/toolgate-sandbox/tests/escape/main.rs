@@ -8,13 +8,10 @@ mod dotdot;
 mod hard_link;
 mod proc_links;
 mod processes;
-// The testkit itself depends on this crate.
-#[allow(unreachable_pub, reason = "it is public in the testkit")]
-#[path = "../../../toolgate-testkit/src/skip.rs"]
-mod skip;
 mod strange_names;
 mod swap_race;
 mod symlink;
+mod testkit;
 
 use std::fs;
 use std::io::Read;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolgate_contract::{Call, CancellationToken, EventPayload};
-use toolgate_testkit::TestWorkspace;
+use toolgate_testkit::{TestWorkspace, unique_sleep, wait_until_async};
 
-use super::{all_gone, marker, resident_kilobytes, world};
+use super::{resident_kilobytes, wait_until_gone, world};
 
 const COMMANDS: usize = 500;
 const AT_A_TIME: usize = 32;
@@ -19,13 +19,12 @@ const SLACK: usize = 16;
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_calls_are_all_on_record_and_leave_nothing() {
     let world = Arc::new(world(""));
-    let marker = marker();
+    let marker = unique_sleep();
     round(&world, &marker, 0..AT_A_TIME).await;
     let (before, memory) = (descriptors(), resident_kilobytes());
     round(&world, &marker, AT_A_TIME..AT_A_TIME + COMMANDS).await;
-    assert!(all_gone(&marker).await);
-    let after = descriptors();
-    assert!(after <= before + SLACK, "{before} descriptors, then {after}");
+    wait_until_gone(&marker).await;
+    wait_until_async("the descriptors are closed", || descriptors() <= before + SLACK).await;
     let grown = resident_kilobytes() - memory;
     assert!(grown < 16 * 1024, "{grown} KiB more after {COMMANDS} commands");
     let layers: Vec<_> = std::fs::read_dir(world.path().join(".toolgate/layers")).into_iter().flatten().collect();

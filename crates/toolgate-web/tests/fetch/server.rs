@@ -4,6 +4,9 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use toolgate_testkit::wait_until;
 
 /// Answers each request with this function; returns the port.
 pub(crate) fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> u16 {
@@ -46,21 +49,22 @@ fn read_request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Sends a byte now and then, and never the last one.
-pub(crate) fn drip() -> u16 {
+/// Sends one byte after the other, and never the last one; says when it has sent some. Returns the port.
+pub(crate) fn drip() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
+    let (drips, dripping) = channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         // A response before the request would be a different fault.
         read_request(&mut stream);
-        let mut next: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
-        while stream.write_all(next).is_ok() {
-            next = b"x";
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").unwrap();
+        while stream.write_all(b"x").is_ok() {
+            let _ = drips.send(());
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     });
-    port
+    (port, dripping)
 }
 
 /// An `openssl` server, with a certificate for one host.
@@ -96,9 +100,7 @@ impl Encrypted {
         let mut command = Command::new("openssl");
         command.args(arguments.split(' ')).current_dir(&directory).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        wait_until("the openssl server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { port, certificate, process, _directory: directory }
     }
 }

@@ -21,7 +21,7 @@ def until(terminal, words):
     """Reads up to these words, and leaves what follows for the next."""
     global seen
     while words not in seen:
-        if not select.select([terminal], [], [], 60)[0]:
+        if not select.select([terminal], [], [], 120)[0]:
             sys.exit(f"waited in vain for {words}: {seen}")
         try:
             piece = os.read(terminal, 4096)
@@ -46,7 +46,7 @@ os.write(terminal, b"print('size', *os.get_terminal_size())\r")
 until(terminal, b"size 120 40")
 os.write(terminal, b"\x1d")
 until(terminal, b"the process keeps running")
-if person.wait(60) != 0:
+if person.wait(120) != 0:
     sys.exit("letting go is no failure")
 
 seen = b""
@@ -54,6 +54,6 @@ person, terminal = attach(24, 80)
 until(terminal, b"size 120 40")
 os.write(terminal, b"exit(7)\r")
 until(terminal, b"ended with code 7")
-if person.wait(60) != 7:
+if person.wait(120) != 7:
     sys.exit("the code of the process is the code of the program")
 print("detached, came back, ended")

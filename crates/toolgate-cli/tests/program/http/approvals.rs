@@ -2,9 +2,9 @@
 
 use std::io::Read;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_for;
 
 use super::client::Client;
 use super::server::Server;
@@ -25,13 +25,7 @@ fn asking(server: &Server, wanted: &Value) -> (Value, Client) {
 
 /// Waits until something waits.
 fn waiting(client: &mut Client) -> Value {
-    loop {
-        let approvals = client.get("/v1/approvals").json();
-        if let Some(approval) = approvals["approvals"].as_array().unwrap().first() {
-            return approval.clone();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("a call waits for approval", || client.get("/v1/approvals").json()["approvals"].get(0).cloned())
 }
 
 fn answer(client: &mut Client, approval: &Value, answer: &Value) -> u16 {
@@ -106,13 +100,7 @@ fn call_that_waits(world: &World) -> Child {
 }
 
 fn wait_for_ask(world: &World) -> Value {
-    loop {
-        let asks = world.run(&["--json", "approvals"]).json();
-        if let Some(ask) = asks.as_array().unwrap().first() {
-            return ask.clone();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("a call waits for approval", || world.run(&["--json", "approvals"]).json().get(0).cloned())
 }
 
 #[test]

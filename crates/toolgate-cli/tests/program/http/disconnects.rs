@@ -1,34 +1,23 @@
 //! Clients that leave, and servers that stop: nothing goes on behind their backs, and everything is on record.
 
-use std::process::Command;
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
+use toolgate_testkit::{processes_with, unique_sleep, wait_until};
 
 use super::client::Client;
 use super::server::Server;
 
-/// Whether a process with these words in its command line runs.
-fn runs(words: &str) -> bool {
-    Command::new("pgrep").args(["-f", words]).output().unwrap().status.success()
+/// Whether a process sleeps for this long.
+fn runs(marker: &str) -> bool {
+    !processes_with(marker).is_empty()
 }
 
-/// Waits until it is so; a test that waits in vain says what for.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(100), "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A command that nobody else runs, and a call of it that has begun.
-fn sleeping(server: &Server, client: &mut Client, seconds: &str) -> String {
-    let command = format!("sleep {seconds}");
-    client.send("POST", "/v1/calls", &[], Some(&json!({ "name": "shell", "args": { "command": command } })));
-    wait_until("the command runs", || runs(&command));
-    let _ = server;
-    command
+/// A call of a command that has begun, and what the command is found by.
+fn sleeping(client: &mut Client) -> String {
+    let marker = unique_sleep();
+    let call = json!({ "name": "shell", "args": { "command": format!("sleep {marker}") } });
+    client.send("POST", "/v1/calls", &[], Some(&call));
+    wait_until("the command runs", || runs(&marker));
+    marker
 }
 
 fn ending(server: &Server, run: &str) -> Option<Value> {
@@ -39,9 +28,9 @@ fn ending(server: &Server, run: &str) -> Option<Value> {
 fn a_client_that_leaves_takes_its_call_and_its_processes_along() {
     let server = Server::start();
     let (session, mut client) = server.session(&json!({}));
-    let command = sleeping(&server, &mut client, "61.2471");
+    let marker = sleeping(&mut client);
     client.leave();
-    wait_until("the process ends", || !runs(&command));
+    wait_until("the process ends", || !runs(&marker));
     let run = session["run"].as_str().unwrap();
     wait_until("the end is on record", || ending(&server, run).is_some());
     assert_eq!(ending(&server, run).unwrap()["error"]["code"], "cancelled");
@@ -51,16 +40,18 @@ fn a_client_that_leaves_takes_its_call_and_its_processes_along() {
 fn a_call_can_be_cancelled_by_its_id() {
     let server = Server::start();
     let (_, mut client) = server.session(&json!({ "id": "mine" }));
-    let call = json!({ "name": "shell", "args": { "command": "sleep 61.3581" }, "tool_call_id": "call-1" });
+    let marker = unique_sleep();
+    let command = format!("sleep {marker}");
+    let call = json!({ "name": "shell", "args": { "command": command }, "tool_call_id": "call-1" });
     client.send("POST", "/v1/calls", &[], Some(&call));
-    wait_until("the command runs", || runs("sleep 61.3581"));
+    wait_until("the command runs", || runs(&marker));
     let twice = server.owner().request("POST", "/v1/calls", &[("X-Toolgate-Session", "mine")], Some(&call));
     assert_eq!((twice.status, twice.code().as_str()), (409, "duplicate_call"));
     assert_eq!(server.owner().delete("/v1/calls/call-1").status, 404, "it isn't a call of the owner's own session");
     let cancel = server.owner().request("DELETE", "/v1/calls/call-1", &[("X-Toolgate-Session", "mine")], None);
     assert_eq!(cancel.status, 202);
     assert_eq!(client.receive().json()["error"]["code"], "cancelled");
-    wait_until("the process ends", || !runs("sleep 61.3581"));
+    wait_until("the process ends", || !runs(&marker));
 }
 
 #[test]
@@ -68,13 +59,12 @@ fn a_server_that_is_told_to_stop_ends_its_calls_and_finishes_the_record() {
     for signal in ["TERM", "INT"] {
         let mut server = Server::start();
         let (session, mut client) = server.session(&json!({}));
-        let seconds = if signal == "TERM" { "61.4691" } else { "61.5791" };
-        let command = sleeping(&server, &mut client, seconds);
+        let marker = sleeping(&mut client);
         server.signal(signal);
         let reply = client.receive().json();
         assert_eq!(reply["error"]["code"], "cancelled", "the client is told: {reply}");
         assert!(server.wait().success(), "{signal}");
-        assert!(!runs(&command));
+        assert!(!runs(&marker));
         let run = session["run"].as_str().unwrap();
         let events =
             std::fs::read_to_string(server.world.workspace().join(format!(".toolgate/runs/{run}/events.jsonl")))
@@ -100,7 +90,8 @@ fn a_client_that_leaves_while_it_waits_for_approval_withdraws_its_ask() {
 fn processes_outlive_their_calls_and_end_with_their_session() {
     let server = Server::start();
     let (session, mut client) = server.session(&json!({}));
-    let started = client.call("shell", json!({ "command": "sleep 61.7193", "background": true }));
+    let marker = unique_sleep();
+    let started = client.call("shell", json!({ "command": format!("sleep {marker}"), "background": true }));
     assert_eq!(started["payload"]["running"], json!(true), "{started}");
     let process = started["payload"]["process"].clone();
     let read = client.call("process", json!({ "action": "read", "process": process }));
@@ -108,10 +99,10 @@ fn processes_outlive_their_calls_and_end_with_their_session() {
     let (_, mut other) = server.session(&json!({}));
     let refused = other.call("process", json!({ "action": "stop", "process": process }));
     assert_eq!(refused["error"]["code"], json!("not_found"), "{refused}");
-    wait_until("it runs", || runs("sleep 61.7193"));
+    wait_until("it runs", || runs(&marker));
     let id = session["id"].as_str().unwrap();
     assert_eq!(server.owner().delete(&format!("/v1/sessions/{id}")).status, 204);
-    assert!(!runs("sleep 61.7193"), "gone once the server says so");
+    assert!(!runs(&marker), "gone once the server says so");
     let events = server.events(session["run"].as_str().unwrap());
     assert!(events.iter().any(|event| event["kind"] == "process.ended"), "{events:?}");
 }
@@ -122,18 +113,20 @@ fn a_server_that_is_killed_leaves_no_process_mount_or_file() {
     let mut server = Server::start();
     let (session, mut client) = server.session(&json!({}));
     let run = server.world.workspace().join(".toolgate/runs").join(session["run"].as_str().unwrap());
-    let command = "setsid nohup sleep 61.8264 & trap '' TERM HUP; seq 1 200000; sleep 61.8264; sleep 61.8264";
+    let marker = unique_sleep();
+    let command =
+        format!("setsid nohup sleep {marker} & trap '' TERM HUP; seq 1 200000; sleep {marker}; sleep {marker}");
     for tty in [false, true] {
         let started = client.call("shell", json!({ "command": command, "background": true, "tty": tty }));
         let process = started["payload"]["process"].clone();
         let wait =
-            json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 90_000 });
+            json!({ "action": "wait", "process": process, "offset": 0, "pattern": "200000", "timeout_ms": 120_000 });
         assert_eq!(client.call("process", wait)["payload"]["heard"], json!("pattern"));
     }
-    wait_until("it runs", || runs("sleep 61.8264"));
+    wait_until("it runs", || runs(&marker));
     server.signal("KILL");
     server.wait();
-    wait_until("everything ends", || !runs("sleep 61.8264"));
+    wait_until("everything ends", || !runs(&marker));
     assert_eq!(std::fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
     let recorded = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
     for directory in ["artifacts", "sandbox"] {

@@ -1,6 +1,7 @@
 //! More than the server carries: each limit has its answer, and room comes back when somebody leaves.
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_until;
 
 use super::client::{Client, Response};
 use super::server::Server;
@@ -22,13 +23,11 @@ fn begin(server: &Server, token: &Value, id: &str) -> Client {
     let mut client = Client::new(server.address, token.as_str());
     let call = json!({ "name": "delete", "args": { "path": "hello.txt" }, "tool_call_id": id });
     client.send("POST", "/v1/calls", &[], Some(&call));
-    loop {
+    wait_until("the call waits for approval", || {
         let waiting = server.owner().get("/v1/approvals").json();
-        if waiting["approvals"].as_array().unwrap().iter().any(|ask| ask["request"]["tool_call_id"] == id) {
-            return client;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        waiting["approvals"].as_array().unwrap().iter().any(|ask| ask["request"]["tool_call_id"] == id)
+    });
+    client
 }
 
 fn read(token: &Value, server: &Server) -> Response {
@@ -74,13 +73,11 @@ fn connections() {
     let mut over = server.stranger();
     assert_busy(&over.receive(), 503, "too_many_connections");
     held.pop().unwrap().leave();
-    loop {
+    wait_until("there is room again", || {
         let mut client = server.stranger();
         client.send("GET", "/health", &[], None);
-        if client.receive_head().is_some_and(|response| response.status == 200) {
-            break;
-        }
-    }
+        client.receive_head().is_some_and(|response| response.status == 200)
+    });
 }
 
 #[test]
@@ -114,9 +111,8 @@ fn requests_of_one_client_of_mcp() {
         let mut client = server.owner();
         client.send("POST", "/mcp", &session.headers(), Some(&call(id)));
         held.push(client);
-        while server.owner().get("/v1/approvals").json()["approvals"].as_array().unwrap().len() < held.len() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let waiting = || server.owner().get("/v1/approvals").json()["approvals"].as_array().unwrap().len();
+        wait_until("the call waits for approval", || waiting() == held.len());
     }
     let over = server.owner().request("POST", "/mcp", &session.headers(), Some(&call(3))).message();
     assert_eq!(over["error"]["code"], -32000, "{over}");

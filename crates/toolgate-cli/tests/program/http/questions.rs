@@ -1,6 +1,7 @@
 //! The agent's own questions, answered from another terminal.
 
 use serde_json::{Value, json};
+use toolgate_testkit::wait_for;
 
 use super::client::Client;
 use super::server::Server;
@@ -14,14 +15,11 @@ fn ask(free_text: bool) -> Value {
 fn asking(server: &Server, wanted: &Value, free_text: bool) -> (Value, Client, Value) {
     let (session, mut client) = server.session(wanted);
     client.send("POST", "/v1/calls", &[], Some(&ask(free_text)));
-    loop {
+    let question = wait_for("the question waits for an answer", || {
         let waiting = server.owner().get("/v1/questions").json();
-        let mut mine = waiting["questions"].as_array().unwrap().iter().filter(|open| open["session"] == session["id"]);
-        if let Some(question) = mine.next() {
-            return (session, client, question.clone());
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        waiting["questions"].as_array().unwrap().iter().find(|open| open["session"] == session["id"]).cloned()
+    });
+    (session, client, question)
 }
 
 #[test]

@@ -1,25 +1,10 @@
 //! Approvals through the client, with what only the program brings: diffs, hosts, and commands that repeat a call.
 
 use serde_json::{Value, json};
+use toolgate_testkit::mcp::{delete_call, edit_call, elicitation_answer, form_elicitation, tool_error_code};
 
-use super::client::Talk;
+use super::client;
 use crate::world::World;
-
-fn forms() -> Value {
-    json!({ "elicitation": {} })
-}
-
-fn says(answer: &str) -> Value {
-    json!({ "action": "accept", "content": { "answer": answer } })
-}
-
-fn delete() -> Value {
-    json!({ "name": "delete", "arguments": { "path": "hello.txt" } })
-}
-
-fn error_code(result: &Value) -> &str {
-    result["_meta"]["toolgate/error"]["code"].as_str().unwrap_or_default()
-}
 
 /// The kinds of the events of all runs.
 fn trail(world: &World) -> Vec<String> {
@@ -36,24 +21,20 @@ fn careful() -> World {
     world
 }
 
-fn edit() -> Value {
-    json!({ "name": "edit", "arguments": { "path": "hello.txt", "find": "world", "replace": "moon" } })
-}
-
 #[test]
 fn a_person_is_asked_with_what_the_terminal_shows() {
     let world = careful();
-    let mut talk = Talk::legacy(&world, forms());
-    talk.answers = vec![says("yes")];
-    let done = talk.ask("tools/call", edit());
+    let mut client = client::with_handshake(&world, form_elicitation());
+    client.answers = vec![elicitation_answer("yes")];
+    let done = client.ask("tools/call", edit_call());
     assert!(done.get("isError").is_none() && world.read("hello.txt") == "hello\nmoon\n", "{done}");
-    let asked = talk.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    let asked = client.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
     let message = asked["params"]["message"].as_str().unwrap();
     for part in ["May this run? edit", "write hello.txt", "-world", "+moon", "this one call", "until this session ends"]
     {
         assert!(message.contains(part), "{part} is missing in {message}");
     }
-    talk.end();
+    client.end();
     let trail = trail(&world);
     for kind in ["approval_required", "approval_granted", "tool_call.started", "tool_call.completed"] {
         assert!(trail.iter().any(|happened| happened == kind), "{kind} is missing in {trail:?}");
@@ -63,26 +44,28 @@ fn a_person_is_asked_with_what_the_terminal_shows() {
 #[test]
 fn a_host_that_a_command_lacked_is_asked_for_through_the_client() {
     let world = World::new();
-    let mut talk = Talk::legacy(&world, forms());
-    talk.answers = vec![says("yes")];
+    let mut client = client::with_handshake(&world, form_elicitation());
+    client.answers = vec![elicitation_answer("yes")];
     let command = r#"getent ahostsv4 "$(echo evil).example""#;
-    let done = talk.ask("tools/call", json!({ "name": "shell", "arguments": { "command": command } }));
+    let done = client.ask("tools/call", json!({ "name": "shell", "arguments": { "command": command } }));
     assert!(done["structuredContent"]["stdout"].as_str().unwrap().contains("198.18."), "{done}");
-    let asked = talk.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    let asked = client.heard.iter().find(|message| message["method"] == "elicitation/create").unwrap();
     let message = asked["params"]["message"].as_str().unwrap();
     for part in ["connect to evil.example:443", "Confinement stopped the call"] {
         assert!(message.contains(part), "{part} is missing in {message}");
     }
-    talk.end();
+    client.end();
     assert!(trail(&world).iter().any(|kind| kind == "tool_call.widened"));
 }
 
 #[test]
 fn a_client_that_cannot_ask_gets_a_command_that_repeats_the_call() {
     let world = World::new();
-    for mut talk in [Talk::legacy(&world, json!({})), Talk::modern(&world, json!({ "elicitation": { "url": {} } }))] {
-        let refused = talk.ask("tools/call", delete());
-        assert_eq!(error_code(&refused), "approval_required");
+    for mut client in
+        [client::with_handshake(&world, json!({})), client::stateless(&world, json!({ "elicitation": { "url": {} } }))]
+    {
+        let refused = client.ask("tools/call", delete_call());
+        assert_eq!(tool_error_code(&refused), "approval_required");
         assert!(refused["content"][0]["text"].as_str().unwrap().contains("call --approve --run run_"), "{refused}");
     }
 }

@@ -1,25 +1,14 @@
 //! Commands that end when their call is cancelled or their client vanishes.
 
-use std::process::Command;
-
 use serde_json::json;
+use toolgate_testkit::{processes_with, unique_sleep, wait_until};
 
-use super::client::Talk;
+use super::client;
 use crate::world::World;
 
-/// Whether a process with these words in its command line is there.
-fn is_running(words: &str) -> bool {
-    Command::new("pgrep").args(["-f", words]).output().unwrap().status.success()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("{what} never happened");
+/// Whether a process sleeps for this long.
+fn runs(marker: &str) -> bool {
+    !processes_with(marker).is_empty()
 }
 
 fn events(world: &World) -> String {
@@ -29,28 +18,30 @@ fn events(world: &World) -> String {
 #[test]
 fn an_id_that_is_in_use_names_no_second_request_and_a_cancelled_command_ends() {
     let world = World::new();
-    let mut talk = Talk::legacy(&world, json!({}));
-    let sleep = format!("sleep 61.{}", std::process::id());
-    let id = talk.begin("tools/call", json!({ "name": "shell", "arguments": { "command": sleep } }));
-    wait_until("the command", || is_running(&sleep));
-    talk.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
-    assert_eq!(talk.answer(&json!(id))["error"]["code"], -32600);
-    assert_eq!(talk.ask("ping", json!({})), json!({}), "others are answered meanwhile");
-    talk.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
-    wait_until("the end of the command", || !is_running(&sleep));
-    talk.end();
+    let mut client = client::with_handshake(&world, json!({}));
+    let marker = unique_sleep();
+    let command = format!("sleep {marker}");
+    let id = client.begin("tools/call", json!({ "name": "shell", "arguments": { "command": command } }));
+    wait_until("the command runs", || runs(&marker));
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
+    assert_eq!(client.answer(&json!(id))["error"]["code"], -32600);
+    assert_eq!(client.ask("ping", json!({})), json!({}), "others are answered meanwhile");
+    client.cancel(id);
+    wait_until("the command ends", || !runs(&marker));
+    client.end();
     assert!(events(&world).contains("\"cancelled\""));
 }
 
 #[test]
 fn when_the_client_vanishes_its_commands_end_and_that_is_on_record() {
     let world = World::new();
-    let mut talk = Talk::modern(&world, json!({}));
-    let sleep = format!("sleep 62.{}", std::process::id());
-    talk.begin("tools/call", json!({ "name": "shell", "arguments": { "command": sleep } }));
-    wait_until("the command", || is_running(&sleep));
-    assert_eq!(talk.end(), 0);
-    assert!(!is_running(&sleep));
+    let mut client = client::stateless(&world, json!({}));
+    let marker = unique_sleep();
+    let command = format!("sleep {marker}");
+    client.begin("tools/call", json!({ "name": "shell", "arguments": { "command": command } }));
+    wait_until("the command runs", || runs(&marker));
+    assert_eq!(client.end(), 0);
+    assert!(!runs(&marker));
     let events = events(&world);
     assert_eq!(events.matches("tool_call.started").count(), events.matches("tool_call.failed").count());
     assert!(events.contains("run.ended"));

@@ -10,7 +10,7 @@ seen = ""
 
 
 def more():
-    if not select.select([ours], [], [], 100)[0]:
+    if not select.select([ours], [], [], 120)[0]:
         return ""
     try:
         return os.read(ours, 4096).decode(errors="replace")
@@ -34,4 +34,4 @@ for line in script:
         seen = seen.split(words, 1)[1]
 while piece := more():
     seen += piece
-sys.exit(person.wait(100))
+sys.exit(person.wait(120))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use toolgate_contract::{ApplyMode, Guarantee, GuaranteeLevel};
 use toolgate_sandbox::process::{Profile, Sandbox, SandboxOptions, Tier};
 
-use crate::skip::skip;
+use crate::testkit::skip;
 
 use super::scene::{Outcome, SECRET, Scene, attack, finish, is_alone, sh};
 

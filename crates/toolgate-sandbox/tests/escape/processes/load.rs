@@ -6,6 +6,7 @@ use toolgate_contract::ChildProcess;
 use toolgate_sandbox::process::ChildExit;
 
 use super::scene::{Scene, attack, finish, sh};
+use crate::testkit::wait_until;
 
 const COMMANDS: usize = 500;
 const AT_A_TIME: usize = 32;
@@ -17,10 +18,10 @@ attack! {
     fn five_hundred_commands_leave_nothing_behind(scene) {
         let zygote = zygote(scene);
         round(scene, AT_A_TIME);
-        let before = (settled("self", usize::MAX), settled(&zygote, usize::MAX));
+        let before = (descriptors("self"), descriptors(&zygote));
         round(scene, COMMANDS);
-        let after = (settled("self", before.0 + PREPARED), settled(&zygote, before.1));
-        assert!(after.0 <= before.0 + PREPARED && after.1 <= before.1, "{before:?} descriptors, then {after:?}");
+        wait_until("our descriptors are closed", || descriptors("self") <= before.0 + PREPARED);
+        wait_until("the zygote's descriptors are closed", || descriptors(&zygote) <= before.1);
     }
 }
 
@@ -52,16 +53,9 @@ fn round(scene: &Scene, commands: usize) {
     });
 }
 
-/// How many descriptors a process has open, once it has no more than `most` or no patience is left.
-fn settled(process: &str, most: usize) -> usize {
-    let count = || fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
-    for _ in 0..400 {
-        if count() <= most {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    count()
+/// How many descriptors a process has open.
+fn descriptors(process: &str) -> usize {
+    fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
 }
 
 /// The zygote is the child of ours that runs the stage's copy of the program.

@@ -368,7 +368,8 @@ attack! {
             way.works(&ok(), "serve-and-connect");
             way.works(&ok(), &format!("speak ok.test 80 {REQUEST}"));
             let port = 20_000 + std::process::id() % 1000;
-            let line = format!("serve-at 127.0.0.1:{port} & {} speak localhost {port} x; wait", way.attacker);
+            let client = format!("read listening; {} speak localhost {port} x && cat > /dev/null", way.attacker);
+            let line = format!("serve-at 127.0.0.1:{port} | {{ {client}; }}");
             way.works(&ok(), &line);
         }
     }

@@ -1,7 +1,6 @@
 //! Using up the machine: processes, memory, disk.
 
-use toolgate_contract::ChildProcess;
-use toolgate_contract::{Guarantee, GuaranteeLevel};
+use toolgate_contract::{ChildProcess, Guarantee, GuaranteeLevel, Output};
 use toolgate_sandbox::process::{ChildExit, ResourceLimits, Sandbox, SandboxOptions, Tier};
 
 use super::scene::{Scene, attack, sh, user};
@@ -33,9 +32,16 @@ attack! {
         if !limits_processes(scene) {
             return;
         }
-        let child = scene.start("bomb() { bomb | bomb & }; bomb; sleep 1; echo alive");
+        let child = scene.start("bomb() { bomb | bomb & }; bomb; exec sleep 1000");
         scene.runtime.block_on(async {
-            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            // It goes on until the limit is reached: then shells complain that they can't fork.
+            let mut complaints = String::new();
+            while !complaints.contains("fork") {
+                match child.output().await.expect("the bomb reaches the limit before it ends") {
+                    Output::Err(bytes) => complaints += &String::from_utf8_lossy(&bytes),
+                    Output::Out(_) => {}
+                }
+            }
             child.kill();
             child.wait().await.unwrap();
         });

@@ -15,7 +15,7 @@ use toolgate_sandbox::process::{
     Child, ChildExit, HomeDirectory, Profile, ResourceLimits, Sandbox, SandboxError, SandboxOptions, Tier,
 };
 
-use crate::skip::{SKIPS_FILE, skip};
+use crate::testkit::{SKIPS_FILE, skip};
 
 /// Somebody without any rights and without an entry in the list of users. Each test has its own, as the kernel counts some
 /// things by user.

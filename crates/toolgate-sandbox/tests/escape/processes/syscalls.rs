@@ -32,7 +32,8 @@ attack! {
 attack! {
     fn memory_of_other_processes_cannot_be_read(scene) {
         let attacker = scene.attacker();
-        let line = format!("sleep 5 & sleep 0.1; {attacker} read-memory $!; status=$?; kill -9 $!; exit $status");
+        let reader = format!("read pid; {attacker} read-memory $pid; status=$?; kill -9 $pid; exit $status");
+        let line = format!("{attacker} be-read | {{ {reader}; }}");
         let outside = scene.outside(&line);
         assert!(outside.worked(), "it works without a sandbox: {outside:?}");
         let inside = scene.inside(&line);
