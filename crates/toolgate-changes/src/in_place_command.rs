@@ -1,6 +1,6 @@
 //! A command that changes files in place, while other calls run. Its changes are found by comparing the workspace with
 //! a snapshot taken before it began. Before another call changes a path, the command's own changes of that path are
-//! recorded, so that the record has everything in spec.
+//! recorded, so that the record has everything in order.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
