@@ -38,7 +38,7 @@ impl CommandPlan {
             ApplyMode::AtEnd | ApplyMode::OnCommit => Some(stage(profile, &paths, tier)?),
         };
         let scratch = scratch(profile, tier)?;
-        let temporary = scratch.as_ref().map(LayerDirectory::room).transpose()?;
+        let temporary = scratch.as_ref().map(LayerDirectory::make_scratch).transpose()?;
         let request = planning::exec_request(profile, spec, temporary)?;
         require_host_list(&spec.network, tier)?;
         let overlays = staged.as_ref().map(OverlayChanges::overlays).unwrap_or_default();
