@@ -41,7 +41,7 @@ impl ChangeSelector {
         choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
     }
 
-    /// Decides about changes that were new_content in place: those to quarantine have to be reverted.
+    /// Decides about changes that were made in place: those to quarantine have to be reverted.
     pub(crate) fn select_in_place(&self, changes: Vec<Change>) -> ChangeSelection {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
@@ -49,7 +49,7 @@ impl ChangeSelector {
         choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
     }
 
-    /// Notes about suspicious changes that were new_content in place and stay.
+    /// Notes about suspicious changes that were made in place and stay.
     pub(crate) fn remarks(&self, changes: &[Change]) -> Vec<String> {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
