@@ -150,7 +150,7 @@ impl StagedChanges for OverlayChanges {
         self.owner.as_deref()
     }
 
-    fn let_go(&mut self) {
+    fn discard(&mut self) {
         self.set_kept(false);
     }
 }

@@ -209,7 +209,7 @@ impl Files for Roots {
         looked.map_err(|error| refusal(&WorkspacePath { root, path: readable(path) }, error))
     }
 
-    fn open_up(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
+    fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
         let top = WorkspacePath { root, path: String::new() };
         let except = except.iter().filter(|place| place.root == root).map(|place| place.path.as_bytes()).collect();
         crate::files::grant_owner_access::directories(self.method, self.root(&top)?.directory.as_fd(), &except)

@@ -45,7 +45,7 @@ impl SandboxReport {
         let count = rehearsed.count();
         self.print_changes(&rehearsed, asked.commit, setting.json)?;
         if count == 0 {
-            staged.let_go();
+            staged.discard();
         }
         drop(staged);
         match asked.commit && self.code == 0 && count > 0 {
