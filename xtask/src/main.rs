@@ -9,6 +9,8 @@
 mod bench;
 mod clients;
 mod command_line;
+#[cfg(test)]
+mod documents;
 mod fuzz;
 mod house;
 mod schemathesis;

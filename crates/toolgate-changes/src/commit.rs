@@ -68,7 +68,7 @@ impl RestoreTool for Commit {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
         }
-        if let Some(name) = differences.unspeakable.first() {
+        if let Some(name) = differences.not_utf8.first() {
             let message = format!("The name of `{name}` isn't valid UTF-8, so no tool can write it.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
@@ -135,7 +135,7 @@ impl PreparedCommit {
         let quarantined =
             change_log.map(|change_log| change_log.quarantine(hands.call(), self.staged.as_ref(), &self.choice));
         let quarantined = quarantined.transpose()?.unwrap_or_default();
-        self.staged.let_go();
+        self.staged.discard();
         Ok(json!({ "committed": committed, "kept_aside": quarantined }))
     }
 }

@@ -28,8 +28,8 @@ pub struct InPlaceCommand {
     /// Paths that other in-place commands had changed before this one began, with their content before that: that
     /// content is the baseline, not what the other commands left.
     inherited: BTreeMap<WorkspacePath, Option<FileState>>,
-    /// Paths covered by a mount of the sandbox, with device and inode.
-    covered: Vec<(WorkspacePath, Option<(u64, u64)>)>,
+    /// Paths that a mount of the sandbox is over, with device and inode.
+    mounted_over: Vec<(WorkspacePath, Option<(u64, u64)>)>,
     watched: Mutex<InPlaceState>,
 }
 
@@ -43,7 +43,7 @@ struct InPlaceState {
 
 impl InPlaceCommand {
     /// Takes a snapshot of the roots that the command can change. Protected paths are part of it unless a sandbox
-    /// covers them.
+    /// protects them.
     pub(crate) fn begin(
         changer: Arc<ChangeApplier>,
         roots: Vec<usize>,
@@ -70,9 +70,10 @@ impl InPlaceCommand {
         let snapshot = Some(Snapshot::take(scope, &change_log.snapshots()?, changer.workspace.files.as_ref())?);
         let watched = Mutex::new(InPlaceState { snapshot, ..InPlaceState::default() });
         let files = changer.workspace.files.as_ref();
-        let covered =
+        let mounted_over =
             except.iter().filter(|_| is_confined).map(|place| (place.clone(), identity(files, place))).collect();
-        let in_place = Arc::new(Self { changer, is_open: spec.unsandboxed, is_confined, inherited, covered, watched });
+        let in_place =
+            Arc::new(Self { changer, is_open: spec.unsandboxed, is_confined, inherited, mounted_over, watched });
         change_log.watch(&in_place);
         Ok(in_place)
     }
@@ -144,16 +145,17 @@ impl InPlaceCommand {
         made.into_iter().map(net).filter(|change| change.before != change.after).collect()
     }
 
-    /// Covered paths that were replaced while the command ran, so that the mount no longer covers them.
+    /// Paths under a mount of the sandbox that were replaced while the command ran, so that the mount no longer hides or
+    /// protects them.
     pub(crate) fn replaced_mounts(&self) -> Vec<String> {
         let files = self.changer.workspace.files.as_ref();
         let is_another =
             |(place, was): &&(WorkspacePath, Option<(u64, u64)>)| was.is_some() && *was != identity(files, place);
-        self.covered.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
+        self.mounted_over.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
     }
 
     /// Discards the snapshot of a command that never began.
-    pub fn let_go(&self) {
+    pub fn discard_snapshot(&self) {
         self.watched().snapshot.take().into_iter().for_each(Snapshot::rest);
     }
 

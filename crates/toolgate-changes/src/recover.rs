@@ -70,10 +70,10 @@ impl ChangeLog {
                 if !restores.is_empty() {
                     record(restores)?;
                 }
-                let told = quarantined
+                let reverted = quarantined
                     .iter()
                     .map(|one| format!("`{}` was reverted and quarantined: {}.", one.path, one.reason));
-                told.chain(notes).collect()
+                reverted.chain(notes).collect()
             }
         };
         snapshot.rest();

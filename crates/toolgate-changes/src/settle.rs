@@ -80,10 +80,10 @@ impl ChangeSettler {
             let differences = staged.differences(files)?;
             let choice = self.workspace().selector.choose(differences.all, staged);
             if choice.chosen.is_empty() {
-                break (choice, differences.unspeakable);
+                break (choice, differences.not_utf8);
             }
             match self.changer.arrange(choice.chosen.clone(), staged) {
-                Ok(()) => break (choice, differences.unspeakable),
+                Ok(()) => break (choice, differences.not_utf8),
                 Err(error) if error.code == ErrorCode::StaleFile && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error),
             }

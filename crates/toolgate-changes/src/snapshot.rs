@@ -246,7 +246,7 @@ impl Snapshot {
             let top = WorkspacePath { root: *root, path: String::new() };
             if files.walk(&top, &everything, &visitors)? > 0 {
                 // A command can remove access rights from a directory; that must not hide anything in it.
-                files.open_up(*root, &self.scope.except)?;
+                files.grant_owner_access(*root, &self.scope.except)?;
                 files.walk(&top, &everything, &visitors)?;
             }
         }

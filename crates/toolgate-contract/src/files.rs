@@ -34,7 +34,7 @@ pub trait Files: Send + Sync {
         each: &mut dyn FnMut(&OsStr, EntryKind),
     ) -> Result<DirectoryScan, ToolError>;
     /// Makes directories of a root readable that the current user owns but can't read, except these.
-    fn open_up(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError>;
+    fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError>;
     /// Lists a directory, sorted by name.
     fn entries(&self, place: &WorkspacePath) -> Result<Vec<DirectoryEntry>, ToolError>;
     /// Visits everything beneath a directory, or the file itself. Returns how many directories couldn't be read.

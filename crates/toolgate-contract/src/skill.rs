@@ -20,7 +20,7 @@ pub struct SkillCandidate {
     /// The directory's own name.
     pub name: String,
     /// Its owner.
-    pub shelf: SkillOwner,
+    pub owner: SkillOwner,
     /// The path of the directory, for display.
     pub path: String,
     /// The content of its `SKILL.md`, or why it can't be read.

@@ -24,7 +24,7 @@ pub trait StagedChanges: ChangeSource {
     /// The run that may apply the changes.
     fn owner(&self) -> Option<&str>;
     /// Revokes [`StagedChanges::keep`]: the changes are dropped with this value.
-    fn let_go(&mut self);
+    fn discard(&mut self);
 }
 
 /// Staged changes that were kept, to be applied later.
@@ -58,7 +58,7 @@ pub struct Differences {
     /// Every path that differs.
     pub all: Vec<Difference>,
     /// Names that aren't UTF-8, in printable form. No tool can reach them, so they are never applied.
-    pub unspeakable: Vec<String>,
+    pub not_utf8: Vec<String>,
 }
 
 /// One path that differs.

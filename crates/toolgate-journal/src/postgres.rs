@@ -23,7 +23,7 @@ use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow,
 const LOCKS: i32 = 0x746f_6f6c;
 
 /// How long to wait for a server that doesn't respond, unless the URL says otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The name that the inbox is locked by; no run can have this id.
 const INBOX: &str = "the inbox";
@@ -49,10 +49,10 @@ impl PostgresStore {
         let unreadable = "the database's address can't be read; write it as `postgres://user:password@host/database`";
         let mut config: Config = url.parse().map_err(|_| JournalError::Store(unreadable.into()))?;
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(PATIENCE);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(PATIENCE);
+            config.tcp_user_timeout(CONNECT_TIMEOUT);
         }
         if config.get_application_name().is_none() {
             config.application_name("toolgate");

@@ -17,7 +17,7 @@ use crate::rows::{self, FromRow, SqlRow, SqlValue};
 use crate::{CallRow, EventStore, JournalError, RecordedEvent, RunFilter, RunRow, statements};
 
 /// How long one process waits for another one's write.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The SQLite `application_id` once the store was filled from the journals. Any number but SQLite's default of 0 works.
 const FILLED: i32 = 0x746f_6f6c;
@@ -164,7 +164,7 @@ fn open(path: &Path, check: IntegrityCheck) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
     // In KiB. Rows are mostly appended, so a larger cache than this would only take memory.

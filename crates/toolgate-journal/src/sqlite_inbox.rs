@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::rows::{FromRow, SqlValue};
-use crate::sqlite::{PATIENCE, parameters, store_error};
+use crate::sqlite::{BUSY_TIMEOUT, parameters, store_error};
 use crate::task_table::TaskTable;
 use crate::{JournalError, Task};
 
@@ -35,7 +35,7 @@ impl SqliteInbox {
         let flags =
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
-        connection.busy_timeout(PATIENCE).map_err(store_error)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
         connection.pragma_update(None, "journal_mode", "wal").map_err(store_error)?;
         connection.pragma_update(None, "synchronous", "full").map_err(store_error)?;
         migrate(&mut connection)?;

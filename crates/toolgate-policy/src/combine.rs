@@ -199,23 +199,27 @@ impl Policy {
 
     /// The words for opinions about commands.
     fn describe_command(&self, opinion: &Opinion, call: &CallEffects<'_>) -> (RuleName, String, ErrorCode) {
-        let told = |rule: String, reason: &str| {
+        let described = |rule: String, reason: &str| {
             (RuleName { rule, layer: opinion.layer }, reason.to_owned(), ErrorCode::PolicyDenied)
         };
         match opinion.source {
             OpinionSource::Danger(number) => {
                 let danger = opinion.effect.and_then(|effect| call.part_at(effect)?.dangers.get(number));
-                danger.map_or_else(|| told(String::new(), ""), |danger| told(danger.rule.clone(), &danger.reason))
+                danger.map_or_else(
+                    || described(String::new(), ""),
+                    |danger| described(danger.rule.clone(), &danger.reason),
+                )
             }
-            OpinionSource::Privilege => told(
+            OpinionSource::Privilege => described(
                 format!("preset {}: elevated privileges", self.preset),
                 "It runs with more privileges than you have.",
             ),
-            OpinionSource::Outside => {
-                told(format!("preset {}: changes outside", self.preset), "It changes something outside the workspace.")
-            }
+            OpinionSource::Outside => described(
+                format!("preset {}: changes outside", self.preset),
+                "It changes something outside the workspace.",
+            ),
             OpinionSource::Unknown => self.describe_unknown(opinion, call),
-            _ => told(
+            _ => described(
                 "known commands".into(),
                 "Everything that the command does is known, and each of its effects is judged.",
             ),
@@ -264,7 +268,7 @@ mod tests {
     use toolgate_contract::{Decision, Effect, Layer, Verdict};
 
     /// The verdict in short: the deciding rule, the asks, the rules that lost.
-    fn told(verdict: &Verdict) -> (String, Vec<String>, Vec<String>) {
+    fn summary(verdict: &Verdict) -> (String, Vec<String>, Vec<String>) {
         let names = |findings: &[toolgate_contract::Finding]| {
             findings.iter().map(|finding| finding.name.rule.clone()).collect::<Vec<_>>()
         };
@@ -274,9 +278,9 @@ mod tests {
     #[test]
     fn a_plain_allowed_call_names_the_baseline_and_nothing_else() {
         let verdict = judge(&policy(""), &[Effect::read("a"), Effect::read("b"), Effect::write("c")]);
-        assert_eq!(told(&verdict), ("preset workspace: allow fs.write".into(), vec![], vec![]));
+        assert_eq!(summary(&verdict), ("preset workspace: allow fs.write".into(), vec![], vec![]));
         assert_eq!(verdict.decided_by.reason, "The preset `workspace` allows changing files.");
-        assert_eq!(told(&judge(&policy(""), &[])).0, "preset workspace");
+        assert_eq!(summary(&judge(&policy(""), &[])).0, "preset workspace");
     }
 
     #[test]
@@ -287,7 +291,7 @@ mod tests {
         assert_eq!(verdict.decision, Decision::Allow);
         assert_eq!(verdict.decided_by.name.layer, Layer::User);
         assert_eq!(
-            told(&verdict),
+            summary(&verdict),
             (
                 "allow tool *".into(),
                 vec![],
@@ -299,11 +303,11 @@ mod tests {
     #[test]
     fn all_open_asks_are_told_and_repeated_ones_lose_once() {
         let effects = [Effect::delete("a"), Effect::delete("b"), connect("example.com")];
-        let (decider, asks, lost) = told(&judge(&policy(""), &effects));
+        let (decider, asks, lost) = summary(&judge(&policy(""), &effects));
         assert_eq!(decider, "preset workspace: ask fs.delete");
         assert_eq!((asks.len(), lost.len()), (3, 0));
         let denied = "rules = [{ decision = 'deny', host = '*' }]";
-        let (decider, asks, lost) = told(&judge(&policy(denied), &effects));
+        let (decider, asks, lost) = summary(&judge(&policy(denied), &effects));
         assert_eq!(decider, "deny host *");
         assert_eq!(asks, Vec::<String>::new());
         assert_eq!(lost, ["preset workspace: ask fs.delete", "preset workspace: ask net.connect"]);

@@ -40,19 +40,19 @@ use crate::skills::SkillDirectory;
 use crate::step_timings::StepTimings;
 use crate::trim::TrimLimits;
 
-/// What a gate is made of. Where something optional isn't there, calls that need it are refused.
+/// The parts of a gate. Calls that need an optional part that is missing are refused.
 pub struct GateParts {
     /// The tools.
     pub registry: Registry,
     /// Judges calls.
     pub policy: Arc<Policy>,
-    /// What configuration says beside rules.
+    /// The settings of configuration other than rules.
     pub settings: Arc<Settings>,
     /// The workspace's files and those of the other roots.
     pub files: Arc<dyn Files>,
     /// Replaces secrets.
     pub redactor: Arc<Redactor>,
-    /// Tells the time and makes ids.
+    /// The source of times and ids.
     pub clock: Arc<dyn Clock>,
     /// What changes go through.
     pub changes: Arc<WorkspaceChanges>,
@@ -60,17 +60,17 @@ pub struct GateParts {
     pub processes: Option<Arc<dyn ProcessLauncher>>,
     /// Fetches over HTTP.
     pub web: Option<Arc<dyn Web>>,
-    /// Keeps the agent's own notes.
+    /// Stores the agent's own notes.
     pub notes: Option<Arc<AgentNotes>>,
-    /// Where skills are; of two with one name the first counts.
+    /// The directories of skills; of two skills with the same name the first counts.
     pub skill_directories: Arc<[SkillDirectory]>,
-    /// Where an "always" is written down.
+    /// Stores the rules of "always" answers.
     pub user_rules: Option<Arc<dyn UserRules>>,
     /// How a refused call can be repeated from a shell.
     pub replay: Replay,
 }
 
-/// The one way to a tool.
+/// The only way to a tool.
 pub struct Gate {
     parts: GateParts,
     scanner: Arc<HiddenPathScanner>,
@@ -81,7 +81,7 @@ pub struct Gate {
 /// How a call would be judged, without running it.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// What it would touch and where that leads.
+    /// What it would touch, with the paths resolved.
     pub effects: Vec<LocatedEffect>,
     /// What policy says.
     pub verdict: Verdict,
@@ -93,17 +93,17 @@ impl Gate {
         Self { parts, scanner: Arc::default(), registries: Arc::default(), locks: PathLocks::default() }
     }
 
-    /// The parts again, to make another gate of them.
+    /// Its parts, to make another gate of them.
     pub fn into_parts(self) -> GateParts {
         self.parts
     }
 
-    /// Carries out a call, or says why not. Every call takes this path; there is no other.
+    /// Performs a call, or returns why it was refused. Every call takes this path; there is no other.
     pub async fn perform(&self, call: Call, session: &Session, cancel: CancellationToken) -> Reply {
         self.perform_timed(call, session, cancel).await.0
     }
 
-    /// Carries out a call, and says where the time went.
+    /// Performs a call, and returns how long each step took.
     pub async fn perform_timed(
         &self,
         call: Call,
@@ -113,7 +113,7 @@ impl Gate {
         path::perform(CallRecord::new(self, session, call, cancel)).await
     }
 
-    /// Refuses a call that couldn't even be read, and records it like every other.
+    /// Refuses a call that couldn't be parsed, and records it like every other.
     pub fn refuse(&self, call: Call, session: &Session, why: ToolError) -> Reply {
         path::refuse(CallRecord::new(self, session, call, CancellationToken::new()), why)
     }
@@ -135,7 +135,7 @@ impl Gate {
         for effect in effects {
             match self.parts.files.locate(vec![effect.clone()]) {
                 Ok(located) => stated.extend(located),
-                // What a call got beyond what its tool states is nowhere in the workspace.
+                // Rights beyond what the tool states are about paths outside of the workspace.
                 Err(_) if Right::of(&effect).is_some() => wider.push(effect),
                 Err(error) => return Some(Err(error)),
             }
@@ -165,12 +165,12 @@ impl Gate {
         self.parts.registry.declarations()
     }
 
-    /// What replaces secrets, for front ends that show more than replies.
+    /// The redactor, for front ends that show more than replies.
     pub fn redactor(&self) -> &Redactor {
         &self.parts.redactor
     }
 
-    /// Tells the time and makes ids, as the record does.
+    /// The source of times and ids that the record uses.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.parts.clock
     }

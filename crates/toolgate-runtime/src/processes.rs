@@ -1,26 +1,27 @@
 //! The processes of sessions. Every command is one, from its start to its end, whether its call waits for it or not.
 //!
 //! A command is one value on its way in, [`LaunchSpec`](toolgate_contract::LaunchSpec), and one on its way out,
-//! [`ChildProcess`](toolgate_contract::ChildProcess). The stops of a `shell` call:
+//! [`ChildProcess`](toolgate_contract::ChildProcess). The steps of a `shell` call:
 //!
 //! 1. `ShellTool::run` (`tools/src/shell.rs`) asks its hands for a command.
 //! 2. `CallHands::start` (`runtime/src/gate/hands/processes.rs`) makes the `LaunchSpec`: what was granted.
 //! 3. `CallProcesses::launch` (`runtime/src/gate/call_processes.rs`) adds what policy hides and protects, and
-//!    takes a place among the session's processes.
+//!    reserves a slot among the session's processes.
 //! 4. `CommandSettlement::launch` (`runtime/src/gate/command_settlement.rs`) decides the `ApplyMode`, and takes a snapshot
 //!    where changes are made in place.
-//! 5. `SandboxedProcesses::launch` (`sandbox/src/process/sandboxed_processes.rs`) sees that the sandbox is good enough.
-//! 6. `Sandbox::launch` (`sandbox/src/process/launch.rs`) turns profile and spec into a `CommandPlan`, and finds a sandbox.
+//! 5. `SandboxedProcesses::launch` (`sandbox/src/process/sandboxed_processes.rs`) checks that the sandbox is strong enough.
+//! 6. `Sandbox::launch` (`sandbox/src/process/launch.rs`) turns profile and spec into a `CommandPlan`, and takes a sandbox from the pool or makes one.
 //! 7. `SandboxInstance::launch` (`sandbox/src/process/instance.rs`) sends it to the first process, which confined itself
 //!    (`sandbox/src/process/setup/first_process.rs`).
 //! 8. `exec::start` (`sandbox/src/process/setup/exec.rs`) connects the streams and calls `execve`.
 //! 9. `Child` (`sandbox/src/process/child.rs`) comes back: streams, end, signals, denials, staged changes.
-//! 10. `ProcessSupervisor::supervise` (`supervisor.rs`) listens to it, redacts what it writes and fills the spool and the
-//!     screen of its [`SessionProcess`]; at the end, `settle` puts its changes in place.
-//! 11. `CommandResult::of` (`tools/src/support/command_result.rs`) makes the reply of what the process has become.
+//! 10. `ProcessSupervisor::supervise` (`supervisor.rs`) reads and redacts its output and fills the spool and the screen of its
+//!     [`SessionProcess`]; at the end, `settle` applies its changes.
+//! 11. `CommandResult::of` (`tools/src/support/command_result.rs`) makes the reply.
 //!
-//! One task supervises each process. It alone listens to it and sees to its end, so that what has to be done when a command
-//! has ended is done in one place. When the session's [`ProcessRegistry`] goes, everything on it is killed.
+//! One task supervises each process. It alone reads its output and waits for its end, so that everything that has to be done
+//! when a command has ended is done in one function. When the session's [`ProcessRegistry`] is dropped, all its processes are
+//! killed.
 
 mod follower;
 mod output_throttle;
@@ -41,10 +42,10 @@ pub(crate) use session_process::NewProcess;
 pub use session_process::SessionProcess;
 pub(crate) use supervisor::{ProcessSupervisor, SupervisedChild};
 
-/// Processes that have ended and can still be read.
+/// How many ended processes can still be read.
 const ENDED_KEPT: usize = 16;
 
-/// The processes of one session: those that run, and the last of those that have ended.
+/// The processes of one session: those that run, and those that ended last.
 #[derive(Default)]
 pub struct ProcessRegistry {
     entries: Mutex<Vec<Arc<SessionProcess>>>,
@@ -52,7 +53,7 @@ pub struct ProcessRegistry {
 }
 
 impl ProcessRegistry {
-    /// Takes a place among the running, if there is one.
+    /// Reserves a slot for one more process, unless the limit is reached.
     pub(crate) fn slot(&self, most: u64) -> Result<ProcessSlot, ToolError> {
         let taken =
             self.running.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| (now < most).then_some(now + 1));
@@ -91,12 +92,12 @@ impl ProcessRegistry {
         })
     }
 
-    /// All of them, oldest first.
+    /// All processes, oldest first.
     pub fn all(&self) -> Vec<Arc<SessionProcess>> {
         self.entries().clone()
     }
 
-    /// Kills everything, and waits until all of it is gone and on record.
+    /// Kills all processes, and waits until they have ended and that is recorded.
     pub async fn end(&self) {
         let entries = self.all();
         entries.iter().for_each(|entry| entry.kill());
@@ -116,7 +117,7 @@ impl Drop for ProcessRegistry {
     }
 }
 
-/// A place among the running processes of a session, given back when it is dropped.
+/// A slot among the running processes of a session, free again when this is dropped.
 pub(crate) struct ProcessSlot(Arc<AtomicU64>);
 
 impl Drop for ProcessSlot {
@@ -125,7 +126,7 @@ impl Drop for ProcessSlot {
     }
 }
 
-/// The registries of all sessions of a gate, for whoever is allowed to see them all: the person.
+/// The registries of all sessions of a gate, for the person, who may see all of them.
 #[derive(Default)]
 pub struct ProcessRegistries(Mutex<Vec<Weak<ProcessRegistry>>>);
 
@@ -138,7 +139,7 @@ impl ProcessRegistries {
         }
     }
 
-    /// Every process of every session that runs.
+    /// Every running process of every session.
     pub fn running(&self) -> Vec<Arc<SessionProcess>> {
         let registries = self.0.lock();
         let entries = registries.iter().filter_map(Weak::upgrade).flat_map(|registry| registry.all());

@@ -139,7 +139,7 @@ impl RegisteredTool {
         let declared = &self.declaration().required_permissions;
         let permissions = call.requested_permissions.iter().filter_map(|right| match right {
             Right::Permission(permission) => Some(permission),
-            // Rights excess the tool's own effects are judged by policy.
+            // Rights beyond the tool's own effects are judged by policy.
             Right::Connect { .. } | Right::Write { .. } | Right::Unsandboxed => None,
         });
         match permissions.into_iter().find(|wanted| !declared.contains(wanted)) {

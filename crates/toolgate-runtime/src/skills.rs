@@ -94,7 +94,7 @@ impl Skills for SkillLoader {
     }
 
     fn activate(&self, directory: &SkillCandidate, tools: Vec<String>) -> AllowedTools {
-        if directory.shelf == SkillOwner::User && self.settings.allowed_tools == AllowedTools::Approval {
+        if directory.owner == SkillOwner::User && self.settings.allowed_tools == AllowedTools::Approval {
             self.active.approved.lock().extend(tools);
             return AllowedTools::Approval;
         }
@@ -137,7 +137,7 @@ impl SkillLoader {
         };
         let mut files = Vec::new();
         self.list(skills, place, "", &mut files);
-        Some(SkillCandidate { path: format!("{}/{name}", skills.path), name, shelf: skills.owner, text, files })
+        Some(SkillCandidate { path: format!("{}/{name}", skills.path), name, owner: skills.owner, text, files })
     }
 
     /// Lists the other files of a skill. A directory that can't be listed is skipped: it can't be used either.

@@ -7,7 +7,7 @@
 //!  Sandbox::launch ─ SandboxPlan ──▶ clone3 ───────────────▶ namespaces, mounts, listeners,
 //!                                    (new namespaces)        rlimits, Landlock, seccomp
 //!                 ── ExecRequest ──────────────────────────▶ vfork ───────────────────────────▶ execve
-//!  Child ◀────────── SandboxMessage: Born, Ready, Started, Ended ── waits, reaps
+//!  Child ◀────────── SandboxMessage: Created, Ready, Started, Ended ── waits, reaps
 //! ```
 //!
 //! The zygote is this same program, executed again before anything else happens ([`zygote_main_if_asked`]). It dies with the

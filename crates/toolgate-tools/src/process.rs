@@ -1,5 +1,5 @@
-//! `process`: goes on with the commands that `shell` left running: lists them, reads what they write, waits for it,
-//! writes to them, signals and stops them. Nothing is polled: whoever waits is woken.
+//! `process`: works with the commands that `shell` left running: lists them, reads their output, waits for it, writes to them,
+//! signals and stops them. Nothing is polled: a progress event wakes a call that waits.
 
 mod escape_sequences;
 mod keys;
@@ -17,19 +17,22 @@ use toolgate_contract::{
 use self::output_wait::{OutputWait, WaitOutcome};
 use crate::support::excerpt::excerpt;
 
-/// Goes on with running commands.
+/// Works with running commands.
 pub struct ProcessTool;
 
-/// How much of each stream is in one answer.
-const MOST_BYTES: usize = 20 * 1024;
+/// Bytes of each stream in one reply.
+const MAX_BYTES: usize = 20 * 1024;
 
-/// How long a call waits unless told: for something to happen, and for an answer to what was written.
-const USUAL_WAIT_MS: u64 = 10_000;
-const USUAL_ANSWER_MS: u64 = 1_000;
-const MOST_WAIT_SECONDS: u64 = 600;
+/// How long a call waits by default: with `wait`, and for output after `write` or `signal`.
+const DEFAULT_WAIT_MS: u64 = 10_000;
+const DEFAULT_OUTPUT_WAIT_MS: u64 = 1_000;
+const MAX_WAIT_SECONDS: u64 = 600;
 
-/// What is left for everything besides waiting.
+/// Seconds that a call may take in addition to waiting.
 const MARGIN_SECONDS: u64 = 20;
+
+/// How long the process may take to read what is written to it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -41,7 +44,7 @@ pub(crate) enum ProcessAction {
     Read,
     /// Waits for new output, for `pattern`, or for its end; then as `read`.
     Wait,
-    /// Writes `text`, then `keys`, then `close`; waits for an answer; then as `read`.
+    /// Writes `text`, then `keys`, then `close`; waits for output; then as `read`.
     Write,
     /// Sends `signal`.
     Signal,
@@ -49,7 +52,7 @@ pub(crate) enum ProcessAction {
     Stop,
 }
 
-/// With which process to do what.
+/// What to do with which process.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -58,33 +61,33 @@ pub struct Args {
     /// The process, from the reply of `shell`. Every action but `list` needs it.
     #[serde(default)]
     process: Option<String>,
-    /// Byte of its standard output to read from. Unless told, where the last answer ended.
+    /// Byte of its standard output to read from. By default where the last reply ended.
     #[serde(default)]
     offset: Option<u64>,
-    /// The same for its standard error.
+    /// Byte of its standard error to read from. By default where the last reply ended.
     #[serde(default)]
     stderr_offset: Option<u64>,
-    /// With `wait` or `write`: waits until something that it wrote since you last wrote to it matches this regular
-    /// expression, or something from `offset` on.
+    /// With `wait` or `write`: waits until its output since you last wrote to it, or from `offset` on, matches this regular
+    /// expression.
     #[serde(default)]
     pattern: Option<String>,
-    /// With `wait` or `write`: milliseconds to wait at most; 10000 and 1000 unless told.
+    /// With `wait` or `write`: milliseconds to wait at most; by default 10000 with `wait` and 1000 with `write`.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     timeout_ms: Option<u64>,
     /// With `write`: what to write. End a line with a newline.
     #[serde(default)]
     text: Option<String>,
-    /// With `write`: keys to press after it, such as `enter`, `ctrl-c`, `up`, `tab`, `escape`, `f1`.
+    /// With `write`: keys to press after the text, such as `enter`, `ctrl-c`, `up`, `tab`, `escape`, `f1`.
     #[serde(default)]
     keys: Vec<String>,
-    /// With `write`: ends its input afterwards.
+    /// With `write`: closes its input afterwards.
     #[serde(default)]
     close: bool,
-    /// With `signal`: which.
+    /// With `signal`: the signal to send.
     #[serde(default)]
     signal: Option<Signal>,
-    /// Shows what a terminal was sent as it is, beside what it shows.
+    /// Of a process with a terminal: also returns its output unprocessed, beside the screen.
     #[serde(default)]
     raw: bool,
 }
@@ -113,7 +116,7 @@ pub(crate) struct ProcessSummary {
     stderr_bytes: u64,
 }
 
-/// What became of it.
+/// The process after the action.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
     /// The session's processes, oldest first.
@@ -122,13 +125,13 @@ pub struct Output {
     /// Whether it still runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
-    /// How it ended: 0 is success, 124 means that its time was up.
+    /// How it ended: 0 is success, 124 means that it timed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
-    /// Whether it was stopped because its time was up.
+    /// Whether it was stopped because it timed out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
-    /// What the waiting ended with.
+    /// Why the wait ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     heard: Option<WaitOutcome>,
     /// The text that matched.
@@ -140,16 +143,16 @@ pub struct Output {
     /// What it wrote to its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     stderr: Option<String>,
-    /// What it has begun to write. It is held back in case it is a secret, and comes again with the next answer.
+    /// Output that may be the beginning of a secret. It isn't counted as read, and comes again with the next reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished: Option<String>,
-    /// Where standard output goes on.
+    /// Where to continue reading its standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
-    /// Where standard error goes on.
+    /// Where to continue reading its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_stderr_offset: Option<u64>,
-    /// Whether there is more to read already.
+    /// Whether there is more output to read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_more: bool,
     /// What its terminal shows.
@@ -161,10 +164,10 @@ pub struct Output {
     /// What it changed in the workspace, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<SettledChanges>,
-    /// Hidden files that it opened, and saw decoys of.
+    /// Hidden files that it opened, of which it saw decoys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     decoys: Vec<String>,
-    /// Artifacts that hold all of its output, where that was long.
+    /// Artifacts with its full output, if that was long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<String>,
 }
@@ -176,7 +179,7 @@ impl Tool for ProcessTool {
     const SPEC: Spec = Spec {
         name: "process",
         version: "1.0.0",
-        description: "Go on with a command that `shell` left running: `list` the session's processes, `read` what one \
+        description: "Work with a command that `shell` left running: `list` the session's processes, `read` what one \
                       wrote, `wait` for output, a pattern or its end, `write` to it, `signal` or `stop` it. Of a \
                       process with a terminal you see the screen.",
         risk: Risk::Medium,
@@ -185,7 +188,7 @@ impl Tool for ProcessTool {
         parallel: true,
     };
 
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(MOST_WAIT_SECONDS + MARGIN_SECONDS));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(MAX_WAIT_SECONDS + MARGIN_SECONDS));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         let process = args.process.clone().unwrap_or_default();
@@ -212,20 +215,20 @@ impl Tool for ProcessTool {
         if args.action == ProcessAction::Write {
             process.note_fed();
         }
-        let is_told = args.offset.is_some() || args.stderr_offset.is_some();
-        let watched = if args.pattern.is_some() && !is_told { process.fed_at() } else { from };
+        let has_offset = args.offset.is_some() || args.stderr_offset.is_some();
+        let watched = if args.pattern.is_some() && !has_offset { process.fed_at() } else { from };
         let waiting = OutputWait::new(process, watched, args.pattern.as_deref())?;
         let heard = match args.action {
             ProcessAction::List | ProcessAction::Read => None,
-            ProcessAction::Wait => Some(waiting.wait(millis(args.timeout_ms, USUAL_WAIT_MS)).await?),
+            ProcessAction::Wait => Some(waiting.wait(millis(args.timeout_ms, DEFAULT_WAIT_MS)).await?),
             ProcessAction::Write => {
                 write(&args, process, hands).await?;
-                Some(waiting.wait(millis(args.timeout_ms, USUAL_ANSWER_MS)).await?)
+                Some(waiting.wait(millis(args.timeout_ms, DEFAULT_OUTPUT_WAIT_MS)).await?)
             }
             ProcessAction::Signal => {
                 let missing = || ToolError::invalid_args("`signal` is missing: name the signal to send.");
                 process.signal(args.signal.ok_or_else(missing)?)?;
-                Some(waiting.wait(Duration::from_millis(USUAL_ANSWER_MS)).await?)
+                Some(waiting.wait(Duration::from_millis(DEFAULT_OUTPUT_WAIT_MS)).await?)
             }
             ProcessAction::Stop => {
                 process.stop().await;
@@ -241,8 +244,8 @@ impl Tool for ProcessTool {
     }
 }
 
-fn millis(told: Option<u64>, usual: u64) -> Duration {
-    Duration::from_millis(told.unwrap_or(usual))
+fn millis(given: Option<u64>, default: u64) -> Duration {
+    Duration::from_millis(given.unwrap_or(default))
 }
 
 fn list(hands: &dyn Hands) -> Result<Vec<ProcessSummary>, ToolError> {
@@ -263,7 +266,7 @@ fn list(hands: &dyn Hands) -> Result<Vec<ProcessSummary>, ToolError> {
     Ok(hands.processes()?.iter().map(|process| listed(process.as_ref())).collect())
 }
 
-/// Where to read from: what the call says, or where the last answer ended.
+/// Where to read from: the offsets of the call, or where the last reply ended.
 fn start(args: &Args, process: &dyn ProcessHandle) -> [u64; 2] {
     let [out, err] = process.read_so_far();
     [args.offset.unwrap_or(out), args.stderr_offset.unwrap_or(err)]
@@ -275,9 +278,8 @@ async fn write(args: &Args, process: &dyn ProcessHandle, hands: &dyn Hands) -> R
     if text.is_empty() && keys.is_empty() && !args.close {
         return Err(ToolError::invalid_args("There is nothing to write: give `text`, `keys` or `close`."));
     }
-    // Whoever doesn't read must not hold the call for ever.
-    let patience = Duration::from_secs(30);
-    let written = tokio::time::timeout(patience, hands.feed(process, text, &keys)).await;
+    // A process that doesn't read must not block the call for ever.
+    let written = tokio::time::timeout(WRITE_TIMEOUT, hands.feed(process, text, &keys)).await;
     written.map_err(|_| {
         ToolError::new(ErrorCode::Timeout, "The process doesn't read what is written to it.")
             .with_hint("Read its output to see what it does; `stop` ends it.")
@@ -285,16 +287,16 @@ async fn write(args: &Args, process: &dyn ProcessHandle, hands: &dyn Hands) -> R
     if args.close { process.close_input().await } else { Ok(()) }
 }
 
-/// What it wrote from here on, and how it is.
+/// Its output from here on, and its state.
 fn answer(process: &dyn ProcessHandle, from: [u64; 2], raw: bool) -> Result<Output, ToolError> {
     let progress = process.progress().borrow().clone();
     let is_terminal = process.facts().terminal;
-    // Nobody has read beyond the end, whatever they asked for: what comes there is still to be read.
+    // An offset beyond the end counts as the end, so that later output there isn't skipped.
     let (out, err) = (
-        excerpt(process, Stream::Stdout, from[0].min(progress.stdout), MOST_BYTES)?,
-        excerpt(process, Stream::Stderr, from[1].min(progress.stderr), MOST_BYTES)?,
+        excerpt(process, Stream::Stdout, from[0].min(progress.stdout), MAX_BYTES)?,
+        excerpt(process, Stream::Stderr, from[1].min(progress.stderr), MAX_BYTES)?,
     );
-    // Of a terminal all counts as seen that its screen has shown.
+    // Of a terminal, everything that was written to its screen counts as read.
     let next = if is_terminal && !raw { [progress.stdout, 0] } else { [out.next, err.next] };
     process.have_read(next);
     let has_more = next[0] < progress.stdout || next[1] < progress.stderr;

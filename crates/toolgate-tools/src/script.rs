@@ -1,5 +1,5 @@
-//! `script`: runs a script of a skill, confined like every command. No shell is involved: the arguments reach it as
-//! they are. It starts in a directory of its own in the run, and its changes to the workspace can be taken back.
+//! `script`: runs a script of a skill in the sandbox, like every command. No shell is involved, so the arguments reach the
+//! script unchanged. It starts in a directory of its own in the run, and its changes to the workspace can be undone.
 
 use std::time::Duration;
 
@@ -16,8 +16,11 @@ use crate::support::command_result::{CommandResult, ended};
 /// Runs a script of a skill.
 pub struct ScriptTool;
 
-/// The most time that a script can be given, and what is left for everything besides it.
-const MOST_MILLISECONDS: u64 = 600_000;
+/// The default and the longest timeout of a script.
+const DEFAULT_TIMEOUT_MILLISECONDS: u64 = 30_000;
+const MAX_TIMEOUT_MILLISECONDS: u64 = 600_000;
+
+/// Seconds that a call may take in addition to its script.
 const MARGIN_SECONDS: u64 = 20;
 
 /// What to run.
@@ -27,21 +30,21 @@ pub struct Args {
     /// The skill that it belongs to.
     #[schemars(length(max = 64))]
     skill: String,
-    /// Where it is in the skill's directory, such as `scripts/fill.py`.
+    /// Its path in the skill's directory, such as `scripts/fill.py`.
     #[schemars(length(max = 512))]
     path: String,
-    /// What it is given, word by word.
+    /// Its arguments.
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     args: Vec<String>,
     /// Milliseconds until it is stopped.
-    #[serde(default = "usual_time")]
-    #[schemars(range(min = 1, max = MOST_MILLISECONDS))]
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1, max = MAX_TIMEOUT_MILLISECONDS))]
     timeout_ms: u64,
 }
 
-fn usual_time() -> u64 {
-    30_000
+fn default_timeout() -> u64 {
+    DEFAULT_TIMEOUT_MILLISECONDS
 }
 
 impl Args {
@@ -53,7 +56,7 @@ impl Args {
 /// How it ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// 0 is success, 124 means that the time was up.
+    /// 0 is success, 124 means that it timed out.
     exit_code: i32,
     /// What it wrote to its standard output.
     stdout: String,
@@ -61,17 +64,17 @@ pub struct Output {
     stderr: String,
     /// How long it took, in milliseconds.
     duration_ms: u64,
-    /// Whether it was stopped because its time was up.
+    /// Whether it was stopped because it timed out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
-    /// Whether it was stopped because it wrote more than can be kept.
+    /// Whether it was stopped because it wrote more output than is allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     output_limit: bool,
     /// What it changed in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<SettledChanges>,
-    /// What confinement kept from it, if it failed: perhaps that is why.
-    // The gate fills this in, once it is known whether somebody grants what was missing.
+    /// What the sandbox denied it, if it failed, as a possible reason.
+    // The gate fills this in, once it is known whether the missing rights are granted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<DeniedAccess>,
 }
@@ -83,15 +86,15 @@ impl Tool for ScriptTool {
     const SPEC: Spec = Spec {
         name: "script",
         version: "1.0.0",
-        description: "Run a script of a skill, without a shell. It starts in a directory of its own that it may fill; files of \
-                      the workspace are below `workspace/` there. It is confined as `shell` is.",
+        description: "Run a script of a skill, without a shell. It starts in a directory of its own that it can write to; \
+                      files of the workspace are below `workspace/` there. It is confined as `shell` is.",
         risk: Risk::Medium,
         permissions: &[Permission::FsRead, Permission::ProcExec, Permission::Agent],
         side_effects: &[SideEffect::StartsProcesses, SideEffect::WritesFiles],
         parallel: false,
     };
 
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(MOST_MILLISECONDS / 1000 + MARGIN_SECONDS));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(MAX_TIMEOUT_MILLISECONDS / 1000 + MARGIN_SECONDS));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         vec![

@@ -1,6 +1,6 @@
-//! `shell`: runs a command, confined. What the command may touch was read out of it and judged before; the
-//! kernel holds it to that. Every command is a process of the session: one that takes longer than the caller wants to
-//! wait goes on, and `process` has the rest.
+//! `shell`: runs a command in the sandbox. Policy has judged the effects that were read from the command line, and the kernel
+//! confines the command to them. Every command is a process of the session: one that runs longer than its call waits keeps
+//! running, and the tool `process` continues with it.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::support::excerpt::{Excerpt, excerpt};
 /// Runs a command.
 pub struct ShellTool;
 
-/// How long a command may take unless it says otherwise, and at most while its call waits for it.
-const USUAL_SECONDS: u64 = 120;
-const MOST_SECONDS: u64 = 600;
+/// The default timeout of a command, and the longest one of a command that its call waits for.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
+const MAX_TIMEOUT_SECONDS: u64 = 600;
 
-/// How long its end is waited for unless somebody says otherwise.
-const USUAL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a call waits by default for its command to end.
+const DEFAULT_YIELD: Duration = Duration::from_secs(10);
 
-/// What is left for everything besides the command.
+/// Seconds that a call may take in addition to its command.
 const MARGIN_SECONDS: u64 = 20;
 
-/// How much of each stream is shown of a command that goes on: its end.
-const SHOWN: u64 = 16 * 1024;
+/// Bytes at the end of each stream that are shown of a command that keeps running.
+const SHOWN_BYTES: u64 = 16 * 1024;
 
 /// What to run.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,21 +39,21 @@ pub struct Args {
     /// The directory to run in, relative to the workspace.
     #[serde(default = "here")]
     workdir: String,
-    /// Seconds until it is stopped: 120 unless told, 600 at most; with `background` or `tty` an hour, or what configuration
+    /// Seconds until it is stopped: 120 by default, 600 at most; with `background` or `tty` an hour, or what configuration
     /// says.
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
-    /// Milliseconds to wait for its end, 10000 unless told. A command that takes longer goes on as a process, which the tool
-    /// `process` reads, writes to and stops.
+    /// Milliseconds to wait for its end, 10000 by default. A command that takes longer keeps running as a process, which the
+    /// tool `process` reads, writes to and stops.
     #[serde(default)]
     #[schemars(range(max = 600_000))]
     yield_ms: Option<u64>,
-    /// Answers at once, with the process. It works straight on the workspace, so others see what it does; undo covers that
-    /// once it has ended.
+    /// Returns at once, with the process. The command changes the workspace in place, so others see its changes; they can be
+    /// undone once it has ended.
     #[serde(default)]
     background: bool,
-    /// Keeps its standard input open, so that `process` can write to it. Without this there is nothing to read.
+    /// Keeps its standard input open, so that `process` can write to it. Without this its standard input is empty.
     #[serde(default)]
     stdin: bool,
     /// Gives it a terminal, for programs that draw or ask.
@@ -67,7 +67,7 @@ pub struct Args {
     #[serde(default = "usual_columns")]
     #[schemars(range(min = 1, max = 500))]
     columns: u16,
-    /// Whether to change nothing: the reply shows what would change, and `commit` puts exactly that in place.
+    /// Changes nothing: the reply shows what would change, and `commit` applies exactly that.
     #[serde(default)]
     rehearse: bool,
 }
@@ -84,33 +84,33 @@ fn usual_columns() -> u16 {
     TerminalSize::default().columns
 }
 
-/// How it ended, or that it goes on.
+/// How it ended, or that it is still running.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
-    /// 0 is success, 124 means that the time was up, null that it goes on.
+    /// 0 is success, 124 means that it timed out, null that it is still running.
     exit_code: Option<i32>,
-    /// What it wrote to its standard output, or to its terminal. Of a command that goes on, the last of it.
+    /// What it wrote to its standard output, or to its terminal. Of a command that is still running, the end of it.
     stdout: String,
     /// What it wrote to its standard error.
     stderr: String,
-    /// How long it took, in milliseconds. Null while it goes on.
+    /// How long it took, in milliseconds. Null while it is running.
     duration_ms: Option<u64>,
-    /// Whether it was stopped because its time was up.
+    /// Whether it was stopped because it timed out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
-    /// Whether it was stopped because it wrote more than can be kept.
+    /// Whether it was stopped because it wrote more output than is allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     output_limit: bool,
-    /// Whether it goes on.
+    /// Whether it is still running.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     running: bool,
-    /// The process that goes on; the tool `process` takes it.
+    /// The handle of the running process, for the tool `process`.
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<String>,
-    /// Where its standard output goes on.
+    /// Where to continue reading its standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
-    /// Where its standard error goes on.
+    /// Where to continue reading its standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_stderr_offset: Option<u64>,
     /// What its terminal shows.
@@ -119,8 +119,8 @@ pub struct Output {
     /// What it changed in the workspace; of a rehearsal, what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<SettledChanges>,
-    /// What confinement kept from it, if it failed: perhaps that is why. Also hidden files that it opened.
-    // The gate fills this in, once it is known whether somebody grants what was missing.
+    /// What the sandbox denied it, if it failed, as a possible reason. Also hidden files that it opened.
+    // The gate fills this in, once it is known whether the missing rights are granted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<DeniedAccess>,
 }
@@ -143,7 +143,7 @@ impl Tool for ShellTool {
         parallel: false,
     };
 
-    const LONGEST: Option<Duration> = Some(Duration::from_secs(MOST_SECONDS + MARGIN_SECONDS));
+    const LONGEST: Option<Duration> = Some(Duration::from_secs(MAX_TIMEOUT_SECONDS + MARGIN_SECONDS));
 
     fn effects(&self, args: &Args) -> Vec<Effect> {
         let run = Effect::Run { command: args.command.clone(), workdir: args.workdir.clone() };
@@ -151,12 +151,12 @@ impl Tool for ShellTool {
     }
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
-        let longest = longest(&args, hands.longest())?;
-        let patience = patience(&args, longest, hands.waits());
-        let attached = hands.start(&args.command, &args.workdir, streams(&args), apply_mode(&args), longest).await?;
-        // A process whose time is up is about to end; its end is worth waiting for.
-        let patience = if patience == longest { Duration::MAX } else { patience };
-        match ended(attached.process(), patience).await {
+        let timeout = timeout(&args, hands.longest())?;
+        let wait = yield_time(&args, timeout, hands.waits());
+        let attached = hands.start(&args.command, &args.workdir, streams(&args), apply_mode(&args), timeout).await?;
+        // If the call waits as long as the timeout, the process is about to end then, so the call waits for that.
+        let wait = if wait == timeout { Duration::MAX } else { wait };
+        match ended(attached.process(), wait).await {
             Some(end) => finished(&attached, end, hands),
             None => match attached.detach() {
                 Ok(process) => still_running(process.as_ref(), hands),
@@ -169,11 +169,11 @@ impl Tool for ShellTool {
     }
 }
 
-/// How long it may take in all. What nobody waits for may take longer.
-fn longest(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
-    let most = if args.background || args.tty { detached.as_secs() } else { MOST_SECONDS };
-    let usual = if args.background || args.tty { most } else { USUAL_SECONDS };
-    let wanted = args.timeout_seconds.unwrap_or(usual);
+/// The timeout of the command. One that no call waits for may take longer.
+fn timeout(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
+    let most = if args.background || args.tty { detached.as_secs() } else { MAX_TIMEOUT_SECONDS };
+    let default = if args.background || args.tty { most } else { DEFAULT_TIMEOUT_SECONDS };
+    let wanted = args.timeout_seconds.unwrap_or(default);
     match (1..=most).contains(&wanted) {
         true => Ok(Duration::from_secs(wanted)),
         false => Err(ToolError::new(
@@ -183,13 +183,13 @@ fn longest(args: &Args, detached: Duration) -> Result<Duration, ToolError> {
     }
 }
 
-/// How long the call waits for its end: as long as it was told, and otherwise as the caller is used to.
-fn patience(args: &Args, longest: Duration, waits: bool) -> Duration {
+/// How long the call waits for the command to end. Without `yield_ms` it waits until the timeout if the caller `waits`.
+fn yield_time(args: &Args, timeout: Duration, waits: bool) -> Duration {
     match (args.background, args.yield_ms) {
         (true, _) => Duration::ZERO,
-        (false, Some(told)) => longest.min(Duration::from_millis(told)),
-        (false, None) if waits => longest,
-        (false, None) => longest.min(USUAL_PATIENCE),
+        (false, Some(yield_ms)) => timeout.min(Duration::from_millis(yield_ms)),
+        (false, None) if waits => timeout,
+        (false, None) => timeout.min(DEFAULT_YIELD),
     }
 }
 
@@ -201,7 +201,7 @@ fn streams(args: &Args) -> Streams {
     }
 }
 
-/// A command that works beside others, or with a person, has to see what they change, and they what it does.
+/// A command that runs beside other calls, or with a person, has to see their changes, and they have to see its changes.
 fn apply_mode(args: &Args) -> ApplyMode {
     match (args.rehearse, args.background || args.tty || args.stdin) {
         (true, _) => ApplyMode::OnCommit,
@@ -227,11 +227,11 @@ fn finished(attached: &ProcessGuard, end: ProcessExit, hands: &dyn Hands) -> Res
     })
 }
 
-/// The command goes on without its call.
+/// The command keeps running after its call.
 fn still_running(process: &dyn ProcessHandle, hands: &dyn Hands) -> Result<Output, ToolError> {
     hands.redacted(process);
     let written = { [process.progress().borrow().stdout, process.progress().borrow().stderr] };
-    let last = |stream: Stream, to: u64| excerpt(process, stream, to.saturating_sub(SHOWN), SHOWN as usize);
+    let last = |stream: Stream, to: u64| excerpt(process, stream, to.saturating_sub(SHOWN_BYTES), SHOWN_BYTES as usize);
     let Excerpt { text: stdout, next: next_offset } = last(Stream::Stdout, written[0])?;
     let Excerpt { text: stderr, next: next_stderr_offset } = last(Stream::Stderr, written[1])?;
     process.have_read([next_offset, next_stderr_offset]);
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_waits_as_long_as_it_was_told_or_as_its_caller_does() {
+    fn a_call_waits_for_its_yield_time_or_as_long_as_its_caller_does() {
         let seconds = Duration::from_secs;
         for (args, waits, expected) in [
             (r#"{"command":"a"}"#, false, seconds(10)),
@@ -262,7 +262,7 @@ mod tests {
             (r#"{"command":"a","background":true}"#, true, Duration::ZERO),
         ] {
             let parsed: Args = serde_json::from_str(args).unwrap();
-            assert_eq!(patience(&parsed, seconds(120), waits), expected, "{args} {waits}");
+            assert_eq!(yield_time(&parsed, seconds(120), waits), expected, "{args} {waits}");
         }
     }
 }

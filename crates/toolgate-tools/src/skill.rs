@@ -32,7 +32,8 @@ pub(crate) struct SkillSummary {
     /// What it does and when to use it.
     description: String,
     /// Its owner.
-    shelf: SkillOwner,
+    #[serde(rename = "shelf")]
+    owner: SkillOwner,
 }
 
 /// A directory that isn't a valid skill.
@@ -105,7 +106,7 @@ fn list(directories: &[SkillCandidate]) -> Output {
             Ok((facts, _)) => output.skills.push(SkillSummary {
                 name: facts.name,
                 description: facts.description,
-                shelf: directory.shelf,
+                owner: directory.owner,
             }),
             Err(error) => output.unusable.push(UnusableSkill { path: directory.path.clone(), reason: error.message }),
         }

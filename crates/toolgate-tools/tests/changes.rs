@@ -1,4 +1,4 @@
-//! Changes under stress: many at once, killed half-way, on a full disk, taken back.
+//! Changes under stress: many at once, killed half-way, on a full disk, undone.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Commands that work straight on the workspace, beside other calls: what they change is seen at once, goes on record, and
+//! Commands that change the workspace in place, beside other calls: what they change is seen at once, goes on record, and
 //! is undone without taking anybody else's work along.
 #![allow(clippy::disallowed_methods, reason = "looks at what processes leave behind")]
 

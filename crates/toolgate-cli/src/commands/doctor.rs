@@ -67,7 +67,7 @@ fn broken(name: impl Into<String>, found: impl Into<String>, remedy: impl Into<S
 
 fn files(invocation: &Invocation) -> DoctorCheck {
     match Roots::open(&invocation.location.directory) {
-        Ok(roots) if roots.way() == OpenMethod::Kernel => {
+        Ok(roots) if roots.open_method() == OpenMethod::Kernel => {
             held("files", "opened beneath the workspace in one step (openat2), no link followed")
         }
         Ok(_) => held("files", "opened beneath the workspace name by name, no link followed (no openat2 here)"),

@@ -56,7 +56,8 @@ impl ServeArgs {
 /// Stops in order at the first signal.
 fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
-    let told = || anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
-    cancel_on_signal(stop.clone(), told);
+    let announce =
+        || anstream::eprintln!("{}", paint(DIM, "Stopping: calls are cancelled and the record is finished."));
+    cancel_on_signal(stop.clone(), announce);
     stop
 }

@@ -93,8 +93,8 @@ impl WorkArgs {
         let lease = Duration::from_secs(self.lease_seconds);
         let supervisor = Supervisor { inbox, records, worker, clock: Arc::clone(&worker.workspace.clock), lease };
         while !cancel.is_cancelled() {
-            let commander_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
-            match supervisor.next(&commander_of, &cancel).await {
+            let channel_of = |task: &toolgate_journal::Task| reply_channel(&task.reply_to, telegram.as_ref());
+            match supervisor.next(&channel_of, &cancel).await {
                 Ok(true) => {}
                 Ok(false) if self.once => break,
                 Ok(false) => {

@@ -142,9 +142,9 @@ impl EventSink for Reporter {
 }
 
 impl TextSink for Reporter {
-    fn on_text(&self, speaker: &AgentIdentity<'_>, words: &str) {
+    fn on_text(&self, agent: &AgentIdentity<'_>, words: &str) {
         let mut state = self.state();
-        if speaker.is_first && !matches!(state.style, ReportStyle::Lines) {
+        if agent.is_first && !matches!(state.style, ReportStyle::Lines) {
             state.say(words);
         }
     }

@@ -53,7 +53,7 @@ impl Supervisor<'_> {
     /// Takes the next task and finishes it. False when there is none.
     pub(crate) async fn next(
         &self,
-        commander_of: &(dyn Fn(&Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
+        channel_of: &(dyn Fn(&Task) -> Result<Arc<dyn ReplyChannel>> + Sync),
         cancel: &CancellationToken,
     ) -> Result<bool> {
         let lease = self.fresh_lease()?;
@@ -67,7 +67,7 @@ impl Supervisor<'_> {
         else {
             return Ok(false);
         };
-        let reply_channel = commander_of(&task);
+        let reply_channel = channel_of(&task);
         let answered = match (task.answer.clone(), task.outcome.clone()) {
             (Some(answer), Some(outcome)) => Some(TaskResult { outcome, answer }),
             _ => {

@@ -1,5 +1,5 @@
 //! Ways for a confined command to have something run later, by the person's own git or editor. Each is first seen to work where
-//! nothing confines it, and then not to: on a layer, straight on the workspace, and rehearsed and committed.
+//! nothing confines it, and then not to: in an overlay, in place, and rehearsed and committed.
 
 use serde_json::{Value, json};
 

@@ -47,7 +47,7 @@ fn undo(world: &World, reply: &Value) {
     assert!(said.out.starts_with("Undone:\n") && !said.out.contains("Not undone"), "{said:?}");
 }
 
-/// The same for a command that works straight on the workspace.
+/// The same for a command that changes the workspace in place.
 fn shell_straight(world: &World, command: &str) -> Value {
     let args = json!({ "command": command, "stdin": true }).to_string();
     let reply = world.run(&["--json", "call", "--approve", "shell", &args]).json();

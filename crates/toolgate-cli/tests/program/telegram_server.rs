@@ -1,4 +1,4 @@
-//! A stand-in for commanders, over real HTTP: it speaks as much of the Bot API as a bot needs, and takes posted answers.
+//! A stand-in for Telegram, over real HTTP: it speaks as much of the Bot API as a bot needs, and takes posted answers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use super::{BoxError, LOCKS, schema};
 use crate::rows::SqlValue;
 
 /// How long to wait for locks held by other hosts. A caller that waits in vain tries again later.
-const PATIENCE: &str = "SET lock_timeout = '10s'";
+const SET_LOCK_TIMEOUT: &str = "SET lock_timeout = '10s'";
 
 /// Locks a run against every other writer until the transaction ends. Without it, two writers that bring the same
 /// events in a different order would deadlock.
@@ -24,7 +24,7 @@ impl PostgresConnection {
     /// Connects, and migrates the tables.
     pub(super) fn open(config: &Config) -> Result<Self, BoxError> {
         let mut client = config.connect(NoTls)?;
-        client.batch_execute(PATIENCE)?;
+        client.batch_execute(SET_LOCK_TIMEOUT)?;
         schema::migrate(&mut client)?;
         Ok(Self { client, prepared: HashMap::new() })
     }

@@ -1,6 +1,6 @@
 //! The approval queue as a second way to answer, besides the front end of a session: a request is in the queue while it
-//! item, so that another terminal or HTTP client can answer it too. The first answer wins, and the other request is
-//! withdrawn. The agent's front_end questions are queued in the same way.
+//! waits, so that another terminal or HTTP client can answer it too. The first answer wins, and the other request is
+//! withdrawn. The agent's own questions are queued in the same way.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Writes in the agent's own books for one call: secrets are replaced before anything is kept.
+//! The agent's own notes for one call: secrets are redacted before anything is stored.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use toolgate_contract::{NoteKind, NoteUpdate, Notes, ToolError};
 use toolgate_journal::{RunOptions, SessionNotes, StateDirectory};
 use toolgate_redact::Redactor;
 
-/// Where the agent's notes are kept.
+/// The store of the agent's notes.
 pub struct AgentNotes {
     state: StateDirectory,
     options: RunOptions,
@@ -20,9 +20,9 @@ impl AgentNotes {
     }
 }
 
-/// The books that one call reaches.
+/// The notes that one call can read and write.
 pub(super) struct RedactedNotes {
-    /// None where nothing can be kept.
+    /// None where nothing can be stored.
     pub(super) store: Option<Arc<AgentNotes>>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) session: String,
@@ -30,18 +30,18 @@ pub(super) struct RedactedNotes {
 
 impl RedactedNotes {
     fn notebook(&self) -> Result<SessionNotes, ToolError> {
-        let store = self.store.as_ref().ok_or_else(|| ToolError::internal("Nothing can be noted here."))?;
+        let store = self.store.as_ref().ok_or_else(|| ToolError::internal("Notes can't be stored here."))?;
         Ok(store.state.notebook(&self.session, &store.options)?)
     }
 }
 
 impl Notes for RedactedNotes {
-    fn read(&self, book: NoteKind) -> Result<Option<Value>, ToolError> {
-        self.notebook()?.read(book)
+    fn read(&self, kind: NoteKind) -> Result<Option<Value>, ToolError> {
+        self.notebook()?.read(kind)
     }
 
-    fn rewrite(&self, book: NoteKind, change: &mut NoteUpdate<'_>) -> Result<(), ToolError> {
-        self.notebook()?.rewrite(book, &mut |before| {
+    fn rewrite(&self, kind: NoteKind, change: &mut NoteUpdate<'_>) -> Result<(), ToolError> {
+        self.notebook()?.rewrite(kind, &mut |before| {
             let mut after = change(before)?;
             self.redactor.json(&mut after);
             Ok(after)

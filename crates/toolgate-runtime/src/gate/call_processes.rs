@@ -20,7 +20,7 @@ use crate::processes::{
 
 /// Starts commands for one call.
 pub(super) struct CallProcesses {
-    /// None where there is nothing to run commands in.
+    /// None where commands can't be run.
     pub(super) launcher: Option<Arc<dyn ProcessLauncher>>,
     pub(super) settler: Arc<ChangeSettler>,
     pub(super) registry: Arc<ProcessRegistry>,
@@ -41,9 +41,10 @@ pub(super) struct CallProcesses {
 impl CallProcesses {
     async fn launch(&self, spec: LaunchSpec, longest: Duration) -> Result<Arc<dyn ProcessHandle>, ToolError> {
         let spec = spec.restricted(self.restricted_paths().await?);
-        let launcher = self.launcher.as_deref().ok_or_else(|| {
-            ToolError::new(ErrorCode::SandboxUnavailable, "There is nothing here to run commands in.")
-        })?;
+        let launcher = self
+            .launcher
+            .as_deref()
+            .ok_or_else(|| ToolError::new(ErrorCode::SandboxUnavailable, "Commands can't be run here."))?;
         let slot = self.registry.slot(self.limits.most)?;
         let (child, settlement) = CommandSettlement::launch(&self.settler, launcher, spec.clone()).await?;
         let mut enforced = child.enforced();

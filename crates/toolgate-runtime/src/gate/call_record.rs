@@ -1,5 +1,5 @@
-//! One call as its record and its reply tell of it: what every step adds to, and every ending needs. What may be seen of it is
-//! redacted here, before anybody sees it.
+//! What is known of one call, for its record and its reply: every step adds to it, and every ending needs it. What is shown or
+//! recorded of the call is redacted here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,18 @@ pub(super) struct CallRecord<'a> {
     pub(super) gate: &'a Gate,
     pub(super) session: &'a Session,
     pub(super) call: Call,
-    /// The caller's: stops the call wherever it is.
+    /// The caller's token: cancels the call in whichever step it is.
     pub(super) cancel: CancellationToken,
-    /// The tool's own: ends with the call, so that nothing it left running goes on.
+    /// The tool's own token: cancelled when the call ends, so that nothing it started keeps running.
     pub(super) stop: CancellationToken,
     pub(super) origin: Arc<EventOrigin>,
     pub(super) timings: StepTimings,
     pub(super) tool: Option<&'a RegisteredTool>,
-    /// The arguments as they may be seen.
+    /// The redacted arguments.
     pub(super) shown_args: Value,
     pub(super) redacted: bool,
     pub(super) effects: Arc<[LocatedEffect]>,
-    /// What it is to get beyond what its tool states: requested with the call, or found missing.
+    /// The rights that it gets beyond what its tool states: requested with the call, or found missing.
     pub(super) wider: Vec<Effect>,
     pub(super) verdict: Option<Verdict>,
     pub(super) approval: Option<ApprovalScope>,
@@ -44,7 +44,7 @@ pub(super) struct CallRecord<'a> {
 }
 
 impl<'a> CallRecord<'a> {
-    /// Nothing is known yet but the call itself.
+    /// A record that knows only the call itself.
     pub(super) fn new(gate: &'a Gate, session: &'a Session, call: Call, cancel: CancellationToken) -> Box<Self> {
         let timings = StepTimings::begin();
         let mut shown_args = call.args.clone();
@@ -75,7 +75,7 @@ impl<'a> CallRecord<'a> {
         })
     }
 
-    /// All that the call may touch: what its tool states, and what it gets beyond that.
+    /// Everything that the call may touch: what its tool states, and the rights beyond that.
     pub(super) fn granted(&self) -> Arc<[LocatedEffect]> {
         match self.wider.as_slice() {
             [] => Arc::clone(&self.effects),
@@ -91,7 +91,7 @@ impl<'a> CallRecord<'a> {
         })
     }
 
-    /// How much it may answer, and how long it may take.
+    /// The limits of its output and its time.
     pub(super) fn limits(&self) -> (TrimLimits, Duration) {
         self.gate.limits(&self.call.name, self.tool.and_then(RegisteredTool::longest))
     }
@@ -124,7 +124,7 @@ impl<'a> CallRecord<'a> {
         self.gate.parts.redactor.text(text).into_owned()
     }
 
-    /// An effect as it may be seen: a command line may hold a secret, and so may what is written into a process.
+    /// A redacted effect: a command line may hold a secret, and so may what is written to a process.
     fn clean_effect(&self, effect: &Effect) -> Effect {
         match effect {
             Effect::Run { command, workdir } => Effect::Run { command: self.clean(command), workdir: workdir.clone() },

@@ -1,5 +1,5 @@
-//! How a command's changes are settled: decided when it is launched, done when it has ended. One whose changes can't wait for
-//! that begins with a snapshot.
+//! How a command's changes are settled: decided when it is launched, done when it has ended. A command that works in place
+//! begins with a snapshot.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use toolgate_contract::{
 pub(crate) struct CommandSettlement {
     settler: Arc<ChangeSettler>,
     apply_mode: ApplyMode,
-    /// The snapshot of what was there before; none where changes are staged, or nothing is kept.
+    /// The snapshot of the workspace before the command; none where changes are staged, or can't be recorded.
     in_place: Option<Arc<InPlaceCommand>>,
 }
 
@@ -29,7 +29,7 @@ impl CommandSettlement {
             return Self::launch_in_place(settler, launcher, spec).await;
         }
         match launcher.launch(spec.clone()).await {
-            // Nothing here stages changes: then they are compared with what was there before.
+            // Changes can't be staged here, so the workspace is compared with a snapshot.
             Err(error) if error.code == ErrorCode::SandboxUnavailable && spec.apply_mode == ApplyMode::AtEnd => {
                 spec.apply_mode = spec.decide_apply_mode(false)?;
                 Self::launch_in_place(settler, launcher, spec).await
@@ -50,7 +50,7 @@ impl CommandSettlement {
         match launcher.launch(spec).await {
             Ok(child) => Ok((child, Self { settler: Arc::clone(settler), apply_mode, in_place })),
             Err(error) => {
-                in_place.into_iter().for_each(|in_place| in_place.let_go());
+                in_place.into_iter().for_each(|in_place| in_place.discard_snapshot());
                 Err(error)
             }
         }
@@ -65,20 +65,19 @@ impl CommandSettlement {
         }
     }
 
-    /// Settles what the command changed; none where there is nothing to tell. It has ended.
+    /// Settles what the command changed, once it has ended; none if there is nothing to report.
     pub(crate) async fn settle(
         &self,
         staged: Option<Box<dyn StagedChanges>>,
     ) -> Result<Option<SettledChanges>, ToolError> {
         let (settler, in_place, apply_mode) = (Arc::clone(&self.settler), self.in_place.clone(), self.apply_mode);
         let work = tokio::task::spawn_blocking(move || settler.settle(staged, in_place, apply_mode));
-        let settled =
-            work.await.map_err(|_| ToolError::internal("What the command changed couldn't be settled."))??;
+        let settled = work.await.map_err(|_| ToolError::internal("The command's changes couldn't be settled."))??;
         Ok(Some(settled).filter(|settled| !settled.is_empty()))
     }
 }
 
-/// Takes a snapshot before the command begins; none where nothing is kept.
+/// Takes a snapshot before the command begins; none where changes can't be recorded.
 async fn snapshot(
     settler: &Arc<ChangeSettler>,
     launcher: &dyn ProcessLauncher,
@@ -91,5 +90,5 @@ async fn snapshot(
     let (settler, spec) = (Arc::clone(settler), spec.clone());
     let work = move || settler.begin_in_place(&spec, has_walls);
     let taken = tokio::task::spawn_blocking(work).await;
-    taken.map_err(|_| ToolError::internal("The workspace couldn't be looked at before the command."))?.map(Some)
+    taken.map_err(|_| ToolError::internal("The snapshot of the workspace couldn't be taken."))?.map(Some)
 }

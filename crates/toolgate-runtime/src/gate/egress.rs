@@ -1,5 +1,5 @@
-//! Where calls may go beyond this machine: what policy lets pass unasked, and the very hosts that a call named and that
-//! were cleared with it. Policy's denies hold for both.
+//! The egress policy of calls: the hosts that policy allows without asking, and the hosts that a call named and that were
+//! approved with it. Policy's denies apply to both.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,19 +8,19 @@ use std::sync::Arc;
 use toolgate_contract::{Decision, Denial, EgressPolicy};
 use toolgate_policy::{Policy, plain_host};
 
-/// The border of one call.
+/// The egress policy of one call.
 pub struct CallEgress {
     policy: Arc<Policy>,
     cleared: Vec<(String, u16)>,
 }
 
 impl CallEgress {
-    /// A border under this policy, for a call with which these hosts were cleared.
+    /// The egress policy of a call with which these hosts were approved.
     pub fn new(policy: Arc<Policy>, cleared: Vec<(String, u16)>) -> Self {
         Self { policy, cleared }
     }
 
-    /// The ports at which a host was cleared with the call.
+    /// The ports at which a host was approved with the call.
     fn cleared_at(&self, host: &str) -> Vec<u16> {
         let host = plain_host(host);
         let same = self.cleared.iter().filter(|(name, _)| Some(name) == host.as_ref());

@@ -1,4 +1,4 @@
-//! Tells what happens to a process, in the name of the call that started it, also long after that call.
+//! Writes the events of a process, under the call that started it, also after that call has ended.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::session::EventSink;
 use toolgate_contract::EventOrigin;
 use toolgate_journal::Recorder;
 
-/// Tells what happens to what one call started.
+/// Writes the events of the processes that one call started.
 #[derive(Clone)]
 pub(crate) struct EventWriter {
     pub(super) recorder: Arc<dyn Recorder>,
@@ -18,8 +18,8 @@ pub(crate) struct EventWriter {
 }
 
 impl EventWriter {
-    /// Puts it on record, then shows it. What can't be recorded any more has happened all the same; the call that led to it
-    /// is on record.
+    /// Records an event, then sends it to the session's sink. A failure to record is ignored: it can't undo what happened, and
+    /// the call that started the process is recorded.
     pub(crate) fn record(&self, payload: EventPayload) {
         let event = self.origin.event(self.clock.now(), payload);
         if self.recorder.record(std::slice::from_ref(&event)).is_ok() {
@@ -27,12 +27,12 @@ impl EventWriter {
         }
     }
 
-    /// Shows what is never on record.
+    /// Sends a live event, which is never recorded.
     pub(crate) fn pass(&self, payload: EventPayload) {
         self.sink.live(&self.origin.event(self.clock.now(), payload));
     }
 
-    /// Whether anyone sees it.
+    /// Whether anyone receives live events.
     pub(crate) fn is_watched(&self) -> bool {
         self.sink.is_watched()
     }

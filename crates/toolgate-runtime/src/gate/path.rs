@@ -25,7 +25,7 @@ use self::outcome::Outcome;
 use super::call_record::CallRecord;
 use crate::step_timings::StepTimings;
 
-/// Carries out a call, once more with more rights where confinement stopped it and somebody grants them.
+/// Performs a call; once more with more rights if the sandbox denied something and it is granted.
 pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings) {
     let outcome = attempt(record, Request::Stated).await.unwrap_or_else(Outcome::from);
     match outcome.missing() {
@@ -35,7 +35,7 @@ pub(super) async fn perform(record: Box<CallRecord<'_>>) -> (Reply, StepTimings)
     .finish()
 }
 
-/// Refuses a call that couldn't even be read, and records it like every other.
+/// Refuses a call that couldn't be parsed, and records it like every other.
 pub(super) fn refuse(record: Box<CallRecord<'_>>, why: ToolError) -> Reply {
     Outcome::from(record.stopped(why)).finish().0
 }
@@ -54,17 +54,17 @@ async fn attempt<'a>(record: Box<CallRecord<'a>>, request: Request) -> Result<Ou
 enum Request {
     /// What the tool states, and the rights that the call itself asks for.
     Stated,
-    /// That, and what the first attempt lacked.
+    /// The same, and the rights that the first attempt lacked.
     Wider {
-        /// What it lacked.
+        /// The rights that it lacked.
         missing: Vec<Effect>,
-        /// How confinement said so.
+        /// The denials that say so.
         denials: Vec<Denial>,
     },
 }
 
 impl Request {
-    /// What the first attempt lacked; nothing in the first attempt.
+    /// The rights that the first attempt lacked; none in the first attempt.
     fn missing(&self) -> &[Effect] {
         match self {
             Self::Stated => &[],
@@ -73,16 +73,16 @@ impl Request {
     }
 }
 
-/// A call that goes no further, with what is known of it, for the record.
+/// A refused call, with what is known of it, for the record.
 pub(super) struct Stopped<'a> {
     record: Box<CallRecord<'a>>,
     error: ToolError,
-    /// Whether it was the record that failed: then nothing before it counts.
+    /// Whether recording failed; then this error replaces the outcome of a first attempt.
     is_unrecorded: bool,
 }
 
 impl<'a> CallRecord<'a> {
-    /// This call goes no further.
+    /// A call that was refused with this error.
     fn stopped(self: Box<Self>, error: ToolError) -> Stopped<'a> {
         Stopped { record: self, error, is_unrecorded: false }
     }

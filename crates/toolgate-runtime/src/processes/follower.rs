@@ -1,4 +1,4 @@
-//! A person follows a process from a terminal: everything it writes, as it comes, redacted.
+//! The redacted output of a process as it is written, for a person who follows it from a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 use toolgate_redact::StreamRedactor;
 
-/// How long something that might be the beginning of a secret is held back. Whoever types wants to see it.
+/// How long text that might be the beginning of a secret is held back. It is short, so that a person sees what they type.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// What a process writes, from now on.
+/// The output of a process, from now on.
 pub struct ProcessFollower {
     pieces: Receiver<Arc<[u8]>>,
     redacting: StreamRedactor,
@@ -23,7 +23,7 @@ impl ProcessFollower {
         Self { pieces, redacting, is_held: false }
     }
 
-    /// The next piece; none when the process is gone.
+    /// The next output; none when the process has ended.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let piece = match self.is_held {
@@ -37,7 +37,7 @@ impl ProcessFollower {
                 }
                 Ok(Err(RecvError::Lagged(_))) => continue,
                 Ok(Err(RecvError::Closed)) if !self.is_held => return None,
-                // It has ended, or it waits for somebody: nothing more belongs to this line for now.
+                // It has ended, or waits for input: the line isn't continued for now.
                 Ok(Err(RecvError::Closed)) | Err(_) => {
                     self.is_held = false;
                     self.redacting.finish()

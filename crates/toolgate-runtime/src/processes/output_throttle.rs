@@ -1,4 +1,4 @@
-//! Output on its way to whoever watches: held together for a moment, and no more of it than an eye could follow.
+//! Live output of a process: batched for a moment, and limited to what a person could follow.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use toolgate_contract::{EventPayload, ProcessOutput, Stream};
 
 use crate::gate::EventWriter;
 
-/// How often something is shown.
+/// How often a batch is sent.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// How much is shown at a time; what comes faster is counted.
+/// Bytes of a batch; what exceeds them is only counted.
 const MOST: usize = 16 * 1024;
 
-/// Shows one process' output.
+/// Sends the live output of one process.
 pub(crate) struct OutputThrottle {
     event_writer: EventWriter,
     process: String,
@@ -32,7 +32,7 @@ impl OutputThrottle {
         Self { event_writer, process, waiting: Default::default(), last: None }
     }
 
-    /// Takes what was written; it is shown when it is due.
+    /// Adds output; it is sent when the batch is due.
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         if bytes.is_empty() || !self.event_writer.is_watched() {
             return;
@@ -44,13 +44,13 @@ impl OutputThrottle {
         *skipped += over as u64;
     }
 
-    /// When something has to be shown; none while nothing waits.
+    /// When the batch is due; none while it is empty.
     pub(super) fn due(&self) -> Option<Instant> {
         let waits = self.waiting.iter().any(|waiting| !waiting.bytes.is_empty());
         waits.then(|| self.last.map_or_else(Instant::now, |last| last + EVERY))
     }
 
-    /// Shows what waits.
+    /// Sends the batch.
     pub(super) fn flush(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             let PendingOutput { bytes, skipped } = std::mem::take(&mut self.waiting[stream as usize]);

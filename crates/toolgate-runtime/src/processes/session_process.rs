@@ -1,4 +1,4 @@
-//! One process of a session: what is known of it, what it has written, and how to get at it.
+//! One process of a session: its state, its output, and the means to control it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use super::spool::Spool;
 use super::terminal_emulator::TerminalEmulator;
 use crate::gate::EventWriter;
 
-/// Pieces that somebody who is attached may be behind.
+/// Chunks of output that an attached terminal may be behind.
 const FOLLOWED: usize = 256;
 
 /// One process of a session.
 pub struct SessionProcess {
     facts: ProcessFacts,
-    /// The session, for the person who sees those of several.
+    /// The session's id, for a person who sees the processes of several sessions.
     pub session: String,
     channels: Mutex<[OutputChannel; 2]>,
     painted: Option<Mutex<TerminalEmulator>>,
@@ -38,7 +38,7 @@ pub struct SessionProcess {
     registry: Weak<ProcessRegistry>,
 }
 
-/// A stream on its way from the process to its readers.
+/// A stream of the process: redaction and storage.
 struct OutputChannel {
     redacting: StreamRedactor,
     spool: Spool,
@@ -46,16 +46,16 @@ struct OutputChannel {
 
 #[derive(Default)]
 struct ProcessState {
-    /// It goes on without its call.
+    /// It keeps running after its call.
     detached: bool,
-    /// Its call is over, and nobody else knows of it.
+    /// Its call has ended, and no reply has named it.
     abandoned: bool,
     ended: bool,
     read: [u64; 2],
     fed_at: [u64; 2],
 }
 
-/// What a session's process is made of.
+/// The parts of a new process of a session.
 pub(crate) struct NewProcess {
     pub(crate) facts: ProcessFacts,
     pub(crate) session: String,
@@ -63,7 +63,7 @@ pub(crate) struct NewProcess {
     pub(crate) child: Arc<dyn ChildProcess>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) artifacts: Arc<dyn Artifacts>,
-    /// How much of the beginning and of the end of a long stream is shown, each.
+    /// Bytes of a long stream that are shown, of its beginning and of its end each.
     pub(crate) shown: usize,
     pub(crate) event_writer: EventWriter,
 }
@@ -91,7 +91,7 @@ impl SessionProcess {
         }
     }
 
-    /// Takes what the process wrote. Returns what of it is certain to hold no secret, and how much there is in all.
+    /// Adds output. Returns the part that is certain to hold no secret, and the number of bytes in all.
     pub(super) fn take(&self, stream: Stream, bytes: &[u8]) -> Result<(Vec<u8>, u64), ToolError> {
         if let Some(pieces) = self.pieces().as_ref().filter(|pieces| pieces.receiver_count() > 0) {
             let _ = pieces.send(bytes.into());
@@ -100,7 +100,7 @@ impl SessionProcess {
         self.keep(stream, clean)
     }
 
-    /// The stream has ended: what was held back comes after all.
+    /// Ends the stream, and adds what was held back.
     pub(super) fn release(&self, stream: Stream) -> Result<(Vec<u8>, u64), ToolError> {
         let clean = self.channels()[stream as usize].redacting.finish();
         self.keep(stream, clean)
@@ -124,14 +124,14 @@ impl SessionProcess {
         Ok((clean, sizes[0] + sizes[1]))
     }
 
-    /// Puts long streams in place as artifacts.
+    /// Stores long streams as artifacts.
     pub(super) fn store(&self) -> Result<Vec<toolgate_contract::ArtifactRef>, ToolError> {
         let mut channels = self.channels();
         let stored: Result<Vec<_>, _> = channels.iter_mut().map(|channel| channel.spool.finish()).collect();
         Ok(stored?.into_iter().flatten().collect())
     }
 
-    /// The end is known. Returns whether the process went on without its call; if nobody knows of it, it is forgotten.
+    /// Marks the process as ended. Returns whether it kept running after its call; one that no reply named is removed.
     pub(super) fn close(&self) -> bool {
         let (detached, abandoned) = {
             let mut state = self.state();
@@ -145,7 +145,7 @@ impl SessionProcess {
         detached
     }
 
-    /// Tells everybody how it ended.
+    /// Notifies everyone who waits how it ended.
     pub(super) fn announce(&self, end: ProcessExit) {
         self.progress.send_modify(|progress| progress.end = Some(end));
     }
@@ -158,11 +158,11 @@ impl SessionProcess {
     /// Waits for its end.
     pub async fn ended(&self) {
         let mut progress = self.progress.subscribe();
-        // The sender is ours, so it can't be gone.
+        // The sender is a field of this value, so it can't be dropped.
         let _ = progress.wait_for(|progress| progress.end.is_some()).await;
     }
 
-    /// Kills it and everything that it started. [`SessionProcess::ended`] tells when all are gone.
+    /// Kills it and everything that it started. [`SessionProcess::ended`] returns when all have ended.
     pub fn kill(&self) {
         self.stop.cancel();
         if !self.has_ended() {
@@ -170,8 +170,8 @@ impl SessionProcess {
         }
     }
 
-    /// What brings another terminal to where this process is, and everything that it writes from then on; none when it has
-    /// ended. That somebody took hold of it is on record.
+    /// Attaches a terminal: returns the bytes that repaint its screen, and its output from then on; none when it has ended. The
+    /// attachment is recorded.
     pub fn follow(&self, by: &str) -> Option<(Vec<u8>, ProcessFollower)> {
         let pieces = self.pieces().as_ref()?.subscribe();
         let before = match &self.painted {
@@ -182,7 +182,7 @@ impl SessionProcess {
         Some((before, ProcessFollower::new(pieces, self.redactor.stream())))
     }
 
-    /// The end of what was written so far, for whoever comes late.
+    /// The end of the output so far, for a terminal that attaches later.
     fn last_lines(&self) -> Vec<u8> {
         const MOST: u64 = 4096;
         let mut channels = self.channels();

@@ -1,21 +1,21 @@
-//! One stream of a process: at hand while it is short, in the run's directory once it is long. However much comes, memory
-//! holds a few hundred kilobytes, and all of it can be read from any position.
+//! One stream of a process: in memory while it is short, in a file of the run's directory once it is long. Memory holds at most
+//! a few hundred kilobytes, and all of the stream can be read from any position.
 
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use toolgate_contract::{ArtifactDraft, ArtifactRef, Artifacts, OmittedText, StreamText, ToolError};
 
-/// What is stored: bytes of a command, which nearly always are text.
+/// The media type of stored output, which nearly always is text.
 const MIME: &str = "text/plain; charset=utf-8";
 
-/// How much is read at a time to count lines.
+/// Bytes that are read at a time to count lines.
 const PIECE: usize = 64 * 1024;
 
-/// A stream, redacted.
+/// A redacted stream.
 pub(super) struct Spool {
     artifacts: Arc<dyn Artifacts>,
-    /// How much of the beginning and of the end is shown, each.
+    /// Bytes that are shown, of the beginning and of the end each.
     shown: usize,
     held: SpoolStorage,
     bytes: u64,
@@ -37,7 +37,7 @@ impl Spool {
         self.bytes
     }
 
-    /// Adds what was written.
+    /// Adds output.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
         self.bytes += bytes.len() as u64;
         self.newlines += newlines(bytes);
@@ -56,7 +56,7 @@ impl Spool {
         }
     }
 
-    /// At most so many bytes from a position on.
+    /// At most `most` bytes from a position on.
     pub(super) fn read(&mut self, from: u64, most: usize) -> Result<Vec<u8>, ToolError> {
         let left = usize::try_from(self.bytes.saturating_sub(from)).unwrap_or(usize::MAX);
         let mut piece = vec![0; left.min(most)];
@@ -79,7 +79,7 @@ impl Spool {
         Ok(piece)
     }
 
-    /// The stream has ended. What isn't at hand is put in place as an artifact.
+    /// Ends the stream. A stream that is in a file is stored as an artifact.
     pub(super) fn finish(&mut self) -> Result<Option<ArtifactRef>, ToolError> {
         self.held = match std::mem::replace(&mut self.held, SpoolStorage::AtHand(Vec::new())) {
             SpoolStorage::Draft(draft) => SpoolStorage::Stored(draft.finish()?),
@@ -91,7 +91,7 @@ impl Spool {
         }
     }
 
-    /// All of it, or its beginning and its end.
+    /// The whole stream, or its beginning and its end.
     pub(super) fn whole(&mut self) -> Result<StreamText, ToolError> {
         let artifact = match &self.held {
             SpoolStorage::Stored(artifact) => artifact.clone(),
@@ -117,7 +117,7 @@ fn newlines(bytes: &[u8]) -> u64 {
     bytes.chunks(PIECE).map(|piece| memchr::memchr_iter(b'\n', piece).count() as u64).sum()
 }
 
-/// Without the first bytes of a character whose others are missing.
+/// The bytes without an incomplete character at the end.
 fn until_character_end(bytes: &[u8]) -> &[u8] {
     let tail = bytes.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
     let is_begun =
@@ -125,7 +125,7 @@ fn until_character_end(bytes: &[u8]) -> &[u8] {
     if is_begun { &bytes[..bytes.len() - tail] } else { bytes }
 }
 
-/// Without the last bytes of a character whose first ones are missing.
+/// The bytes without an incomplete character at the beginning.
 fn from_character_start(bytes: &[u8]) -> &[u8] {
     let continues = |byte: &&u8| (0x80..0xc0).contains(*byte);
     &bytes[bytes.iter().take(3).take_while(continues).count()..]

@@ -1,5 +1,5 @@
-//! Supervises one process from its start to its end: takes what it writes, stops it when its time is up or somebody wants it,
-//! and sees to what has to be done when it has ended.
+//! Supervises one process from its start to its end: reads its output, stops it when it times out or is asked to, and does
+//! everything that has to be done when it has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use toolgate_contract::{
 use super::{OutputThrottle, ProcessSlot, SessionProcess};
 use crate::gate::CommandSettlement;
 
-/// The code that `timeout` gives, and so do we.
+/// The exit code of a process that timed out, as of coreutils' `timeout`.
 const TIMED_OUT: i32 = 124;
 
 /// A process and everything that is needed to supervise it.
 pub(crate) struct ProcessSupervisor {
     pub(crate) child: SupervisedChild,
     pub(crate) process: Arc<SessionProcess>,
-    /// What becomes of its changes.
+    /// How its changes are settled.
     pub(crate) settlement: CommandSettlement,
     pub(crate) shown: OutputThrottle,
-    /// It is killed after this.
+    /// Its timeout.
     pub(crate) longest: Duration,
-    /// What writes more is killed.
+    /// Bytes of output; a process that writes more is killed.
     pub(crate) most_bytes: u64,
     pub(crate) slot: ProcessSlot,
 }
 
-/// The supervisor's hold on a process: it ends with its supervisor, though others keep what can be told of it.
+/// The supervisor's guard of a process, which is killed when its supervisor ends. Others only keep its output and its state.
 pub(crate) struct SupervisedChild(pub(crate) Arc<dyn ChildProcess>);
 
 impl Drop for SupervisedChild {
@@ -51,14 +51,14 @@ impl ProcessSupervisor {
         self.end(started.elapsed(), stopped, code, changes);
     }
 
-    /// Waits for the end, and settles what the command changed before anybody hears of that.
+    /// Waits for the end, and settles the command's changes before the end is reported.
     async fn wait_and_settle(&self) -> Result<(i32, Option<SettledChanges>), ToolError> {
         let code = self.child.0.wait().await?;
         let changes = self.settlement.settle(self.child.0.staged()).await?;
         Ok((code, changes))
     }
 
-    /// Takes what it writes until nobody holds its output any more.
+    /// Reads its output until no process has it open any more.
     async fn listen(&mut self, deadline: Instant) -> (Option<StopReason>, Option<ToolError>) {
         let (mut stopped, mut fault) = (None, None);
         loop {
@@ -83,7 +83,7 @@ impl ProcessSupervisor {
             match self.take(piece) {
                 Ok(bytes) if bytes > self.most_bytes && stopped.is_none() => stopped = self.kill(StopReason::Output),
                 Ok(_) => {}
-                // Output that can't be kept must not be lost unseen.
+                // Output that can't be stored must not be lost silently.
                 Err(error) => {
                     stopped = stopped.or_else(|| self.kill(StopReason::Output));
                     fault = Some(error);
@@ -107,8 +107,8 @@ impl ProcessSupervisor {
         Ok(all)
     }
 
-    /// The command has ended, within its call or long after it: both come here, and nothing of it runs any more. Whatever
-    /// has to happen with what it wrote happens here, before anybody is told.
+    /// Finishes a command that has ended, during its call or after it; none of its processes runs any more. Its output is
+    /// stored before the end is reported.
     fn end(
         mut self,
         duration: Duration,

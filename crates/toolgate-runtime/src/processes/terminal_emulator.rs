@@ -1,11 +1,11 @@
-//! What a terminal shows: a screen of text instead of the stream of commands that paints it.
+//! A terminal emulator: turns the output of a process, with its escape sequences, into a screen of text.
 
 use std::num::NonZeroU16;
 
 use toolgate_contract::{Screen, TerminalSize};
 use vt100::Parser;
 
-/// A terminal's screen, painted by what a process writes.
+/// A terminal's screen, made from the output of a process.
 pub(super) struct TerminalEmulator(Parser);
 
 impl TerminalEmulator {
@@ -21,7 +21,7 @@ impl TerminalEmulator {
         self.0.set_size(at_least_one(size.rows), at_least_one(size.columns));
     }
 
-    /// The screen as it would be with this written as well.
+    /// The screen as it would be with this output added.
     pub(super) fn with(&self, unfinished: &[u8]) -> Screen {
         let (rows, columns) = self.0.screen().size();
         let mut painted = Parser::new(rows, columns, 0);
@@ -34,7 +34,7 @@ impl TerminalEmulator {
         Screen { text: lines.join("\n"), row: row + 1, column: column + 1 }
     }
 
-    /// What paints this screen on another terminal.
+    /// The bytes that paint this screen on another terminal.
     pub(super) fn repaint_sequence(&self) -> Vec<u8> {
         self.0.screen().state_formatted().into_bytes()
     }

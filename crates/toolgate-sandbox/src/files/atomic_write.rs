@@ -36,7 +36,7 @@ struct StagedEdit {
 
 /// Makes all edits, or none. `roots` gives each edit's root; `id` makes the temporary names unique.
 pub(crate) fn apply(
-    way: OpenMethod,
+    method: OpenMethod,
     roots: &[BorrowedFd<'_>],
     edits: &[FileEdit],
     mut drafts: UnnamedFiles,
@@ -46,7 +46,7 @@ pub(crate) fn apply(
     let mut staged = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         let draft = drafts.remove(&index);
-        match stage(way, roots[index], edit, draft, &new_name(id, index), &mut created) {
+        match stage(method, roots[index], edit, draft, &new_name(id, index), &mut created) {
             Ok(one) => staged.push(one),
             Err(error) => {
                 discard(&staged, &created);
@@ -70,7 +70,7 @@ pub(crate) fn apply(
 
 /// Writes the new content beside its target, with the mode, owner and attributes of the file that it replaces.
 fn stage(
-    way: OpenMethod,
+    method: OpenMethod,
     root: BorrowedFd<'_>,
     edit: &FileEdit,
     draft: Option<UnnamedFile>,
@@ -81,7 +81,7 @@ fn stage(
     if name.is_empty() {
         return Err(Errno::ISDIR);
     }
-    let directory = open_directory(way, root, parent, edit.after.is_some(), created)?;
+    let directory = open_directory(method, root, parent, edit.after.is_some(), created)?;
     let mut staged =
         StagedEdit { directory, name: name.to_owned(), new: None, old: None, is_in_place: false, held: None };
     let there = rustix::fs::statat(&staged.directory, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -107,25 +107,25 @@ fn stage(
 
 /// Opens the directory at `path`, and creates what is missing. Each step starts at the descriptor of the one before.
 fn open_directory(
-    way: OpenMethod,
+    method: OpenMethod,
     root: BorrowedFd<'_>,
     path: &str,
     may_create: bool,
     created: &mut Vec<(OwnedFd, String)>,
 ) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    match openat2::open(way, root, path, flags) {
+    match openat2::open(method, root, path, flags) {
         Err(Errno::NOENT) if may_create => {}
         other => return other,
     }
     let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let parent = open_directory(way, root, parent, true, created)?;
+    let parent = open_directory(method, root, parent, true, created)?;
     match rustix::fs::mkdirat(&parent, name, USUAL_DIRECTORY_MODE) {
         Ok(()) => created.push((parent, name.to_owned())),
         Err(Errno::EXIST) => {}
         Err(error) => return Err(error),
     }
-    openat2::open(way, root, path, flags)
+    openat2::open(method, root, path, flags)
 }
 
 fn write_out(

@@ -14,8 +14,8 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 
 /// Writes the new side of every change. `roots` gives each change's root.
-pub(crate) fn arrange(
-    way: OpenMethod,
+pub(crate) fn write_changes(
+    method: OpenMethod,
     roots: &[BorrowedFd<'_>],
     changes: &[Change],
     source: &dyn ChangeSource,
@@ -23,29 +23,29 @@ pub(crate) fn arrange(
 ) -> Result<(), FailedChange> {
     let flush =
         SyncBatch::of(changes.iter().filter(|change| change.after.as_ref().is_some_and(FileState::is_file)).count());
-    let mut arranger = ChangeWriter { way, roots, changes, source, id, flush, parent: None, loosened: Vec::new() };
+    let mut writer = ChangeWriter { method, roots, changes, source, id, flush, parent: None, loosened: Vec::new() };
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by(|one, other| changes[*one].place.cmp(&changes[*other].place));
     let failed = |index| move |error| FailedChange { index, error };
-    for &index in order.iter().rev().filter(|index| makes_room(&changes[**index])) {
-        arranger.remove(index).map_err(failed(index))?;
+    for &index in order.iter().rev().filter(|index| needs_removal(&changes[**index])) {
+        writer.remove(index).map_err(failed(index))?;
     }
     for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
-        arranger.write_out(index).map_err(failed(index))?;
+        writer.write_out(index).map_err(failed(index))?;
     }
-    arranger.flush.finish().map_err(failed(0))?;
+    writer.flush.finish().map_err(failed(0))?;
     for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
-        arranger.place(index).map_err(failed(index))?;
+        writer.place(index).map_err(failed(index))?;
     }
     for &index in order.iter().rev() {
-        arranger.finish(index).map_err(failed(index))?;
+        writer.finish(index).map_err(failed(index))?;
     }
-    arranger.tighten();
+    writer.tighten();
     Ok(())
 }
 
 /// Whether the old side has to be removed first: for good, or because a directory can't be replaced by a rename.
-fn makes_room(change: &Change) -> bool {
+fn needs_removal(change: &Change) -> bool {
     let is_directory = |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_directory);
     change.before.is_some() && (change.after.is_none() || is_directory(&change.before) != is_directory(&change.after))
 }
@@ -56,7 +56,7 @@ fn has_same_content(change: &Change) -> bool {
 }
 
 struct ChangeWriter<'a> {
-    way: OpenMethod,
+    method: OpenMethod,
     roots: &'a [BorrowedFd<'a>],
     changes: &'a [Change],
     source: &'a dyn ChangeSource,
@@ -136,7 +136,8 @@ impl ChangeWriter<'_> {
         }
         let directory = WorkspacePath { root: place.root, path: directory.to_owned() };
         if self.parent.as_ref().is_none_or(|(known, _)| *known != directory) {
-            let opened = openat2::open(self.way, self.roots[index], &directory.path, OFlags::PATH | OFlags::DIRECTORY)?;
+            let opened =
+                openat2::open(self.method, self.roots[index], &directory.path, OFlags::PATH | OFlags::DIRECTORY)?;
             self.parent = Some((directory, opened));
         }
         let Some((_, parent)) = &self.parent else { return Err(Errno::NOENT) };

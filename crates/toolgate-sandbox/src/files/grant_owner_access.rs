@@ -14,21 +14,21 @@ use crate::files::openat2::OpenMethod;
 use crate::files::walk::{NAMES, each_entry};
 
 /// Makes every directory beneath a root readable that we own and can't read, apart from these paths. The new modes stay.
-pub(crate) fn directories(way: OpenMethod, root: BorrowedFd<'_>, except: &BTreeSet<&[u8]>) -> Result<(), Errno> {
+pub(crate) fn directories(method: OpenMethod, root: BorrowedFd<'_>, except: &BTreeSet<&[u8]>) -> Result<(), Errno> {
     let mut left: Vec<Vec<u8>> = vec![Vec::new()];
-    let mut room = vec![MaybeUninit::uninit(); NAMES];
+    let mut buffer = vec![MaybeUninit::uninit(); NAMES];
     while let Some(path) = left.pop() {
-        let open = || openat2::open(way, root, &path, OFlags::RDONLY | OFlags::DIRECTORY);
+        let open = || openat2::open(method, root, &path, OFlags::RDONLY | OFlags::DIRECTORY);
         let directory = match open() {
             Err(Errno::ACCESS) => {
-                let closed = openat2::open(way, root, &path, OFlags::PATH | OFlags::DIRECTORY);
+                let closed = openat2::open(method, root, &path, OFlags::PATH | OFlags::DIRECTORY);
                 closed.and_then(|closed| allow(&closed, Mode::RWXU)).and_then(|_| open())
             }
             other => other,
         };
         // Another user owns it, or it has gone.
         let Ok(directory) = directory else { continue };
-        each_entry(&directory, &mut room, |name, kind| {
+        each_entry(&directory, &mut buffer, |name, kind| {
             let inner = if path.is_empty() { name.to_vec() } else { [&path[..], b"/", name].concat() };
             if kind == toolgate_contract::EntryKind::Directory && !except.contains(&inner[..]) {
                 left.push(inner);

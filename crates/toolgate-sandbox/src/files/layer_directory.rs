@@ -105,8 +105,8 @@ impl LayerDirectory {
         File::from(rustix::fs::openat(&self.itself, NOTE, flags, Mode::RUSR | Mode::WUSR)?).write_all(bytes)
     }
 
-    /// Makes a directory in it for a command's changes.
-    pub(crate) fn room(&self) -> Result<PathBuf, ToolError> {
+    /// Makes a directory in it for a command's temporary files.
+    pub(crate) fn make_scratch(&self) -> Result<PathBuf, ToolError> {
         let fault = |errno: Errno| ToolError::io("A directory for temporary files can't be made", &errno.into());
         rustix::fs::mkdirat(&self.itself, "room", Mode::RWXU).map_err(fault)?;
         Ok(self.path.join("room"))

@@ -32,13 +32,13 @@ impl OpenMethod {
 
 /// Opens `path` beneath `root`. Any symlink, also at the end, is `ELOOP`; a path that leads out is `EXDEV`.
 pub(crate) fn open(
-    way: OpenMethod,
+    method: OpenMethod,
     root: BorrowedFd<'_>,
     path: impl AsRef<[u8]>,
     flags: OFlags,
 ) -> Result<OwnedFd, Errno> {
     let path = if path.as_ref().is_empty() { b"." } else { path.as_ref() };
-    match way {
+    match method {
         OpenMethod::Kernel => open_with_openat2(root, path, flags),
         OpenMethod::Walk => open_by_components(root, path, flags),
     }
@@ -94,7 +94,7 @@ fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
 
 /// Finds where `path` leads beneath `root` when symlinks are followed, never above the root. Names that don't exist yet stay
 /// as written. `EXDEV` if a symlink leads out.
-pub(crate) fn resolve(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+pub(crate) fn resolve(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
     let mut real: Vec<String> = Vec::new();
     let mut todo: Vec<String> = names_of(path);
     let mut links = 0;
@@ -105,14 +105,14 @@ pub(crate) fn resolve(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Resu
         }
         real.push(name);
         let here = real.join("/");
-        match open(way, root, &here, OFlags::PATH) {
+        match open(method, root, &here, OFlags::PATH) {
             Ok(_) => {}
             Err(Errno::LOOP) => {
                 links += 1;
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP);
                 }
-                let target = follow(way, root, &here)?;
+                let target = follow(method, root, &here)?;
                 real.pop();
                 todo.extend(names_of(&target));
             }
@@ -137,14 +137,14 @@ fn names_of(path: &str) -> Vec<String> {
 }
 
 /// The target of the symlink at `path`.
-pub(crate) fn read_link(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
+pub(crate) fn read_link(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let directory = open(way, root, directory, OFlags::PATH | OFlags::DIRECTORY)?;
+    let directory = open(method, root, directory, OFlags::PATH | OFlags::DIRECTORY)?;
     Ok(rustix::fs::readlinkat(&directory, name, Vec::new())?.into_bytes())
 }
 
 /// Where the symlink at `path` leads; an absolute one leads out of the root.
-fn follow(way: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
-    let target = String::from_utf8(read_link(way, root, path)?).map_err(|_| Errno::ILSEQ)?;
+fn follow(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
+    let target = String::from_utf8(read_link(method, root, path)?).map_err(|_| Errno::ILSEQ)?;
     if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target) }
 }

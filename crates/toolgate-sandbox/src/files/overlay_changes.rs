@@ -65,7 +65,7 @@ impl OverlayChanges {
         let note = directory.note().map_err(|_| gone())?;
         let (owner, kept): (Option<String>, Vec<PathBuf>) = postcard::from_bytes(&note).map_err(|_| gone())?;
         let mut rehearsal = Rehearsal::of(kept, directory.path());
-        rehearsal.set_stays(true);
+        rehearsal.set_kept(true);
         directory.kept = true;
         // A symlink that came with a repository could lead anywhere.
         let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
@@ -75,9 +75,9 @@ impl OverlayChanges {
         Ok(Self { owner, ..Self::new(rehearsal, directory, roots)? })
     }
 
-    fn set_stays(&mut self, stays: bool) {
+    fn set_kept(&mut self, stays: bool) {
         self.directory.kept = stays;
-        self.rehearsal.set_stays(stays);
+        self.rehearsal.set_kept(stays);
     }
 
     /// Where the new side of a path is.
@@ -141,7 +141,7 @@ impl StagedChanges for OverlayChanges {
         let note =
             postcard::to_allocvec(&(owner, roots)).map_err(|_| ToolError::internal("The layers couldn't be noted."))?;
         self.directory.put_note(&note).map_err(|error| ToolError::io("A rehearsal can't be kept", &error))?;
-        self.set_stays(true);
+        self.set_kept(true);
         let name = self.directory.path().file_name().unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
     }
@@ -150,8 +150,8 @@ impl StagedChanges for OverlayChanges {
         self.owner.as_deref()
     }
 
-    fn let_go(&mut self) {
-        self.set_stays(false);
+    fn discard(&mut self) {
+        self.set_kept(false);
     }
 }
 

@@ -47,14 +47,14 @@ pub(super) fn compare(
     started: Timestamp,
     files: &dyn Files,
 ) -> Result<(Differences, TouchedFiles), ToolError> {
-    let mut walk = LayerWalk { files, candidates: Vec::new(), unspeakable: Vec::new() };
+    let mut walk = LayerWalk { files, candidates: Vec::new(), not_utf8: Vec::new() };
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.directory(upper, &place, LowerVisibility::Everything)?;
     }
-    let LayerWalk { mut candidates, unspeakable, .. } = walk;
+    let LayerWalk { mut candidates, not_utf8, .. } = walk;
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
-    let mut found = Differences { all: Vec::with_capacity(candidates.len()), unspeakable };
+    let mut found = Differences { all: Vec::with_capacity(candidates.len()), not_utf8 };
     let mut touched = Vec::new();
     for (candidate, sides) in candidates.iter().zip(both_sides(&candidates, files)) {
         let (before, after) = sides?;
@@ -73,7 +73,7 @@ pub(super) fn compare(
 struct LayerWalk<'a> {
     files: &'a dyn Files,
     candidates: Vec<Candidate>,
-    unspeakable: Vec<String>,
+    not_utf8: Vec<String>,
 }
 
 impl LayerWalk<'_> {
@@ -91,7 +91,7 @@ impl LayerWalk<'_> {
                 }
                 None => {
                     let shown = readable(std::os::unix::ffi::OsStrExt::as_bytes(&*entry.file_name()));
-                    self.unspeakable.push(self.files.shown(&beneath(place, &shown)));
+                    self.not_utf8.push(self.files.shown(&beneath(place, &shown)));
                 }
             }
         }

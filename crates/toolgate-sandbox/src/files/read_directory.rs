@@ -36,7 +36,7 @@ const SETTLED_AFTER: i64 = 3;
 
 /// Lists the name and type of everything in the directory at `path`, unless it still has this mark.
 pub(crate) fn look(
-    way: OpenMethod,
+    method: OpenMethod,
     root: BorrowedFd<'_>,
     path: &[u8],
     known: Option<&DirectoryStamp>,
@@ -45,7 +45,7 @@ pub(crate) fn look(
     if known.is_some() && known == marked(root, path).as_ref() {
         return Ok(DirectoryScan::Unchanged);
     }
-    let directory = match openat2::open(way, root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
+    let directory = match openat2::open(method, root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
         // Removed or replaced since its parent was listed.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(DirectoryScan::Absent),
         Err(Errno::ACCESS) if !path.is_empty() => {
@@ -57,8 +57,8 @@ pub(crate) fn look(
     let now = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
     let mark = mark(&rustix::fs::fstat(&directory)?);
     let is_reliable = mark.changed.0 < now - SETTLED_AFTER && keeps_time(&directory);
-    let mut room = vec![MaybeUninit::uninit(); NAMES];
-    each_entry(&directory, &mut room, |name, kind| each(OsStr::from_bytes(name), kind))?;
+    let mut buffer = vec![MaybeUninit::uninit(); NAMES];
+    each_entry(&directory, &mut buffer, |name, kind| each(OsStr::from_bytes(name), kind))?;
     Ok(DirectoryScan::Scanned(is_reliable.then_some(mark)))
 }
 

@@ -35,7 +35,7 @@ pub struct RootsError {
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<RootHandle>,
-    way: OpenMethod,
+    method: OpenMethod,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ struct RootHandle {
 impl Roots {
     /// Opens the workspace, which is writable, as the first root.
     pub fn open(workspace: &Path) -> Result<Self, RootsError> {
-        let mut roots = Self { roots: Vec::new(), way: OpenMethod::probe() };
+        let mut roots = Self { roots: Vec::new(), method: OpenMethod::probe() };
         roots.add(workspace, RootAccess::Write)?;
         Ok(roots)
     }
@@ -67,14 +67,14 @@ impl Roots {
 
     /// Forces a method of opening, so that tests can exercise the fallback.
     #[must_use]
-    pub fn with_open_method(mut self, way: OpenMethod) -> Self {
-        self.way = way;
+    pub fn with_open_method(mut self, method: OpenMethod) -> Self {
+        self.method = method;
         self
     }
 
     /// The method by which files are opened beneath the roots.
-    pub fn way(&self) -> OpenMethod {
-        self.way
+    pub fn open_method(&self) -> OpenMethod {
+        self.method
     }
 
     /// The workspace's directory, absolute and without symlinks.
@@ -84,7 +84,7 @@ impl Roots {
 
     fn open_at(&self, place: &WorkspacePath, flags: OFlags) -> Result<OwnedFd, ToolError> {
         let root = self.root(place)?;
-        openat2::open(self.way, root.directory.as_fd(), &place.path, flags).map_err(|error| refusal(place, error))
+        openat2::open(self.method, root.directory.as_fd(), &place.path, flags).map_err(|error| refusal(place, error))
     }
 
     fn root(&self, place: &WorkspacePath) -> Result<&RootHandle, ToolError> {
@@ -111,12 +111,12 @@ impl Roots {
         let directory = self.roots[written.root].directory.as_fd();
         let path = match (itself, written.path.rsplit_once('/')) {
             _ if self.is_plain(written) => written.path.clone(),
-            (true, Some((parent, name))) => match openat2::resolve(self.way, directory, parent)?.as_str() {
+            (true, Some((parent, name))) => match openat2::resolve(self.method, directory, parent)?.as_str() {
                 "" => name.to_owned(),
                 parent => format!("{parent}/{name}"),
             },
             (true, None) => written.path.clone(),
-            _ => openat2::resolve(self.way, directory, &written.path)?,
+            _ => openat2::resolve(self.method, directory, &written.path)?,
         };
         Ok(WorkspacePath { root: written.root, path })
     }
@@ -126,7 +126,7 @@ impl Roots {
     fn is_plain(&self, written: &WorkspacePath) -> bool {
         let root = self.roots[written.root].directory.as_fd();
         match written.path.contains('/') || written.path.is_empty() {
-            true => openat2::open(self.way, root, &written.path, OFlags::PATH).is_ok(),
+            true => openat2::open(self.method, root, &written.path, OFlags::PATH).is_ok(),
             false => rustix::fs::statat(root, &written.path, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| kind_of(&stat) != EntryKind::Link),
         }
@@ -156,7 +156,7 @@ impl Files for Roots {
             Ok(opened) => opened,
             Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
             Err(error) => {
-                let link = openat2::read_link(self.way, self.root(place)?.directory.as_fd(), &place.path);
+                let link = openat2::read_link(self.method, self.root(place)?.directory.as_fd(), &place.path);
                 let content = |target: Vec<u8>| FileContent { bytes: target.into(), mode: Some(LINK_MODE) };
                 return link.map(|target| Some(content(target))).map_err(|_| error);
             }
@@ -204,23 +204,23 @@ impl Files for Roots {
     ) -> Result<DirectoryScan, ToolError> {
         let path = directory.as_os_str().as_bytes();
         let top = self.roots.get(root).ok_or(Errno::NOENT);
-        let looked =
-            top.and_then(|top| crate::files::read_directory::look(self.way, top.directory.as_fd(), path, known, each));
+        let looked = top
+            .and_then(|top| crate::files::read_directory::look(self.method, top.directory.as_fd(), path, known, each));
         looked.map_err(|error| refusal(&WorkspacePath { root, path: readable(path) }, error))
     }
 
-    fn open_up(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
+    fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
         let top = WorkspacePath { root, path: String::new() };
         let except = except.iter().filter(|place| place.root == root).map(|place| place.path.as_bytes()).collect();
-        crate::files::grant_owner_access::directories(self.way, self.root(&top)?.directory.as_fd(), &except)
+        crate::files::grant_owner_access::directories(self.method, self.root(&top)?.directory.as_fd(), &except)
             .map_err(|error| refusal(&top, error))
     }
 
     fn apply(&self, edits: &[FileEdit], id: &str, first: &mut BeforeApply<'_>) -> Result<(), ToolError> {
         let directory = |edit: &FileEdit| self.root(&edit.place).map(|root| root.directory.as_fd());
         let directories = edits.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
-        let drafts = crate::files::unnamed_file::meanwhile(self.way, &directories, edits, first)?;
-        crate::files::atomic_write::apply(self.way, &directories, edits, drafts, id).map_err(|failure| {
+        let drafts = crate::files::unnamed_file::write_ahead(self.method, &directories, edits, first)?;
+        crate::files::atomic_write::apply(self.method, &directories, edits, drafts, id).map_err(|failure| {
             let place = &edits[failure.index].place;
             match failure.error {
                 Errno::ISDIR => ToolError::new(ErrorCode::NotAFile, format!("`{}` is a directory.", shown(place))),
@@ -235,7 +235,7 @@ impl Files for Roots {
         let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
         let name = if name.is_empty() { "." } else { name };
         let root = self.root(place)?.directory.as_fd();
-        match openat2::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY) {
+        match openat2::open(self.method, root, parent, OFlags::PATH | OFlags::DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             parent => parent
                 .and_then(|parent| crate::files::stat::look(parent.as_fd(), name, hashed))
@@ -250,7 +250,7 @@ impl Files for Roots {
     fn arrange(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
         let directory = |change: &Change| self.root(&change.place).map(|root| root.directory.as_fd());
         let directories = changes.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
-        crate::files::change_writer::arrange(self.way, &directories, changes, source, id).map_err(|failure| {
+        crate::files::change_writer::write_changes(self.method, &directories, changes, source, id).map_err(|failure| {
             let place = &changes[failure.index].place;
             ToolError::io(&format!("`{}` can't be put in place", shown(place)), &failure.error.into())
         })
@@ -259,7 +259,7 @@ impl Files for Roots {
     fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
         let (parent, last) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
         let root = self.roots.get(place.root).ok_or(Errno::NOENT)?.directory.as_fd();
-        let parent = openat2::open(self.way, root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        let parent = openat2::open(self.method, root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
         match rustix::fs::linkat(&parent, last, directory, name, AtFlags::empty()) {
             Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {
                 let itself = PathBuf::from(format!("/proc/self/fd/{}/{last}", parent.as_raw_fd()));
@@ -289,8 +289,8 @@ impl Files for Roots {
         options: &WalkOptions,
         visitors: &'v VisitorFactory<'v>,
     ) -> Result<u64, ToolError> {
-        let ground = WalkRoot { way: self.way, root: self.root(start)?.directory.as_fd() };
-        walk(ground, start, options, visitors)
+        let walk_root = WalkRoot { method: self.method, root: self.root(start)?.directory.as_fd() };
+        walk(walk_root, start, options, visitors)
     }
 
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError> {

@@ -14,10 +14,10 @@ use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 
 /// From this size on, writing a file takes much longer than starting a thread.
-const MUCH: usize = 256 * 1024;
+const LARGE_FILE_BYTES: usize = 256 * 1024;
 
 /// How many drafts there may be: each takes a file descriptor.
-const MOST: usize = 16;
+const MAX_DRAFTS: usize = 16;
 
 /// A new file's permission bits before the umask.
 pub(crate) const USUAL_MODE: Mode = Mode::from_raw_mode(0o666);
@@ -46,19 +46,19 @@ pub(crate) type UnnamedFiles = BTreeMap<usize, UnnamedFile>;
 
 /// Runs `first`, and meanwhile writes large files on another thread. An edit without a draft, for whatever reason, is written
 /// when it is made, and fails then if it can't be.
-pub(crate) fn meanwhile<E>(
-    way: OpenMethod,
+pub(crate) fn write_ahead<E>(
+    method: OpenMethod,
     roots: &[BorrowedFd<'_>],
     edits: &[FileEdit],
     first: impl FnOnce() -> Result<(), E>,
 ) -> Result<UnnamedFiles, E> {
-    let large = |edit: &'_ FileEdit| edit.after.as_ref().is_some_and(|after| after.bytes.len() >= MUCH);
+    let large = |edit: &'_ FileEdit| edit.after.as_ref().is_some_and(|after| after.bytes.len() >= LARGE_FILE_BYTES);
     if !edits.iter().any(large) {
         return first().map(|()| UnnamedFiles::new());
     }
     let write_out = || {
-        let chosen = edits.iter().enumerate().filter(|(_, edit)| large(edit)).take(MOST);
-        chosen.filter_map(|(index, edit)| Some((index, UnnamedFile::of(way, roots[index], edit)?))).collect()
+        let chosen = edits.iter().enumerate().filter(|(_, edit)| large(edit)).take(MAX_DRAFTS);
+        chosen.filter_map(|(index, edit)| Some((index, UnnamedFile::of(method, roots[index], edit)?))).collect()
     };
     std::thread::scope(|scope| {
         let drafting = std::thread::Builder::new().spawn_scoped(scope, write_out);
@@ -69,10 +69,10 @@ pub(crate) fn meanwhile<E>(
 
 impl UnnamedFile {
     /// Writes what one edit replaces a file with.
-    fn of(way: OpenMethod, root: BorrowedFd<'_>, FileEdit { place, after, .. }: &FileEdit) -> Option<Self> {
+    fn of(method: OpenMethod, root: BorrowedFd<'_>, FileEdit { place, after, .. }: &FileEdit) -> Option<Self> {
         let content = after.as_ref().filter(|content| !content.is_link())?;
         let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
-        let directory = openat2::open(way, root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
+        let directory = openat2::open(method, root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let old = rustix::fs::openat(&directory, name, flags, Mode::empty()).ok()?;
         let replaced = rustix::fs::fstat(&old).ok()?;
@@ -162,7 +162,7 @@ mod tests {
     fn scene() -> (tempfile::TempDir, FileEdit) {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a"), "old").unwrap();
-        let after = FileContent { bytes: vec![b'n'; MUCH].into(), mode: None };
+        let after = FileContent { bytes: vec![b'n'; LARGE_FILE_BYTES].into(), mode: None };
         (directory, FileEdit { place: WorkspacePath { root: 0, path: "a".into() }, before: None, after: Some(after) })
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let stat = || rustix::fs::statat(&root, "a", AtFlags::SYMLINK_NOFOLLOW).unwrap();
         let small = FileEdit { after: Some(FileContent { bytes: b"new".to_vec().into(), mode: None }), ..edit.clone() };
         let roots = [root.as_fd(), root.as_fd()];
-        let drafts = meanwhile(OpenMethod::probe(), &roots, &[small, edit], || Ok::<_, ()>(())).unwrap();
+        let drafts = write_ahead(OpenMethod::probe(), &roots, &[small, edit], || Ok::<_, ()>(())).unwrap();
         assert_eq!(drafts.keys().collect::<Vec<_>>(), [&1], "only what is large is worth a thread");
         assert_eq!(names(directory.path()), ["a"]);
         assert!(drafts[&1].fits(&stat()));
@@ -201,17 +201,17 @@ mod tests {
 
     #[test]
     fn a_file_keeps_the_mode_that_it_has_when_it_is_replaced() {
-        for (before, meanwhile) in [(0o640, 0o640), (0o640, 0o755)] {
+        for (before, during) in [(0o640, 0o640), (0o640, 0o755)] {
             let (directory, edit) = scene();
             set_mode(directory.path(), before);
             let first = &mut || {
                 // By then, or soon, the draft has the mode from before.
-                set_mode(directory.path(), meanwhile);
+                set_mode(directory.path(), during);
                 Ok(())
             };
             Roots::open(directory.path()).unwrap().apply(&[edit], "id", first).unwrap();
             let facts = std::fs::metadata(directory.path().join("a")).unwrap();
-            assert_eq!((facts.len(), facts.permissions().mode() & 0o7777), (MUCH as u64, meanwhile));
+            assert_eq!((facts.len(), facts.permissions().mode() & 0o7777), (LARGE_FILE_BYTES as u64, during));
             assert_eq!(names(directory.path()), ["a"]);
         }
     }

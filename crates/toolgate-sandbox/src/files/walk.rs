@@ -39,13 +39,13 @@ static THREADS: LazyLock<usize> =
 /// A root, and how to open beneath it.
 #[derive(Clone, Copy)]
 pub(crate) struct WalkRoot<'a> {
-    pub(crate) way: OpenMethod,
+    pub(crate) method: OpenMethod,
     pub(crate) root: BorrowedFd<'a>,
 }
 
 impl WalkRoot<'_> {
     fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        openat2::open(self.way, self.root, path, flags)
+        openat2::open(self.method, self.root, path, flags)
     }
 
     /// Opens for reading; a pipe or device doesn't block.
@@ -96,31 +96,31 @@ enum WalkTask {
 
 /// Visits what is beneath `start`, or `start` itself when it is a file. Returns how many directories couldn't be read.
 pub(crate) fn walk<'v>(
-    ground: WalkRoot<'_>,
+    root: WalkRoot<'_>,
     start: &WorkspacePath,
     options: &WalkOptions,
     visitors: &'v VisitorFactory<'v>,
 ) -> Result<u64, ToolError> {
-    let choice = WalkFilter::new(options, &start.path)?;
+    let filter = WalkFilter::new(options, &start.path)?;
     let fault = |error| refusal(start, error);
-    let stat = ground.open(start.path.as_bytes(), OFlags::PATH).and_then(rustix::fs::fstat).map_err(fault)?;
-    let spot = FoundEntry { place: start.clone(), exact: None, kind: kind_of(&stat), depth: 0, left_out: None };
-    let walk = TreeWalk { ground, choice, queue: WorkQueue::default(), unreadable: AtomicU64::new(0) };
+    let stat = root.open(start.path.as_bytes(), OFlags::PATH).and_then(rustix::fs::fstat).map_err(fault)?;
+    let entry = FoundEntry { place: start.clone(), exact: None, kind: kind_of(&stat), depth: 0, left_out: None };
+    let walk = TreeWalk { root, filter, queue: WorkQueue::default(), unreadable: AtomicU64::new(0) };
     let mut worker = WalkWorker::new(&walk, visitors());
-    if spot.kind != EntryKind::Directory {
-        worker.visit(&spot);
+    if entry.kind != EntryKind::Directory {
+        worker.visit(&entry);
         return Ok(0);
     }
-    let rules = if options.gitignore { IgnoreRules::above(&ground, &start.path) } else { Arc::default() };
-    worker.enter(&spot, &rules).map_err(fault)?;
+    let rules = if options.gitignore { IgnoreRules::above(&root, &start.path) } else { Arc::default() };
+    worker.enter(&entry, &rules).map_err(fault)?;
     walk.go_on(worker, visitors);
     Ok(walk.unreadable.into_inner())
 }
 
 /// What the threads of one walk share.
 struct TreeWalk<'a> {
-    ground: WalkRoot<'a>,
-    choice: WalkFilter,
+    root: WalkRoot<'a>,
+    filter: WalkFilter,
     queue: WorkQueue<WalkTask>,
     unreadable: AtomicU64,
 }
@@ -165,7 +165,7 @@ impl<'a> WalkWorker<'a> {
 
     fn work(&mut self, work: WalkTask) {
         match work {
-            WalkTask::Visit(spots) => self.visit_all(&spots),
+            WalkTask::Visit(entries) => self.visit_all(&entries),
             WalkTask::Enter(directory, rules) => {
                 if self.visit(&directory) != WalkStep::On {
                     return;
@@ -181,18 +181,18 @@ impl<'a> WalkWorker<'a> {
         }
     }
 
-    fn visit_all(&mut self, spots: &[FoundEntry]) {
-        for spot in spots {
-            if self.walk.queue.is_over() || self.visit(spot) == WalkStep::Stop {
+    fn visit_all(&mut self, entries: &[FoundEntry]) {
+        for entry in entries {
+            if self.walk.queue.is_over() || self.visit(entry) == WalkStep::Stop {
                 return;
             }
         }
     }
 
-    fn visit(&mut self, spot: &FoundEntry) -> WalkStep {
-        let handle = RootedEntry { ground: &self.walk.ground, spot };
-        let (kind, depth, left_out) = (spot.kind, spot.depth, spot.left_out);
-        let step = (self.visitor)(&VisitedEntry { place: &spot.place, kind, depth, left_out, handle: &handle });
+    fn visit(&mut self, entry: &FoundEntry) -> WalkStep {
+        let handle = RootedEntry { root: &self.walk.root, entry };
+        let (kind, depth, left_out) = (entry.kind, entry.depth, entry.left_out);
+        let step = (self.visitor)(&VisitedEntry { place: &entry.place, kind, depth, left_out, handle: &handle });
         if step == WalkStep::Stop {
             self.walk.queue.end();
         }
@@ -202,24 +202,24 @@ impl<'a> WalkWorker<'a> {
     /// Sorts a directory's entries into what is visited now, what other threads can do, and what is left out.
     fn enter(&mut self, directory: &FoundEntry, rules: &Arc<IgnoreRules>) -> Result<(), Errno> {
         let (walk, entries) = (self.walk, self.read(directory)?);
-        let rules = match (walk.choice.gitignore, directory.left_out) {
-            (true, None) => IgnoreRules::of(&walk.ground, directory.path(), &entries, rules),
+        let rules = match (walk.filter.gitignore, directory.left_out) {
+            (true, None) => IgnoreRules::of(&walk.root, directory.path(), &entries, rules),
             _ => Arc::clone(rules),
         };
         let (mut here, mut ahead, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for (name, kind) in entries {
-            let mut spot = directory.child(&name, kind);
-            let is_entered = kind == EntryKind::Directory && walk.choice.may_enter(spot.depth);
-            match walk.choice.fate(&spot, &name, &rules) {
+            let mut entry = directory.child(&name, kind);
+            let is_entered = kind == EntryKind::Directory && walk.filter.may_enter(entry.depth);
+            match walk.filter.disposition(&entry, &name, &rules) {
                 EntryDisposition::Excluded => {}
-                EntryDisposition::Visited if is_entered => ahead.push(WalkTask::Enter(spot, Arc::clone(&rules))),
-                EntryDisposition::Visited => here.push(spot),
+                EntryDisposition::Visited if is_entered => ahead.push(WalkTask::Enter(entry, Arc::clone(&rules))),
+                EntryDisposition::Visited => here.push(entry),
                 EntryDisposition::LeftOut(why) => {
-                    spot.left_out = Some(why);
+                    entry.left_out = Some(why);
                     left_out.push(if is_entered {
-                        WalkTask::Enter(spot, Arc::clone(&rules))
+                        WalkTask::Enter(entry, Arc::clone(&rules))
                     } else {
-                        WalkTask::Visit(vec![spot])
+                        WalkTask::Visit(vec![entry])
                     });
                 }
             }
@@ -233,7 +233,7 @@ impl<'a> WalkWorker<'a> {
 
     /// A directory's entries, by name, so that the walk goes roughly in the order of paths.
     fn read(&mut self, directory: &FoundEntry) -> Result<Vec<(Vec<u8>, EntryKind)>, Errno> {
-        let fd = self.walk.ground.open(directory.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let fd = self.walk.root.open(directory.path(), OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
         each_entry(&fd, &mut self.names, |name, kind| entries.push((name.to_vec(), kind)))?;
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -244,10 +244,10 @@ impl<'a> WalkWorker<'a> {
 /// Lists the name and type of everything in an open directory.
 pub(crate) fn each_entry(
     directory: &OwnedFd,
-    room: &mut [MaybeUninit<u8>],
+    buffer: &mut [MaybeUninit<u8>],
     mut each: impl FnMut(&[u8], EntryKind),
 ) -> Result<(), Errno> {
-    let mut names = RawDir::new(directory, room);
+    let mut names = RawDir::new(directory, buffer);
     while let Some(entry) = names.next() {
         let entry = entry?;
         let name = entry.file_name();
@@ -270,10 +270,10 @@ pub(crate) fn each_entry(
 }
 
 /// What one thread leaves to others, in portions.
-fn portions(spots: Vec<FoundEntry>) -> Vec<WalkTask> {
-    let mut spots = spots.into_iter();
+fn portions(entries: Vec<FoundEntry>) -> Vec<WalkTask> {
+    let mut entries = entries.into_iter();
     let portion = || {
-        let portion: Vec<FoundEntry> = spots.by_ref().take(PORTION).collect();
+        let portion: Vec<FoundEntry> = entries.by_ref().take(PORTION).collect();
         (!portion.is_empty()).then_some(WalkTask::Visit(portion))
     };
     std::iter::from_fn(portion).collect()
@@ -281,20 +281,20 @@ fn portions(spots: Vec<FoundEntry>) -> Vec<WalkTask> {
 
 /// Opens or examines an entry, starting from the root.
 struct RootedEntry<'a> {
-    ground: &'a WalkRoot<'a>,
-    spot: &'a FoundEntry,
+    root: &'a WalkRoot<'a>,
+    entry: &'a FoundEntry,
 }
 
 impl WalkHandle for RootedEntry<'_> {
     fn open(&self) -> Result<File, ToolError> {
-        let place = &self.spot.place;
-        let fd = self.ground.open_file(self.spot.path()).map_err(|error| refusal(place, error))?;
+        let place = &self.entry.place;
+        let fd = self.root.open_file(self.entry.path()).map_err(|error| refusal(place, error))?;
         regular_file(fd, place).map(|opened| opened.file)
     }
 
     fn facts(&self) -> Option<EntryMetadata> {
-        let (parent, name) = split(self.spot.path());
-        let parent = self.ground.open(parent, OFlags::PATH | OFlags::DIRECTORY).ok()?;
+        let (parent, name) = split(self.entry.path());
+        let parent = self.root.open(parent, OFlags::PATH | OFlags::DIRECTORY).ok()?;
         let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let modified = (stat.st_mtime as i64).saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64);
         Some(EntryMetadata { size: stat.st_size as u64, modified })

@@ -1,6 +1,5 @@
-//! A command that runs confined, as one value: what it writes and reads, its end and the ways to end it, what confines it
-//! and what that kept from it, and what it changed. Everything goes through a shared reference, so that one task can listen
-//! while others write, signal or ask.
+//! A running command as one value: its streams, its exit, signals, what was enforced and denied, and what it changed. All
+//! methods take a shared reference, so that one task can read while others write or signal.
 
 mod pty_master;
 
@@ -29,13 +28,13 @@ use super::syscall::signals;
 use crate::files::overlay_changes::{LayerDirectory, OverlayChanges};
 use crate::network::{DenialLog, EgressProxy};
 
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What ends the input of whoever reads a terminal line by line.
+/// Ctrl-D (EOT), which ends the input of a program that reads a terminal line by line.
 const END_OF_INPUT: &[u8] = &[4];
 
-/// A confined command. Dropping it kills everything that it has started.
+/// A confined command. Dropping it kills every process that it has started.
 pub struct Child {
     output: Mutex<OutputPipes>,
     input: Mutex<Option<pipe::Sender>>,
@@ -47,11 +46,11 @@ pub struct Child {
     denial_log: DenialLog,
     decoys: DecoyWatch,
     confinement: Option<CommandConfinement>,
-    // After the instance: nobody is left inside who could use these when they go.
+    // Dropped after the instance, when no process is left that could use them.
     resources: BlockingMutex<ChildResources>,
 }
 
-/// What a child is made of: the sandbox that it runs in, and what comes from there.
+/// The parts of a new child: the sandbox that it runs in, and the descriptors received from there.
 pub(super) struct NewChild {
     pub(super) instance: SandboxInstance,
     pub(super) process: OwnedFd,
@@ -59,34 +58,34 @@ pub(super) struct NewChild {
     pub(super) terminal: Option<PtyMaster>,
     pub(super) enforcement: Enforcement,
     pub(super) decoys: DecoyWatch,
-    /// What the command is held to; none where nothing confines it.
+    /// The command's confinement; none if it runs without.
     pub(super) confinement: Option<CommandConfinement>,
     pub(super) resources: ChildResources,
 }
 
-/// What a running command needs on the host's side, and what it leaves there.
+/// What a running command needs on the host, and what it leaves there.
 #[derive(Default)]
 pub(super) struct ChildResources {
-    /// Its way out.
+    /// The proxy for its network connections.
     pub(super) proxy: Option<EgressProxy>,
-    /// What it changes, where that is staged.
+    /// Its changes, if they are staged.
     pub(super) staged: Option<OverlayChanges>,
-    /// Its temporary files, where they have a directory that somebody has to remove.
+    /// A directory for its temporary files, if it has no `/tmp` of its own.
     #[expect(dead_code, reason = "the directory is removed when this is dropped")]
     pub(super) scratch: Option<LayerDirectory>,
 }
 
-/// What a command is held to.
+/// The confinement of a command, from which its denials are found.
 pub(super) struct CommandConfinement {
     pub(super) paths: CommandPaths,
-    /// Where it was started.
+    /// The directory that it started in.
     pub(super) directory: PathBuf,
-    /// What policy hides from it, and where that is.
+    /// What policy hides from it, with the absolute paths.
     pub(super) hidden: Vec<(WorkspacePath, PathBuf)>,
     pub(super) is_staged: bool,
 }
 
-/// What a command writes, unless it has a terminal.
+/// A command's output, unless it has a terminal.
 struct OutputPipes {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
@@ -104,7 +103,7 @@ pub enum ChildExit {
 }
 
 impl ChildExit {
-    /// The code as a shell would give it: a signal is 128 and its number.
+    /// The exit code as a shell reports it: a signal is 128 plus its number.
     pub fn shell_code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -124,10 +123,10 @@ impl ChildExit {
 impl Child {
     pub(super) fn new(new: NewChild) -> Self {
         let HostPipes { stdin, stdout, stderr } = new.pipes;
-        let piece = || vec![0; PIECE].into_boxed_slice();
+        let buffer = || vec![0; BUFFER_BYTES].into_boxed_slice();
         let denial_log = new.resources.proxy.as_ref().map(|proxy| proxy.denials().clone()).unwrap_or_default();
         Self {
-            output: Mutex::new(OutputPipes { stdout, stderr, out: piece(), err: piece() }),
+            output: Mutex::new(OutputPipes { stdout, stderr, out: buffer(), err: buffer() }),
             input: Mutex::new(stdin),
             terminal: new.terminal,
             enforcement: new.enforcement,
@@ -141,32 +140,32 @@ impl Child {
         }
     }
 
-    /// What really confines it.
+    /// What is really enforced.
     pub fn enforcement(&self) -> &Enforcement {
         &self.enforcement
     }
 
-    /// What was refused of what it wanted to reach over the network, so far.
+    /// The network connections and lookups that were denied so far.
     pub fn network_denials(&self) -> Vec<Denial> {
         self.denial_log.all()
     }
 
-    /// Names that it looked up and to which it has made no connection that could be seen: perhaps that is why it failed.
+    /// Names that it looked up and never connected to, which may explain why it failed.
     pub fn unused_names(&self) -> Vec<Denial> {
         self.denial_log.unused()
     }
 
-    /// Hidden files of which it opened a decoy so far, by their paths.
+    /// The hidden files whose decoys it opened so far.
     pub fn opened_decoys(&self) -> Vec<PathBuf> {
         self.decoys.opened()
     }
 
-    /// What it changed, where that was staged, once.
+    /// Takes its staged changes, if they were staged.
     pub fn take_staged(&self) -> Option<OverlayChanges> {
         self.resources.lock().staged.take()
     }
 
-    /// The next piece of output; none when nobody holds either stream, or the terminal, any more.
+    /// The next output; none when no process has either stream, or the terminal, open any more.
     pub async fn output(&self) -> Option<Output> {
         let mut pipes = self.output.lock().await;
         let Some(terminal) = &self.terminal else { return pipes.next().await };
@@ -188,7 +187,7 @@ impl Child {
         (out, err)
     }
 
-    /// Waits until the command has ended and every process that it left behind is gone. May be given up and called again.
+    /// Waits until the command has ended and every process that it started is gone. It can be cancelled and called again.
     pub async fn wait(&self) -> Result<ChildExit, SandboxError> {
         let mut exit = self.exit.lock().await;
         if let Some(exit) = *exit {
@@ -200,12 +199,12 @@ impl Child {
         Ok(ended)
     }
 
-    /// A descriptor of the command's own process.
+    /// The pidfd of the command's own process.
     pub fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
     }
 
-    /// A descriptor of the process that ends last.
+    /// The pidfd of the sandbox's first process, which ends last.
     pub fn first_process(&self) -> Option<BorrowedFd<'_>> {
         self.instance.first_process()
     }
@@ -214,10 +213,10 @@ impl Child {
         let Some(terminal) = &self.terminal else {
             let mut input = self.input.lock().await;
             let input = input.as_mut().ok_or_else(no_input)?;
-            return input.write_all(bytes).await.map_err(|error| unheard(&error));
+            return input.write_all(bytes).await.map_err(|error| write_error(&error));
         };
         while !bytes.is_empty() {
-            let written = terminal.write(bytes).await.map_err(|error| unheard(&error))?;
+            let written = terminal.write(bytes).await.map_err(|error| write_error(&error))?;
             bytes = &bytes[written..];
         }
         Ok(())
@@ -244,7 +243,7 @@ impl OutputPipes {
                 (None, Some(stderr)) => (false, stderr.read(err).await),
                 (None, None) => return None,
             };
-            // A stream that has ended is let go; when both have, it is over.
+            // A stream that has ended is closed; when both have ended, there is no more output.
             match (read.unwrap_or(0), from_out) {
                 (0, true) => *stdout = None,
                 (0, false) => *stderr = None,
@@ -314,7 +313,7 @@ impl ChildProcess for Child {
 }
 
 impl CommandConfinement {
-    /// The hidden place that is really there; by its own name if it has one, since a link may lead there too.
+    /// The hidden workspace path with this absolute path, or else one whose symlinks lead there.
     fn place(&self, path: &Path) -> Option<WorkspacePath> {
         let leads_there = |known: &PathBuf| known.canonicalize().is_ok_and(|real| real == path);
         let by_name = self.hidden.iter().find(|(_, known)| known == path);
@@ -322,7 +321,7 @@ impl CommandConfinement {
         found.map(|(place, _)| place.clone())
     }
 
-    /// What it was kept from doing with files, by the errors that it wrote.
+    /// The file accesses that it was denied, by the error messages that it wrote.
     fn denials(&self, errors: &str) -> Vec<Denial> {
         let mut denials = denied_files(errors, &self.paths, &self.directory);
         denials.extend(self.is_staged.then(|| directory_rename_denied(errors)).flatten());
@@ -336,11 +335,11 @@ impl fmt::Debug for Child {
     }
 }
 
-/// An overlay can't rename a directory that was there before; programs that don't copy instead give up.
+/// An overlay can't rename a directory of the lower layer (EXDEV); programs that don't copy it instead fail.
 fn directory_rename_denied(errors: &str) -> Option<Denial> {
     let is_that = errors.contains("cross-device link") || errors.contains("EXDEV");
-    let reason = "A directory that was there before wasn't renamed, as the command's changes are kept apart until it ends. `mv` \
-                  copies it instead; with `stdin: true` the command works straight on the workspace, and can rename it.";
+    let reason = "A directory that existed before wasn't renamed, as the command's changes are staged until it ends. `mv` copies \
+                  it instead; with `stdin: true` the command works in place, and can rename it.";
     is_that.then(|| Denial { code: ErrorCode::SandboxDenied, missing: Vec::new(), reason: reason.into(), rule: None })
 }
 
@@ -349,7 +348,7 @@ fn no_input() -> ToolError {
         .with_hint("Start the command with `stdin: true` or `tty: true` to write to it.")
 }
 
-fn unheard(error: &std::io::Error) -> ToolError {
+fn write_error(error: &std::io::Error) -> ToolError {
     ToolError::io("The process doesn't read any more", error).with_hint("Read its output; it may have ended.")
 }
 

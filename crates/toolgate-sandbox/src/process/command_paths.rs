@@ -1,5 +1,5 @@
-//! Where one command may go: the workspace's standing profile, and what its launch spec adds to that, as paths of this
-//! machine. The plan of its sandbox is made from this, and so is the answer to what it was kept from.
+//! The paths that one command may access: those of the workspace's profile and those that its launch spec adds, as absolute
+//! paths. The plan of its sandbox is made from them, and so is the list of what it was denied.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use toolgate_contract::{ApplyMode, ErrorCode, LaunchSpec, StartDirectory, ToolEr
 
 use super::profile::Profile;
 
-/// What the workspace is called in a directory of a command's own.
+/// The name of the symlink to the workspace in a command's own directory.
 const WORKSPACE_LINK: &str = "workspace";
 
-/// What git writes for a branch or a remote.
+/// The file in which git stores branches and remotes.
 const GIT_CONFIGURATION: &str = ".git/config";
 
-/// Where one command may go.
+/// The paths that one command may access.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CommandPaths {
-    /// What it can change.
+    /// Paths that it can change.
     pub(super) writable: Vec<PathBuf>,
     /// Directories of its own, which it can change too.
     pub(super) own: Vec<PathBuf>,
-    /// What it can read though it lies in something hidden.
+    /// Paths that it can read although they are inside of a hidden directory.
     pub(super) shown: Vec<PathBuf>,
-    /// Files in whose place it sees a decoy.
+    /// Files that a decoy is mounted over.
     pub(super) secret: Vec<PathBuf>,
-    /// What stays as it is inside what it can change.
+    /// Read-only paths inside of writable ones.
     pub(super) protected: Vec<PathBuf>,
-    /// What it can't see, wherever that lies.
+    /// Hidden paths.
     pub(super) masked: Vec<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl CommandPaths {
         let granted = spec.writable.iter().map(|path| real(path)).collect::<Result<Vec<_>, _>>()?;
         let mut protected = [profile.protected.clone(), located(&spec.protected)].concat();
         if apply_mode != ApplyMode::InPlace {
-            // What git wouldn't write there by itself isn't put in place later.
+            // Settling the staged changes quarantines whatever git wouldn't write there by itself.
             protected.retain(|path| !path.ends_with(GIT_CONFIGURATION));
         }
         Ok(Self {
@@ -54,7 +54,7 @@ impl CommandPaths {
     }
 }
 
-/// Where a command starts.
+/// The directory that a command starts in.
 pub(super) fn start_directory(profile: &Profile, spec: &LaunchSpec) -> PathBuf {
     match &spec.directory {
         StartDirectory::Machine(path) => path.clone(),
@@ -62,8 +62,8 @@ pub(super) fn start_directory(profile: &Profile, spec: &LaunchSpec) -> PathBuf {
     }
 }
 
-/// Puts a link to the workspace into each directory of the command's own, so that the workspace can be named without knowing
-/// where it is.
+/// Puts a symlink to the workspace into each of the command's own directories, so that the command can name the workspace
+/// without knowing its path.
 pub(super) fn link_workspace(profile: &Profile, spec: &LaunchSpec) -> Result<(), ToolError> {
     for link in spec.own.iter().map(|directory| directory.join(WORKSPACE_LINK)) {
         match std::os::unix::fs::symlink(&profile.working_directory, &link) {
@@ -76,13 +76,13 @@ pub(super) fn link_workspace(profile: &Profile, spec: &LaunchSpec) -> Result<(),
     Ok(())
 }
 
-/// A place outside that was granted, if it is what it says: behind a link there is another place, which nobody granted.
+/// A granted path outside of the workspace. Fails if it is behind a symlink, as the real path wasn't granted.
 fn real(path: &Path) -> Result<PathBuf, ToolError> {
     let written = path.display();
     match std::fs::canonicalize(path) {
         Ok(real) if real == path => Ok(real),
         Ok(real) => {
-            let message = format!("`{written}` leads to `{}`; ask for that place instead.", real.display());
+            let message = format!("`{written}` leads to `{}`; ask for that path instead.", real.display());
             Err(ToolError::new(ErrorCode::SandboxDenied, message))
         }
         Err(error) => Err(ToolError::io(&format!("`{written}` can't be granted"), &error)),

@@ -1,4 +1,4 @@
-//! All that one launch needs, made from the workspace's profile and the command's spec: the plan of the sandbox, what is
+//! Everything that one launch needs, made from the workspace's profile and the command's spec: the plan of the sandbox, what is
 //! executed in it, and the directories on the host that go with it.
 
 use toolgate_contract::{ApplyMode, ErrorCode, LaunchSpec, NetworkAccess, ToolError};
@@ -12,20 +12,20 @@ use super::planning;
 use super::profile::Profile;
 use crate::files::overlay_changes::{LayerDirectory, OverlayChanges};
 
-/// All that one launch needs.
+/// Everything that one launch needs.
 pub(super) struct CommandPlan {
     pub(super) plan: SandboxPlan,
     pub(super) request: ExecRequest,
-    /// What the command is held to; none where nothing confines it.
+    /// The command's confinement; none if it runs without.
     pub(super) confinement: Option<CommandConfinement>,
-    /// What takes its changes, where they are staged.
+    /// The overlay for its changes, if they are staged.
     pub(super) staged: Option<OverlayChanges>,
-    /// A directory for its temporary files, where it can't have the machine's.
+    /// A directory for its temporary files, where it has no `/tmp`.
     pub(super) scratch: Option<LayerDirectory>,
 }
 
 impl CommandPlan {
-    /// Reads what the spec adds to the profile, for a sandbox of this tier.
+    /// Combines the profile and the spec for a sandbox of this tier.
     pub(super) fn new(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<Self, SandboxError> {
         let apply_mode = spec.decide_apply_mode(true)?;
         if spec.unsandboxed {
@@ -38,7 +38,7 @@ impl CommandPlan {
             ApplyMode::AtEnd | ApplyMode::OnCommit => Some(stage(profile, &paths, tier)?),
         };
         let scratch = scratch(profile, tier)?;
-        let temporary = scratch.as_ref().map(LayerDirectory::room).transpose()?;
+        let temporary = scratch.as_ref().map(LayerDirectory::make_scratch).transpose()?;
         let request = planning::exec_request(profile, spec, temporary)?;
         require_host_list(&spec.network, tier)?;
         let overlays = staged.as_ref().map(OverlayChanges::overlays).unwrap_or_default();
@@ -53,7 +53,7 @@ impl CommandPlan {
     }
 }
 
-/// The plan of a sandbox that commands like this one could run in, one after the other.
+/// The plan of a sandbox that can be built ahead for commands like this one.
 pub(super) fn standing_plan(profile: &Profile, spec: &LaunchSpec, tier: Tier) -> Result<SandboxPlan, SandboxError> {
     let paths = CommandPaths::of(profile, spec, ApplyMode::InPlace)?;
     require_host_list(&spec.network, tier)?;
@@ -62,23 +62,25 @@ pub(super) fn standing_plan(profile: &Profile, spec: &LaunchSpec, tier: Tier) ->
 
 /// Makes the directories that take a command's changes.
 fn stage(profile: &Profile, paths: &CommandPaths, tier: Tier) -> Result<OverlayChanges, SandboxError> {
-    let parent = profile.staging.as_deref().filter(|_| tier == Tier::Namespaces).ok_or_else(|| {
-        ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can keep a command's changes apart.")
-    })?;
+    let parent =
+        profile.staging.as_deref().filter(|_| tier == Tier::Namespaces).ok_or_else(|| {
+            ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can stage a command's changes.")
+        })?;
     OverlayChanges::prepare(parent, &paths.writable, &profile.roots)
 }
 
-/// By Landlock alone the machine's directory for temporary files is out of reach. A command gets one beside what is staged.
+/// With Landlock alone there is no private `/tmp`, and the machine's is denied. A command gets a directory for temporary files
+/// beside the staged changes.
 fn scratch(profile: &Profile, tier: Tier) -> Result<Option<LayerDirectory>, SandboxError> {
     let parent = profile.staging.as_deref().filter(|_| tier == Tier::Landlock);
     Ok(parent.map(LayerDirectory::make).transpose()?)
 }
 
-/// Whether single hosts can be let through, where that is asked for.
+/// Fails if the network access is a list of hosts and this tier can't enforce one.
 pub(super) fn require_host_list(network: &NetworkAccess, tier: Tier) -> Result<(), SandboxError> {
     if tier == Tier::Namespaces || !matches!(network, NetworkAccess::Listed(_)) {
         return Ok(());
     }
-    let reason = "only namespaces of our own making can hold a list of hosts".to_owned();
+    let reason = "only namespaces that Toolgate makes itself can enforce a list of hosts".to_owned();
     Err(SandboxError::Unavailable { tried: vec![(tier, reason)] })
 }

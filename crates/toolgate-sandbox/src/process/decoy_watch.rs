@@ -1,7 +1,7 @@
-//! The host's ear at a sandbox's decoys. Nobody has to listen all the time: what is to be told waits in the kernel, and is
-//! never more than one word for each decoy.
+//! Which of a sandbox's decoys were opened, by inotify. The events wait in the kernel until they are read; there is at most
+//! one for each decoy.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -12,20 +12,20 @@ use rustix::fs::inotify::{ReadFlags, Reader};
 use super::plan::PinnedPath;
 use super::planning::path_of;
 
-/// Room for some hundred words.
-const ROOM: usize = 4096;
+/// Bytes of the buffer, enough for more than a hundred events.
+const EVENT_BUFFER_BYTES: usize = 4096;
 
 /// The decoys of one sandbox.
 #[derive(Debug)]
 pub(crate) struct DecoyWatch {
-    /// What they stand in for, in the order of their numbers.
+    /// The files that they are mounted over, in the order of their watch descriptors.
     secrets: Vec<PathBuf>,
-    heard: Mutex<DecoyOpens>,
+    opens: Mutex<DecoyOpens>,
 }
 
 #[derive(Debug)]
 struct DecoyOpens {
-    /// None once nobody can open them any more.
+    /// None once no process is left that could open them.
     watch: Option<OwnedFd>,
     opened: BTreeSet<usize>,
 }
@@ -33,37 +33,33 @@ struct DecoyOpens {
 impl DecoyWatch {
     pub(super) fn new(watch: Option<OwnedFd>, secrets: &[PinnedPath]) -> Self {
         let secrets = if watch.is_some() { secrets.iter().map(path_of).collect() } else { Vec::new() };
-        Self { secrets, heard: Mutex::new(DecoyOpens { watch, opened: BTreeSet::new() }) }
+        Self { secrets, opens: Mutex::new(DecoyOpens { watch, opened: BTreeSet::new() }) }
     }
 
     /// The secrets whose decoys were opened so far.
     pub(crate) fn opened(&self) -> Vec<PathBuf> {
-        let mut heard = self.heard();
-        heard.listen();
-        heard.opened.iter().filter_map(|number| self.secrets.get(number.checked_sub(1)?).cloned()).collect()
+        let mut opens = self.opens.lock();
+        opens.read_events();
+        opens.opened.iter().filter_map(|number| self.secrets.get(number.checked_sub(1)?).cloned()).collect()
     }
 
-    /// Hears what is left to hear, and lets the kernel's watch go.
+    /// Reads the remaining events and closes the inotify descriptor.
     pub(super) fn close(&self) {
-        let mut heard = self.heard();
-        heard.listen();
-        heard.watch = None;
-    }
-
-    fn heard(&self) -> MutexGuard<'_, DecoyOpens> {
-        self.heard.lock()
+        let mut opens = self.opens.lock();
+        opens.read_events();
+        opens.watch = None;
     }
 }
 
 impl DecoyOpens {
-    fn listen(&mut self) {
+    fn read_events(&mut self) {
         let Some(watch) = &self.watch else { return };
-        let mut room = [MaybeUninit::uninit(); ROOM];
-        let mut words = Reader::new(watch, &mut room);
-        // It ends with an error, as soon as there is nothing more to read.
-        while let Ok(word) = words.next() {
-            if word.events().contains(ReadFlags::OPEN) {
-                self.opened.extend(usize::try_from(word.wd()).ok());
+        let mut buffer = [MaybeUninit::uninit(); EVENT_BUFFER_BYTES];
+        let mut events = Reader::new(watch, &mut buffer);
+        // It ends with an error (EAGAIN) when there is no event left.
+        while let Ok(event) = events.next() {
+            if event.events().contains(ReadFlags::OPEN) {
+                self.opened.extend(usize::try_from(event.wd()).ok());
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Which places a command tried to change and only confinement kept from it. The kernel doesn't tell, so this is read out
-//! of the command's complaints; a path counts only if the profile really forbids it and nothing else does.
+//! Which paths a command tried to change and only confinement kept it from changing. The kernel doesn't report that, so it is
+//! read from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,21 +8,22 @@ use toolgate_contract::{Denial, Effect, ErrorCode};
 
 use crate::process::command_paths::CommandPaths;
 
-/// How programs say that the kernel refused them.
-const COMPLAINTS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
+/// What programs print when the kernel refused a write.
+const WRITE_ERRORS: &[&str] = &["Read-only file system", "Permission denied", "EROFS", "EACCES"];
 
-/// Lines of errors that are looked at, from the end, and places that are told.
-const LINES: usize = 200;
-const MOST: usize = 8;
+/// Lines of standard error that are read, from the end.
+const MAX_LINES: usize = 200;
+/// Denials that are returned.
+const MAX_DENIALS: usize = 8;
 
-/// What a command that may go here, started in this directory, was kept from changing.
+/// What a command with these paths, started in `workdir`, was kept from changing.
 pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -> Vec<Denial> {
     let mut denials: Vec<Denial> = Vec::new();
-    let complaints =
-        errors.lines().rev().take(LINES).filter(|line| COMPLAINTS.iter().any(|words| line.contains(words)));
-    for line in complaints {
+    let refused =
+        errors.lines().rev().take(MAX_LINES).filter(|line| WRITE_ERRORS.iter().any(|words| line.contains(words)));
+    for line in refused {
         for denial in paths_in(without_program_name(line)).filter_map(|path| denial(&path, paths, workdir)) {
-            if !denials.contains(&denial) && denials.len() < MOST {
+            if !denials.contains(&denial) && denials.len() < MAX_DENIALS {
                 denials.push(denial);
             }
         }
@@ -30,13 +31,13 @@ pub(super) fn denied_files(errors: &str, paths: &CommandPaths, workdir: &Path) -
     denials
 }
 
-/// Many a line begins with the name of whoever complains: a program, or what stands before another path.
+/// Many lines begin with the name of the program that prints them, or with another prefix before the path.
 fn without_program_name(line: &str) -> &str {
-    let Some((speaker, rest)) = line.split_once(": ") else { return line };
-    let complains_of_itself = COMPLAINTS.iter().any(|words| rest.starts_with(words));
-    let is_program = || rustix::fs::access(speaker, Access::EXEC_OK).is_ok() && !Path::new(speaker).is_dir();
-    let speaks = !speaker.contains(char::is_whitespace) && !complains_of_itself && (rest.contains('/') || is_program());
-    if speaks { rest } else { line }
+    let Some((prefix, rest)) = line.split_once(": ") else { return line };
+    let is_about_prefix = WRITE_ERRORS.iter().any(|words| rest.starts_with(words));
+    let is_program = || rustix::fs::access(prefix, Access::EXEC_OK).is_ok() && !Path::new(prefix).is_dir();
+    let is_name = !prefix.contains(char::is_whitespace) && !is_about_prefix && (rest.contains('/') || is_program());
+    if is_name { rest } else { line }
 }
 
 /// Words of a line that could be paths: what stands in quotes, and what looks like one.
@@ -51,18 +52,18 @@ fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial>
     let path = plain(&workdir.join(written))?;
     let lies_in = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
     if lies_in(&paths.protected) {
-        let reason = format!("`{written}` stays as it is: commands don't change it.");
+        let reason = format!("`{written}` is protected: commands can't change it.");
         return Some(of(&path, reason));
     }
-    // The kernel's, or the command's own and gone with it.
-    let is_nobodys = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
-    if is_nobodys || lies_in(&paths.writable) || lies_in(&paths.own) || lies_in(&paths.masked) {
+    // Virtual file systems, or the sandbox's own tmpfs.
+    let is_virtual = ["/proc", "/sys", "/dev", "/tmp", "/run"].iter().any(|place| path.starts_with(place));
+    if is_virtual || lies_in(&paths.writable) || lies_in(&paths.own) || lies_in(&paths.masked) {
         return None;
     }
-    // The place itself, or the directory in which it was to be made; links are told as what they lead to.
+    // The path itself, or the directory in which it was to be created; symlinks are resolved.
     let there = path.ancestors().find(|place| rustix::fs::lstat(*place).is_ok())?;
     let real = std::fs::canonicalize(there).ok().filter(|real| real.components().count() > 1)?;
-    // Whoever may not change it anyway wasn't stopped by confinement.
+    // What the user can't write anyway wasn't denied by confinement.
     rustix::fs::access(&real, Access::WRITE_OK).ok()?;
     let reason = match there == path {
         true => format!("`{written}` wasn't changed: it lies outside of what commands may write."),

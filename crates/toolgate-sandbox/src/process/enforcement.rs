@@ -1,4 +1,4 @@
-//! What really holds, as a value: by which means a command is confined, and for each guarantee whether it holds, with the
+//! What was really enforced, as a value: which tier confines a command, and for each guarantee whether it holds, with the
 //! reason.
 
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,16 @@ pub(super) struct SetupFindings {
     pub(super) own_proc: bool,
     /// Whether the number of processes is limited.
     pub(super) processes_limited: bool,
-    /// Whether decoys stand in for secrets, and are watched.
+    /// Whether decoys are mounted over secrets and watched.
     pub(super) watched: bool,
-    /// Whether the memory of all sandboxes together is limited. The host knows that.
+    /// Whether a cgroup limits the memory of all sandboxes together. The host sets this.
     pub(super) memory_limited_together: bool,
 }
 
 /// What was really enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enforcement {
-    /// By which means.
+    /// The mechanism that confines the command.
     pub tier: Tier,
     /// Every guarantee that applies.
     pub guarantees: Vec<GuaranteeReport>,
@@ -34,16 +34,16 @@ pub struct Enforcement {
 /// One guarantee, and whether it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuaranteeReport {
-    /// Which.
+    /// The guarantee.
     pub guarantee: Guarantee,
-    /// How well.
+    /// Whether it holds fully, partly or not at all.
     pub holding: GuaranteeLevel,
-    /// By what, or why not.
+    /// What enforces it, or why it doesn't hold.
     pub reason: String,
 }
 
 impl Enforcement {
-    /// The same in the words of a reply.
+    /// The guarantees as they are listed in a reply.
     pub fn enforced(&self) -> Enforced {
         Enforced(self.guarantees.iter().map(|report| (report.guarantee, report.holding)).collect())
     }
@@ -60,7 +60,7 @@ impl Enforcement {
         let mut guarantees = vec![
             files(plan, findings),
             process_tree(plan.tier),
-            report(Guarantee::Syscalls, GuaranteeLevel::Held, "a filter refuses dangerous system calls"),
+            report(Guarantee::Syscalls, GuaranteeLevel::Held, "a seccomp filter refuses dangerous system calls"),
             resources(plan, findings),
             report(
                 Guarantee::Environment,
@@ -75,7 +75,7 @@ impl Enforcement {
 }
 
 impl Enforcement {
-    /// What holds where there are no walls.
+    /// What holds without confinement.
     fn of_nothing() -> Self {
         let open =
             [Guarantee::Filesystem, Guarantee::Network, Guarantee::Syscalls, Guarantee::Resources, Guarantee::Secrets];
@@ -106,9 +106,11 @@ fn files(plan: &SandboxPlan, findings: &SetupFindings) -> GuaranteeReport {
             "the kernel refused a /proc of its own, so the names of other processes can be seen",
         ),
         (true, true) => report(guarantee, GuaranteeLevel::Held, "by its own mounts and by Landlock"),
-        (true, false) => {
-            report(guarantee, GuaranteeLevel::Held, "by its own mounts; this kernel has no Landlock as a second wall")
-        }
+        (true, false) => report(
+            guarantee,
+            GuaranteeLevel::Held,
+            "by its own mounts; this kernel has no Landlock, which would be a second layer",
+        ),
     }
 }
 
@@ -121,7 +123,7 @@ fn process_tree(tier: Tier) -> GuaranteeReport {
         Tier::Landlock | Tier::Open => report(
             guarantee,
             GuaranteeLevel::Partly,
-            "without a process namespace its processes are looked for and killed one by one",
+            "without a PID namespace its processes are searched for and killed one by one",
         ),
     }
 }
@@ -130,7 +132,7 @@ fn resources(plan: &SandboxPlan, findings: &SetupFindings) -> GuaranteeReport {
     let memory = match (plan.limits.memory, findings.memory_limited_together) {
         (_, true) => (GuaranteeLevel::Held, "memory is limited for all commands together"),
         (Some(_), false) => {
-            (GuaranteeLevel::Held, "memory is limited for each process, as no control group is ours to use")
+            (GuaranteeLevel::Held, "memory is limited for each process, as no memory cgroup can be made here")
         }
         (None, false) => (GuaranteeLevel::Partly, "memory isn't limited"),
     };
@@ -160,7 +162,7 @@ fn network(plan: &SandboxPlan) -> Option<GuaranteeReport> {
             "a network namespace of its own, where ports 53, 80 and 443 of every address lead through the list of hosts"
         }
         (NetworkPlan::Off, Tier::Namespaces | Tier::Bubblewrap) => {
-            "a network namespace of its own, with nothing but a loopback"
+            "a network namespace of its own, with a loopback interface only"
         }
         (NetworkPlan::Off, Tier::Landlock | Tier::Open) => "no sockets can be made at all",
     };

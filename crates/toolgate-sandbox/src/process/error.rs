@@ -12,7 +12,7 @@ use super::setup_step::SetupFault;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// No means of confinement works on this machine.
+    /// No tier works on this machine.
     #[error("Commands can't be confined on this machine: {}. Nothing was run.", reasons(tried))]
     Unavailable {
         /// What was tried, and why it didn't work.
@@ -32,7 +32,7 @@ pub enum SandboxError {
         /// Why.
         error: Errno,
     },
-    /// A protected place can't be protected.
+    /// A path that has to be protected can't be.
     #[error("{} can't be protected, since the directory that holds it is a link. Replace the link by a directory.", path.display())]
     ProtectedBehindLink {
         /// Which.
@@ -44,7 +44,7 @@ pub enum SandboxError {
         /// In what.
         text: String,
     },
-    /// What the command was to have can't be had.
+    /// What the launch spec asks for can't be provided.
     #[error(transparent)]
     Refused(#[from] ToolError),
     /// A step failed. Nothing was run.

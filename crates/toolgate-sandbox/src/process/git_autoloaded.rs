@@ -1,15 +1,15 @@
-//! Git repositories beneath a directory, and what of them git would load later: hooks and configuration. Found before a
-//! command runs, they are protected; found anew after it, they are what it planted.
+//! Finds git repositories beneath a directory, and their files that git runs or loads automatically: hooks and configuration.
+//! What exists before a command runs is protected; what exists only after it was created by the command.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Directories that are looked into at most, so that a huge tree costs no more than a large one.
-const MOST_DIRECTORIES: usize = 50_000;
+/// Directories that are read at most, which limits the time that a huge tree takes.
+const MAX_DIRECTORIES: usize = 50_000;
 
 /// Names inside a repository that make git run something.
-const OBEYED: &[&str] = &["hooks", "config", "config.worktree"];
+const AUTOLOADED_NAMES: &[&str] = &["hooks", "config", "config.worktree"];
 
 /// What git runs or loads in every repository at and below `root`, submodules, worktrees and bare repositories included. Links
 /// aren't followed. Only what exists is listed; `complete` is false if the tree was too large to see all of it.
@@ -19,7 +19,7 @@ pub fn autoloaded_by_git(root: &Path) -> GitAutoloaded {
     let mut looked = 0;
     while let Some(directory) = directories.pop_front() {
         looked += 1;
-        if looked > MOST_DIRECTORIES {
+        if looked > MAX_DIRECTORIES {
             found.complete = false;
             break;
         }
@@ -34,12 +34,12 @@ pub fn autoloaded_by_git(root: &Path) -> GitAutoloaded {
 pub struct GitAutoloaded {
     /// Sorted, each beneath the root that was asked for.
     pub places: Vec<PathBuf>,
-    /// Whether everything was looked at.
+    /// Whether all directories were read.
     pub complete: bool,
 }
 
 impl GitAutoloaded {
-    /// What is here and wasn't there before.
+    /// The paths that `before` doesn't have.
     pub fn since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a PathBuf> {
         self.places.iter().filter(|place| before.places.binary_search(place).is_err())
     }
@@ -48,25 +48,25 @@ impl GitAutoloaded {
 fn look_into(directory: &Path, places: &mut Vec<PathBuf>, directories: &mut VecDeque<PathBuf>) {
     let is_repository = is_repository(directory);
     if is_repository {
-        let names = OBEYED.iter().map(|name| directory.join(name));
+        let names = AUTOLOADED_NAMES.iter().map(|name| directory.join(name));
         places.extend(names.filter(|path| path.symlink_metadata().is_ok()));
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
         if name == ".git" && !kind.is_dir() {
-            // It says where the repository really is; pointing it elsewhere would bring another's hooks.
+            // A `.git` file names the repository's directory; pointing it elsewhere would load another repository's hooks.
             places.push(entry.path());
         }
         // Objects are most of a repository, and git runs nothing in them.
-        let of_no_interest = is_repository && ["objects", "refs", "logs", "hooks"].iter().any(|other| name == *other);
-        if kind.is_dir() && !of_no_interest {
+        let is_skipped = is_repository && ["objects", "refs", "logs", "hooks"].iter().any(|other| name == *other);
+        if kind.is_dir() && !is_skipped {
             directories.push_back(entry.path());
         }
     }
 }
 
-/// What git itself looks at.
+/// Whether git would take the directory for a repository, by the entries that git itself checks.
 fn is_repository(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))

@@ -1,4 +1,4 @@
-//! One sandbox, seen from the host: its socket, its first process, and what that has said so far.
+//! One sandbox, seen from the host: its socket, its first process, and the messages received from it so far.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,11 +23,11 @@ pub(super) struct SandboxInstance {
     socket: AsyncFd<OwnedFd>,
     first_process: Option<OwnedFd>,
     findings: Option<SetupFindings>,
-    /// The sockets of its network that are answered here.
+    /// The listeners of its network namespace, which the host serves.
     listeners: Vec<OwnedFd>,
-    /// Tells which of its decoys are opened.
+    /// The inotify descriptor that reports which decoys are opened.
     watch: Option<OwnedFd>,
-    /// How a command ended that was faster than the word of its birth.
+    /// The exit status of a command that ended before `Created` was received.
     status: Option<i32>,
     /// Whether everything inside has ended.
     gone: AtomicBool,
@@ -45,7 +45,7 @@ impl SandboxInstance {
     pub(super) async fn request(zygote: &Zygote, tier: Tier, plan: &[u8]) -> Result<Self, SandboxError> {
         let (ours, theirs) = wire::pair().doing("Making a socket for a sandbox")?;
         rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for a sandbox")?;
-        let plan = wire::pack_bytes(plan).doing("Writing down the sandbox's plan")?;
+        let plan = wire::bytes_to_memfd(plan).doing("Writing the sandbox's plan to a memfd")?;
         zygote.request(&plan, &theirs).await.doing("Asking for a sandbox")?;
         let socket = watch(ours).doing("Watching a sandbox's socket")?;
         let memory_limited = zygote.limits_memory();
@@ -54,7 +54,7 @@ impl SandboxInstance {
         Ok(Self { tier, memory_limited, socket, first_process, findings, listeners, watch, status, gone })
     }
 
-    /// Waits until it is confined and could take an order.
+    /// Waits until it is confined and could run a command.
     pub(super) async fn ready(&mut self) -> Result<SetupFindings, SandboxError> {
         loop {
             if let (Some(findings), Some(_)) = (&self.findings, &self.first_process) {
@@ -64,20 +64,20 @@ impl SandboxInstance {
         }
     }
 
-    /// Sends an order and its streams, and waits until the program has taken over.
+    /// Sends a command and its streams, and waits until its program is executed.
     pub(super) async fn launch(
         &mut self,
-        order: &ExecRequest,
+        request: &ExecRequest,
         streams: &[OwnedFd],
     ) -> Result<LaunchedCommand, SandboxError> {
-        let order = wire::pack(order).doing("Writing down the command")?;
-        let mut handed: Vec<BorrowedFd<'_>> = vec![order.as_fd()];
+        let request = wire::to_memfd(request).doing("Writing the command to a memfd")?;
+        let mut handed: Vec<BorrowedFd<'_>> = vec![request.as_fd()];
         handed.extend(wire::borrow(streams));
-        // If it is gone already, what it said last tells why; so a failure to send is no reason not to listen.
-        let _ = send(&self.socket, wire::NUDGE, &handed).await;
+        // If sending fails because the sandbox has ended, its last message, received below, says why it did.
+        let _ = send(&self.socket, wire::PLACEHOLDER, &handed).await;
         let mut started = None;
         loop {
-            // The zygote and the sandbox speak on the same socket, and either may come first.
+            // The zygote and the sandbox send on the same socket, and either message may come first.
             if let (Some(_), Some(descriptors)) = (&self.first_process, &mut started) {
                 let mut descriptors = std::mem::take::<Vec<OwnedFd>>(descriptors).into_iter();
                 let process = descriptors.next().ok_or(SandboxError::Vanished)?;
@@ -87,11 +87,11 @@ impl SandboxInstance {
         }
     }
 
-    /// Reads one word until the command has started. Descriptors come back with `Started`, and with nothing else.
+    /// Receives and notes one message. Returns the descriptors that come with `Started`.
     async fn note_next(&mut self) -> Result<Option<Vec<OwnedFd>>, SandboxError> {
         let (message, descriptors) = self.next_message().await?;
         match message {
-            SandboxMessage::Born => self.first_process = descriptors.into_iter().next(),
+            SandboxMessage::Created => self.first_process = descriptors.into_iter().next(),
             SandboxMessage::Ready(findings) => {
                 self.listeners = descriptors;
                 self.watch = if findings.watched { self.listeners.pop() } else { None };
@@ -105,25 +105,25 @@ impl SandboxInstance {
     }
 
     async fn next_message(&self) -> Result<(SandboxMessage, Vec<OwnedFd>), SandboxError> {
-        let received = receive(&self.socket).await.doing("Listening to a sandbox")?;
+        let received = receive(&self.socket).await.doing("Receiving from a sandbox")?;
         let received = received.ok_or(SandboxError::Vanished)?;
-        Ok((wire::understand(&received.bytes).doing("Understanding a sandbox")?, received.descriptors))
+        Ok((wire::decode(&received.bytes).doing("Decoding a sandbox's message")?, received.descriptors))
     }
 
     /// Waits for the end of the command and of everything else inside. `None` means that it was killed from outside.
     pub(super) async fn ended(&self) -> Result<Option<i32>, SandboxError> {
         let status = self.status().await?;
-        // Once it has told the command's end, nobody is left but the first process itself.
+        // A first process that has sent the status has already killed everything else.
         if let (Some(first_process), None) = (&self.first_process, status) {
             let watched = first_process.try_clone().and_then(watch).doing("Watching the end of a sandbox")?;
-            // The descriptor of a process can be read once it is gone, and the first one goes last.
+            // A pidfd becomes readable when its process has ended, and the first process ends last.
             drop(watched.readable().await.doing("Watching the end of a sandbox")?);
         }
         self.gone.store(true, Ordering::Release);
         Ok(status)
     }
 
-    /// How the command ended, when the sandbox tells that.
+    /// The status that the sandbox sends when the command has ended.
     async fn status(&self) -> Result<Option<i32>, SandboxError> {
         if self.status.is_some() {
             return Ok(self.status);
@@ -133,30 +133,30 @@ impl SandboxInstance {
                 Ok((SandboxMessage::Ended(status), _)) => return Ok(Some(status)),
                 Ok((SandboxMessage::Refused(fault), _)) => return Err(SandboxError::Step(fault)),
                 Ok(_) => {}
-                // Whoever is killed says nothing more.
+                // A sandbox that was killed sends no status.
                 Err(SandboxError::Vanished) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The sockets of its network that are answered here, once.
+    /// Takes the listeners of its network namespace.
     pub(super) fn take_listeners(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.listeners)
     }
 
-    /// What tells which of its decoys are opened, once.
+    /// Takes the inotify descriptor that reports which decoys are opened.
     pub(super) fn take_watch(&mut self) -> Option<OwnedFd> {
         self.watch.take()
     }
 
-    /// What was found out about the walls.
+    /// What its first process found out while it confined itself.
     pub(super) fn findings(&self) -> SetupFindings {
         self.findings.clone().unwrap_or_default()
     }
 
-    /// Kills everything inside. With a process namespace of our own that is its first process; otherwise the process that
-    /// watches over it has to do it, and does when nobody listens any more.
+    /// Kills everything inside. In a PID namespace of our own it is enough to kill the first process; without one the first
+    /// process kills the others itself, once its socket is closed.
     pub(super) fn kill(&self) {
         match (self.tier, &self.first_process) {
             (Tier::Namespaces, Some(process)) => {
@@ -185,7 +185,7 @@ impl Drop for SandboxInstance {
 /// How long the next sandbox waits before it is built, so as not to take the processor from the command that just started.
 pub(super) const PAUSE_BEFORE_THE_NEXT: Duration = Duration::from_millis(5);
 
-/// Whether an error means that the other side is gone.
+/// Whether an error means that the other process has ended.
 pub(super) fn is_gone(error: &SandboxError) -> bool {
     matches!(error, SandboxError::Vanished | SandboxError::Host { error: Errno::PIPE | Errno::CONNRESET, .. })
 }

@@ -1,4 +1,4 @@
-//! The maker of sandboxes: one for a whole program, shared by whoever runs commands.
+//! Launches commands in sandboxes. One [`Sandbox`] is made for the whole program and shared by everything that runs commands.
 
 use parking_lot::Mutex;
 use std::os::fd::OwnedFd;
@@ -23,22 +23,22 @@ use super::warm_pool::WarmPool;
 use super::zygote::Zygote;
 use crate::network::{EgressProxy, Resolver, SystemResolver};
 
-/// How often a sandbox is planned anew because something was gone when it was built: sockets come and go.
+/// How often a sandbox is planned anew because a path of the plan no longer existed when it was built, such as a socket.
 const MOST_ATTEMPTS: u32 = 20;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
-    /// The program to execute as zygote; this very program unless said. Its `main` calls
+    /// The program to execute as zygote, by default this program. Its `main` calls
     /// [`zygote_main_if_asked`](super::zygote_main_if_asked) first.
     pub program: Option<PathBuf>,
-    /// The means to use. Unless said, the strongest that works here.
+    /// The tier to use, by default the strongest that works here.
     pub tier: Option<Tier>,
-    /// How many sandboxes wait ready for each profile in use.
+    /// How many sandboxes are built ahead for each profile in use.
     pub warm: usize,
     /// Looks up the names that commands may reach.
     pub resolver: Arc<dyn Resolver>,
-    /// Memory of all commands together, in bytes, where this machine lets us limit that.
+    /// Memory of all commands together, in bytes, where a cgroup can limit it.
     pub memory: Option<u64>,
 }
 
@@ -49,8 +49,8 @@ impl Default for SandboxOptions {
     }
 }
 
-/// Makes sandboxes and runs commands in them. A clone is the same one. When the last is dropped, everything that still runs
-/// inside is killed.
+/// Makes sandboxes and runs commands in them. Clones share the same state. When the last clone is dropped, everything that
+/// still runs in a sandbox is killed.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     inner: Arc<SandboxState>,
@@ -65,7 +65,7 @@ struct SandboxState {
 }
 
 impl Sandbox {
-    /// Starts the zygote and finds out what this machine can do, by doing it.
+    /// Starts the zygote, and finds the strongest tier that works here by building a sandbox of each.
     pub async fn new(options: SandboxOptions) -> Result<Self, SandboxError> {
         let zygote = Zygote::start(options.program.clone(), options.memory).await?;
         let tier = probe::strongest(&zygote, options.tier).await?;
@@ -73,24 +73,24 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(SandboxState { options, tier, zygote, warm: Mutex::default() }) })
     }
 
-    /// Tries every means of confinement, strongest first, and tells which work here and why the others don't.
-    pub async fn survey(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
+    /// Tries every tier, strongest first, and returns which work here and why the others don't.
+    pub async fn try_tiers(program: Option<PathBuf>) -> Result<Vec<(Tier, Result<(), SandboxError>)>, SandboxError> {
         let zygote = Zygote::start(program, None).await?;
-        Ok(probe::each(&zygote).await)
+        Ok(probe::try_each(&zygote).await)
     }
 
-    /// The means of confinement that is used.
+    /// The tier that confines commands.
     pub fn tier(&self) -> Tier {
         self.inner.tier
     }
 
-    /// Whether what is asked of the network can be had: only namespaces of our own making hold a list of hosts.
+    /// Fails if the network access is a list of hosts and this tier can't enforce one: only our own namespaces can.
     pub fn require_host_list(&self, network: &NetworkAccess) -> Result<(), SandboxError> {
         require_host_list(network, self.inner.tier)
     }
 
     /// Starts a command: confined to the workspace's profile and what its spec adds, its changes in place or staged; or, where
-    /// that was granted, with no walls around it. Everything that it starts ends with it.
+    /// that was granted, without confinement. Every process that it starts ends with it.
     pub async fn launch(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Child, SandboxError> {
         link_workspace(profile, spec)?;
         let mut attempts = 1..=MOST_ATTEMPTS;
@@ -106,7 +106,7 @@ impl Sandbox {
         let CommandPlan { plan, request, confinement, staged, scratch } =
             CommandPlan::new(profile, spec, self.inner.tier)?;
         let packed = packed(&plan)?;
-        // What is staged has directories of its own, so no sandbox could have been built ahead for it.
+        // Staged changes have directories of their own, so no sandbox could have been built ahead for them.
         let is_pooled = staged.is_none() && !spec.unsandboxed;
         let (pipes, inside) = connect(spec.streams)?;
         let waiting = if is_pooled { self.warm(|warm| warm.take(&packed)) } else { None };
@@ -128,20 +128,20 @@ impl Sandbox {
         }))
     }
 
-    /// Builds a sandbox for commands like this one ahead, and tells what would confine it.
+    /// Builds a sandbox for commands like this one ahead, and returns what it would enforce.
     pub async fn prepare(&self, profile: &Profile, spec: &LaunchSpec) -> Result<Enforcement, SandboxError> {
         let plan = standing_plan(profile, spec, self.inner.tier)?;
         let packed = packed(&plan)?;
         self.warm(|warm| warm.touch(&packed));
         let findings = match self.prepare_one(&packed).await {
             Some(findings) => findings?,
-            // Enough of them wait already. Another one is asked all the same, as what holds is seen only by building it.
+            // The pool has enough. One more is built and dropped, as only building it shows what is enforced.
             None => self.instance(plan.tier, &packed).await?.ready().await?,
         };
         Ok(Enforcement::of(&plan, &findings))
     }
 
-    /// Builds one more for the same plan, unless as many wait as the options say.
+    /// Builds one more sandbox for the same plan, unless the pool has as many as the options say.
     async fn prepare_one(&self, packed: &[u8]) -> Option<Result<SetupFindings, SandboxError>> {
         if !self.warm(|warm| warm.reserve(packed, self.inner.options.warm)) {
             return None;
@@ -156,7 +156,7 @@ impl Sandbox {
         Some(built.await)
     }
 
-    /// Runs the command in a sandbox that waited for one, or in a new one.
+    /// Runs the command in a sandbox from the pool, or in a new one.
     async fn start(
         &self,
         waiting: Option<SandboxInstance>,
@@ -167,7 +167,7 @@ impl Sandbox {
     ) -> Result<(SandboxInstance, LaunchedCommand), SandboxError> {
         if let Some(mut instance) = waiting {
             match instance.launch(request, streams).await {
-                // It died while it waited, and nothing was run. Another one is built.
+                // It was killed while it waited, and nothing was run. A new one is built.
                 Err(error) if is_gone(&error) => {}
                 started => return Ok((instance, started?)),
             }
@@ -177,7 +177,7 @@ impl Sandbox {
         Ok((instance, started))
     }
 
-    /// Answers at the sandbox's listeners. Whoever connects before this is done waits for it.
+    /// Starts the proxy at the sandbox's listeners. Connections made before this wait in the backlog.
     fn proxy(
         &self,
         plan: &SandboxPlan,
@@ -188,12 +188,10 @@ impl Sandbox {
             return Ok(None);
         };
         let (egress, resolver) = (Arc::clone(egress), Arc::clone(&self.inner.options.resolver));
-        EgressProxy::start(instance.take_listeners(), egress, resolver)
-            .doing("Answering at the sandbox's listeners")
-            .map(Some)
+        EgressProxy::start(instance.take_listeners(), egress, resolver).doing("Starting the egress proxy").map(Some)
     }
 
-    /// Asks for a new sandbox. A zygote that somebody killed is replaced.
+    /// Asks for a new sandbox. A zygote that was killed is replaced.
     async fn instance(&self, tier: Tier, packed: &[u8]) -> Result<SandboxInstance, SandboxError> {
         let zygote = Arc::clone(&*self.inner.zygote.lock().await);
         match SandboxInstance::request(&zygote, tier, packed).await {
@@ -220,7 +218,7 @@ impl Sandbox {
             tokio::time::sleep(PAUSE_BEFORE_THE_NEXT).await;
             let Some(inner) = weak.upgrade() else { return };
             let sandbox = Self { inner };
-            // One that can't be built is no loss here; the next command finds out why.
+            // If one can't be built, the next command reports why.
             while let Some(Ok(_)) = sandbox.prepare_one(&packed).await {}
         });
     }
@@ -230,7 +228,7 @@ impl Sandbox {
     }
 }
 
-/// A place in the pool for a sandbox that is being built. It is given back also if whoever builds it gives up.
+/// Reserved space in the pool for a sandbox that is being built. Dropping it frees the space if none was built.
 struct PoolReservation<'a> {
     sandbox: &'a Sandbox,
     packed: &'a [u8],
@@ -239,10 +237,10 @@ struct PoolReservation<'a> {
 
 impl Drop for PoolReservation<'_> {
     fn drop(&mut self) {
-        self.sandbox.warm(|warm| warm.fulfil(self.packed, self.instance.take()));
+        self.sandbox.warm(|warm| warm.finish_reservation(self.packed, self.instance.take()));
     }
 }
 
 fn packed(plan: &SandboxPlan) -> Result<Vec<u8>, SandboxError> {
-    postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Writing down the sandbox's plan")
+    postcard::to_allocvec(plan).map_err(|_| rustix::io::Errno::INVAL).doing("Serializing the sandbox's plan")
 }

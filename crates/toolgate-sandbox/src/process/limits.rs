@@ -1,13 +1,13 @@
-//! How much a command may use. `None` means no limit of ours.
+//! The resource limits of a command. `None` means that Toolgate sets no limit.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a command and its children may use.
+/// The resource limits of a command and its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ResourceLimits {
     /// Processes and threads at a time, together.
     pub processes: Option<u64>,
-    /// Memory of each process that it can write to and shares with nobody, in bytes.
+    /// Private writable memory of each process (`RLIMIT_DATA`), in bytes.
     pub memory: Option<u64>,
     /// Address space of each process, in bytes. Some runtimes reserve far more than they use.
     pub address_space: Option<u64>,
@@ -17,7 +17,7 @@ pub struct ResourceLimits {
     pub open_files: Option<u64>,
     /// Seconds of processor time of each process.
     pub processor_seconds: Option<u64>,
-    /// Size of each private directory (`/tmp`, `/run`, `/dev/shm`, the home), in bytes. They live in memory.
+    /// Size of each private tmpfs (`/tmp`, `/run`, `/dev/shm`, the home), in bytes.
     pub temporary_bytes: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Default for ResourceLimits {
     }
 }
 
-/// Three quarters of what this machine has: whatever runs away ends before the machine does.
+/// Three quarters of this machine's memory, so that a runaway command fails before the machine does.
 pub(super) fn default_memory_limit() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit)) / 4 * 3

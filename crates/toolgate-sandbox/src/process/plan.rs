@@ -1,6 +1,6 @@
-//! What a profile means on this machine right now: every path made absolute and free of links, everything that doesn't
-//! exist left out, every place pinned to the file that it names. It is what goes to the zygote, and two equal plans mean
-//! the same confinement, so a sandbox prepared for one serves the other.
+//! A profile applied to this machine as it is right now: every path is absolute and free of symlinks, what doesn't exist is
+//! left out, and each path is pinned to the file that it names. The plan is sent to the zygote. Two equal plans are the same
+//! confinement, so a sandbox that was built for one can be used for the other.
 
 use std::ffi::{CStr, CString};
 
@@ -15,113 +15,113 @@ use crate::network::ListenerAddresses;
 /// A confinement, ready to be built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SandboxPlan {
-    /// By which means.
+    /// The mechanism that confines it.
     pub(super) tier: Tier,
-    /// What alone can be read; `None` means everything.
+    /// The only paths that can be read; `None` means everything.
     pub(super) only: Option<Vec<PinnedPath>>,
-    /// Links at the top of the machine's tree (such as `/bin`) that go along with `only`: where, and to what.
+    /// Symlinks in the root directory (such as `/bin`) that go along with `only`: path and target.
     pub(super) links: Vec<(CString, CString)>,
-    /// Directories that are covered by an empty one, outermost first.
-    pub(super) covered: Vec<TmpfsMount>,
-    /// What is put back on top of covered directories, to be read, outermost first.
+    /// Directories with an empty tmpfs mounted over them, outermost first.
+    pub(super) tmpfs_mounts: Vec<TmpfsMount>,
+    /// Paths bind-mounted read-only on top of those, outermost first.
     pub(super) shown: Vec<PinnedPath>,
-    /// What can be changed, outermost first.
+    /// Paths that can be changed, outermost first.
     pub(super) writable: Vec<PinnedPath>,
-    /// Directories inside what can be changed that are covered by an empty one, though something in them was granted. They are
-    /// covered once everything else is in place, and what was granted comes last.
-    pub(super) hollow: Vec<TmpfsMount>,
-    /// Parents of protected places, which can't be moved away, outermost first.
+    /// Hidden directories inside of writable ones, which hold something that was granted. Their tmpfs is mounted after all
+    /// other mounts, and what was granted is mounted on top of it.
+    pub(super) late_tmpfs_mounts: Vec<TmpfsMount>,
+    /// Parents of protected paths, which can't be renamed, outermost first.
     pub(super) pinned: Vec<PinnedPath>,
-    /// What stays as it is inside what can be changed.
+    /// Read-only paths inside of writable ones.
     pub(super) protected: Vec<PinnedPath>,
-    /// What can't be seen.
+    /// Hidden paths.
     pub(super) masked: Vec<PinnedPath>,
-    /// Files in whose place a decoy is seen, where that can be had; otherwise they can't be seen either.
+    /// Files that a decoy is mounted over, where that is possible; elsewhere they are hidden.
     pub(super) secret: Vec<PinnedPath>,
-    /// Where the command's changes go, in place of what is writable.
+    /// The overlays that take the command's changes in place of the writable paths.
     pub(super) overlays: Vec<OverlayMount>,
     /// The network.
     pub(super) network: NetworkPlan,
     /// Unix sockets.
     pub(super) unix_sockets: UnixSockets,
-    /// How much may be used.
+    /// The resource limits.
     pub(super) limits: ResourceLimits,
 }
 
 impl SandboxPlan {
-    /// Whether a place lies in a directory that is covered late.
-    pub(super) fn is_in_a_hollow(&self, place: &PinnedPath) -> bool {
-        self.hollow.iter().any(|cover| is_inside(&place.path, &cover.path))
+    /// Whether a path is in one of the late tmpfs mounts.
+    pub(super) fn is_in_late_tmpfs(&self, place: &PinnedPath) -> bool {
+        self.late_tmpfs_mounts.iter().any(|tmpfs| is_inside(&place.path, &tmpfs.path))
     }
 }
 
-/// Whether a path is another one or lies inside it.
+/// Whether `path` is `outer` or inside of it.
 pub(super) fn is_inside(path: &CStr, outer: &CStr) -> bool {
     let rest = path.to_bytes().strip_prefix(outer.to_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || outer.to_bytes() == b"/")
 }
 
-/// The network as it is built inside.
+/// How the network namespace is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum NetworkPlan {
-    /// A loopback of its own.
+    /// A network namespace with a loopback interface only.
     Off,
-    /// A network of its own where every address is the sandbox itself, with doors that are answered outside.
+    /// A network namespace in which every address is local, with listeners that the proxy on the host serves.
     Listed {
-        /// The doors.
+        /// The listeners.
         listeners: ListenerAddresses,
-        /// The list of nameservers, to be replaced.
+        /// `/etc/resolv.conf`, to be replaced.
         nameservers: Option<PinnedPath>,
     },
-    /// The machine's.
+    /// The machine's network.
     Shared,
 }
 
 /// A path, and which file it named when the plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct PinnedPath {
-    /// Absolute, with no links in it.
+    /// Absolute, without symlinks.
     pub(super) path: CString,
-    /// The file system that it is on.
+    /// The device number of its file system.
     pub(super) device: u64,
-    /// Its number there.
+    /// Its inode number.
     pub(super) inode: u64,
     /// Whether it is a directory.
     pub(super) directory: bool,
 }
 
-/// A directory that is covered by an empty one.
+/// A directory with an empty tmpfs mounted over it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct TmpfsMount {
-    /// Where.
+    /// The mount point.
     pub(super) path: CString,
-    /// Whether the command may write there.
+    /// Whether the command can write to it.
     pub(super) writable: bool,
-    /// Whether everybody may, as in `/tmp`.
+    /// Whether its mode lets every user write to it, as in `/tmp`.
     pub(super) shared: bool,
 }
 
-/// A writable root whose changes are kept apart.
+/// A writable root whose changes are staged in an overlay.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct OverlayMount {
-    /// The root.
+    /// The root, which is the lower directory.
     pub(super) path: CString,
-    /// Where the changes go.
+    /// The upper directory, which takes the changes.
     pub(super) upper: CString,
-    /// A directory beside it that the kernel needs.
+    /// The work directory that overlayfs needs.
     pub(super) work: CString,
 }
 
-/// A command, ready to be run inside.
+/// A command, ready to be executed in a sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ExecRequest {
-    /// Paths to try, in this order.
+    /// Paths of the program to try, in this order.
     pub(super) programs: Vec<CString>,
-    /// The program's own name first.
+    /// `argv`: the program's name first.
     pub(super) arguments: Vec<CString>,
-    /// `NAME=value` each.
+    /// The environment, each as `NAME=value`.
     pub(super) environment: Vec<CString>,
-    /// Where it starts.
+    /// The directory that it starts in.
     pub(super) working_directory: CString,
     /// The size of its terminal, if it has one.
     pub(super) terminal: Option<TerminalSize>,

@@ -1,4 +1,5 @@
-//! From a profile and a launch spec to a plan: looks at the machine once, on the host's side, and leaves nothing to be interpreted inside.
+//! Makes a plan from a profile and a launch spec. All paths are looked up here, on the host, so that nothing is left to be
+//! interpreted in the sandbox.
 
 mod landlock_paths;
 mod protected_paths;
@@ -19,16 +20,16 @@ use super::plan::{ExecRequest, NetworkPlan, OverlayMount, PinnedPath, SandboxPla
 use super::profile::{Profile, Readable, UnixSockets};
 use crate::network::listener_addresses;
 
-/// Directories that every sandbox has for itself.
+/// Directories that are a tmpfs of its own in every sandbox.
 const PRIVATE_DIRECTORIES: &[&str] = &["/run", "/tmp"];
-/// Where names are looked up when the network is shared; it lies in a private directory.
+/// The sockets and files of systemd-resolved, needed when the network is shared; they are in a private directory.
 const RESOLVER: &str = "/run/systemd/resolve";
-/// The list of nameservers, which may be a link into that.
+/// The list of nameservers, which may be a symlink into [`RESOLVER`].
 const NAMESERVERS: &str = "/etc/resolv.conf";
-/// Where programs are looked for when the environment has no `PATH`.
-const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The `PATH` of a command whose environment has none.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What the profile, and what one command may do beside it, mean on this machine right now.
+/// The plan of a sandbox for this profile and the paths of one command, as the machine is right now.
 pub(super) fn plan(
     profile: &Profile,
     paths: &CommandPaths,
@@ -41,50 +42,50 @@ pub(super) fn plan(
     let (directories, secret): (Vec<PinnedPath>, Vec<PinnedPath>) =
         paths.secret.iter().filter_map(|path| find(path)).partition(|place| place.directory);
     let hidden = paths.masked.iter().filter_map(|path| find(path)).chain(directories);
-    let (mut covered, mut masked) = hidden_places(profile, hidden, &writable, &shown);
-    let lies_in_a_root = |cover: &mut TmpfsMount| !cover.writable && writable.iter().any(|root| is_within(cover, root));
-    let hollow: Vec<TmpfsMount> = covered.extract_if(.., lies_in_a_root).collect();
-    let (mut pinned, protected) = protected_paths::places(&paths.protected, &writable)?;
-    // What is hidden by its whole path must not be moved to where nobody hides it.
+    let (mut tmpfs_mounts, mut masked) = hidden_paths(profile, hidden, &writable, &shown);
+    let is_in_a_root = |tmpfs: &mut TmpfsMount| !tmpfs.writable && writable.iter().any(|root| is_within(tmpfs, root));
+    let late_tmpfs_mounts: Vec<TmpfsMount> = tmpfs_mounts.extract_if(.., is_in_a_root).collect();
+    let (mut pinned, protected) = protected_paths::pinned_and_read_only(&paths.protected, &writable)?;
+    // Their parents are pinned: a hidden path that is renamed would no longer be hidden.
     let hidden = secret
         .iter()
         .map(path_of)
-        .chain(hollow.iter().map(|cover| PathBuf::from(std::ffi::OsStr::from_bytes(cover.path.to_bytes()))));
+        .chain(late_tmpfs_mounts.iter().map(|tmpfs| PathBuf::from(std::ffi::OsStr::from_bytes(tmpfs.path.to_bytes()))));
     pinned.extend(hidden.flat_map(|path| protected_paths::above(&path, &writable)));
     if profile.unix_sockets == UnixSockets::Private && tier == Tier::Namespaces {
-        masked.extend(unix_sockets::of_host(&covered, &writable));
+        masked.extend(unix_sockets::of_host(&tmpfs_mounts, &writable));
     }
     let (only, links) = readable(profile)?;
     let plan = SandboxPlan {
         tier,
         only,
         links,
-        covered: in_order(covered),
+        tmpfs_mounts: in_order(tmpfs_mounts),
         shown: in_order(shown),
         writable: in_order(writable),
-        hollow: in_order(hollow),
+        late_tmpfs_mounts: in_order(late_tmpfs_mounts),
         pinned: in_order(pinned),
         protected: in_order(protected),
         masked: in_order(masked),
         secret: in_order(secret),
         overlays,
-        network: wiring(network),
+        network: network_plan(network),
         unix_sockets: profile.unix_sockets,
         limits: profile.limits,
     };
     Ok(if tier == Tier::Landlock { landlock_paths::without_mounts(plan) } else { plan })
 }
 
-/// No walls at all.
+/// A plan without any confinement.
 pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
     SandboxPlan {
         tier: Tier::Open,
         only: None,
         links: Vec::new(),
-        covered: Vec::new(),
+        tmpfs_mounts: Vec::new(),
         shown: Vec::new(),
         writable: Vec::new(),
-        hollow: Vec::new(),
+        late_tmpfs_mounts: Vec::new(),
         pinned: Vec::new(),
         protected: Vec::new(),
         masked: Vec::new(),
@@ -96,8 +97,8 @@ pub(super) fn plan_unconfined(profile: &Profile) -> SandboxPlan {
     }
 }
 
-/// How the network is built.
-fn wiring(network: &NetworkAccess) -> NetworkPlan {
+/// How the network namespace is set up for this access.
+fn network_plan(network: &NetworkAccess) -> NetworkPlan {
     match network {
         NetworkAccess::Off => NetworkPlan::Off,
         NetworkAccess::Shared => NetworkPlan::Shared,
@@ -108,44 +109,44 @@ fn wiring(network: &NetworkAccess) -> NetworkPlan {
     }
 }
 
-/// What of the covered directories can be seen all the same.
+/// The paths in hidden directories that can be read nevertheless.
 fn shown(profile: &Profile, paths: &CommandPaths, network: &NetworkAccess) -> Vec<PinnedPath> {
     let home = profile.home.iter().flat_map(|home| home.shown.iter().map(|name| home.path.join(name)));
     let resolver = matches!(network, NetworkAccess::Shared).then(|| RESOLVER.into());
     home.chain(resolver).chain(paths.shown.iter().cloned()).filter_map(|path| find(&path)).collect()
 }
 
-/// The directories to cover and the places to mask. A masked directory that holds something granted is covered instead, so that
-/// what was granted can be put back on top.
-fn hidden_places(
+/// The directories to mount a tmpfs over, and the paths to mask. A hidden directory that holds something granted gets a tmpfs,
+/// so that what was granted can be mounted on top of it.
+fn hidden_paths(
     profile: &Profile,
     hidden: impl Iterator<Item = PinnedPath>,
     writable: &[PinnedPath],
     shown: &[PinnedPath],
 ) -> (Vec<TmpfsMount>, Vec<PinnedPath>) {
     let private = PRIVATE_DIRECTORIES.iter().filter_map(|path| find(Path::new(path)));
-    let mut covered: Vec<TmpfsMount> = private.map(|place| cover(place, true, true)).collect();
+    let mut mounts: Vec<TmpfsMount> = private.map(|place| tmpfs_over(place, true, true)).collect();
     if let Some(home) = profile.home.as_ref().and_then(|home| find(&home.path)) {
-        covered.retain(|cover| cover.path != home.path);
-        covered.push(cover(home, true, false));
+        mounts.retain(|tmpfs| tmpfs.path != home.path);
+        mounts.push(tmpfs_over(home, true, false));
     }
     let mut masked = Vec::new();
     for place in hidden {
         let holds = |path: &CString| is_inside(path, &place.path) && *path != place.path;
         let granted = writable.iter().chain(shown).map(|place| &place.path);
-        if covered.iter().any(|cover| cover.path == place.path) {
+        if mounts.iter().any(|tmpfs| tmpfs.path == place.path) {
             continue;
         }
-        if granted.chain(covered.iter().map(|cover| &cover.path)).any(holds) {
-            covered.push(cover(place, false, false));
+        if granted.chain(mounts.iter().map(|tmpfs| &tmpfs.path)).any(holds) {
+            mounts.push(tmpfs_over(place, false, false));
         } else {
             masked.push(place);
         }
     }
-    (covered, masked)
+    (mounts, masked)
 }
 
-/// What alone can be read, and the links that lead there; everything if the profile says so.
+/// The only paths that can be read (none if everything can be), and symlinks that lead there.
 type ReadablePaths = (Option<Vec<PinnedPath>>, Vec<(CString, CString)>);
 
 fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
@@ -158,7 +159,7 @@ fn readable(profile: &Profile) -> Result<ReadablePaths, SandboxError> {
     Ok((Some(in_order(places)), paths.iter().filter_map(linked).collect()))
 }
 
-/// A command in the terms of the inside. What it is told of the machine comes last, so that nothing overrides it.
+/// The command as the sandbox executes it. `TMPDIR` is set last, so that nothing overrides it.
 pub(super) fn exec_request(
     profile: &Profile,
     spec: &LaunchSpec,
@@ -166,12 +167,12 @@ pub(super) fn exec_request(
 ) -> Result<ExecRequest, SandboxError> {
     let mut variables = profile.environment.clone();
     if let Streams::Terminal(_) = spec.streams {
-        // Without one, programs are told that there is nobody to show colours to.
+        // A command without a terminal has no TERM, so that programs don't print colours.
         variables.insert("TERM".into(), "xterm-256color".into());
     }
     variables.extend(spec.environment.clone());
     variables.extend(temporary.map(|directory| ("TMPDIR".into(), directory.into())));
-    let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(USUAL_PATH.into(), Clone::clone);
+    let path = variables.get(std::ffi::OsStr::new("PATH")).map_or(DEFAULT_PATH.into(), Clone::clone);
     let programs = match spec.program.as_bytes().contains(&b'/') {
         true => vec![PathBuf::from(&spec.program)],
         false => std::env::split_paths(&path).map(|directory| directory.join(&spec.program)).collect(),
@@ -205,25 +206,27 @@ fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, SandboxError> {
     })
 }
 
-/// The places that a profile can't do without.
+/// The paths that have to exist.
 fn required<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PinnedPath>, SandboxError> {
-    let found = |path: &PathBuf| look(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
+    let found = |path: &PathBuf| pin(path).map_err(|error| SandboxError::Root { path: path.clone(), error });
     paths.map(found).collect()
 }
 
-/// A place, if it is there.
+/// A path, if it exists.
 fn find(path: &Path) -> Option<PinnedPath> {
-    look(path).ok()
+    pin(path).ok()
 }
 
-/// What is at a path, links followed: where it really is and which file that is.
-fn look(path: &Path) -> Result<PinnedPath, Errno> {
+/// Resolves the symlinks of a path, and notes which file it names.
+fn pin(path: &Path) -> Result<PinnedPath, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let (opened, path) = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // With no link on the way it really is where it was looked for, as long as it was named plainly.
-        Ok(opened) if is_plain(path) => (opened, CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?),
+        // Without symlinks, a normalized path is the real one.
+        Ok(opened) if is_normalized(path) => {
+            (opened, CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?)
+        }
         Err(Errno::NOENT) => return Err(Errno::NOENT),
-        // A link, or a kernel that can't say: where it really is, the kernel tells of what it has opened.
+        // A symlink, or a kernel without openat2: the real path is that of the opened descriptor.
         _ => {
             let opened = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
             let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
@@ -236,23 +239,23 @@ fn look(path: &Path) -> Result<PinnedPath, Errno> {
     Ok(PinnedPath { path, device: found.st_dev, inode: found.st_ino, directory })
 }
 
-/// Whether a path is absolute and holds nothing that means another one: no `.` or `..`, and no slash too many.
-fn is_plain(path: &Path) -> bool {
+/// Whether a path is absolute and has no `.`, no `..` and no empty component.
+fn is_normalized(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let named = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
     bytes.strip_prefix(b"/").is_some_and(|rest| rest.split(|byte| *byte == b'/').all(named))
 }
 
-/// Whether a cover lies inside a root, and isn't the root itself.
-fn is_within(cover: &TmpfsMount, root: &PinnedPath) -> bool {
-    cover.path != root.path && is_inside(&cover.path, &root.path)
+/// Whether a tmpfs is inside of a root, and isn't the root itself.
+fn is_within(tmpfs: &TmpfsMount, root: &PinnedPath) -> bool {
+    tmpfs.path != root.path && is_inside(&tmpfs.path, &root.path)
 }
 
-fn cover(place: PinnedPath, writable: bool, shared: bool) -> TmpfsMount {
+fn tmpfs_over(place: PinnedPath, writable: bool, shared: bool) -> TmpfsMount {
     TmpfsMount { path: place.path, writable, shared }
 }
 
-/// Outermost first, each once: a path sorts before what lies inside it.
+/// Sorted and without duplicates. A directory sorts before what is in it, so the outermost come first.
 fn in_order<T: Ord>(mut places: Vec<T>) -> Vec<T> {
     places.sort();
     places.dedup();

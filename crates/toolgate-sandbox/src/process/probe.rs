@@ -1,4 +1,4 @@
-//! Finding out what this machine can do, by doing it: a sandbox of each kind is built, strongest first, until one stands.
+//! Finds out which tiers work on this machine, by building a sandbox of each, strongest first.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::profile::{Profile, Readable, UnixSockets};
 use super::setup::bubblewrap;
 use super::zygote::Zygote;
 
-/// The strongest means that works, or the one that was asked for if it does.
+/// The strongest tier that works, or `forced` if that works.
 pub(super) async fn strongest(zygote: &Zygote, forced: Option<Tier>) -> Result<Tier, SandboxError> {
     if forced == Some(Tier::Open) {
         return Ok(Tier::Open);
@@ -32,8 +32,8 @@ pub(super) async fn strongest(zygote: &Zygote, forced: Option<Tier>) -> Result<T
     Err(SandboxError::Unavailable { tried })
 }
 
-/// What works and what doesn't, strongest first.
-pub(super) async fn each(zygote: &Zygote) -> Vec<(Tier, Result<(), SandboxError>)> {
+/// Which tiers work and why the others don't, strongest first.
+pub(super) async fn try_each(zygote: &Zygote) -> Vec<(Tier, Result<(), SandboxError>)> {
     let mut tried = Vec::new();
     for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock] {
         tried.push((tier, attempt(zygote, tier).await));
@@ -41,7 +41,7 @@ pub(super) async fn each(zygote: &Zygote) -> Vec<(Tier, Result<(), SandboxError>
     tried
 }
 
-/// Builds one sandbox and takes it down again.
+/// Builds one sandbox and drops it.
 async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
     let path = Path::new(bubblewrap::PROGRAM.to_str().unwrap_or_default());
     if tier == Tier::Bubblewrap && !path.exists() {
@@ -55,7 +55,7 @@ async fn attempt(zygote: &Zygote, tier: Tier) -> Result<(), SandboxError> {
     instance.ready().await.map(drop)
 }
 
-/// Nothing can be changed and nobody reached; enough to need every kind of wall.
+/// A profile that needs every mechanism: nothing is writable, some paths are masked, and there are no Unix sockets.
 fn plain_profile() -> Profile {
     Profile {
         readable: Readable::Everything,

@@ -12,33 +12,33 @@ use super::limits::ResourceLimits;
 /// What every command of a workspace is confined to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// What can be read, and only read.
+    /// What can be read.
     pub readable: Readable,
     /// Directories and files that can be changed.
     pub writable: Vec<PathBuf>,
-    /// What can be read though it lies in something hidden. Those that don't exist are passed over.
+    /// Paths that can be read although they are inside of a hidden directory. Those that don't exist are skipped.
     pub shown: Vec<PathBuf>,
     /// The person's home, which is hidden apart from what is listed.
     pub home: Option<HomeDirectory>,
-    /// Sensitive places, hidden wherever they lie. Those that don't exist are passed over.
+    /// Sensitive paths, hidden wherever they are. Those that don't exist are skipped.
     pub masked: Vec<PathBuf>,
-    /// Sensitive files that a program may open without meaning any harm, such as `.env`: it sees a decoy in place of each, and
-    /// it is known which were opened. Where that can't be had they are masked, and so are directories.
+    /// Sensitive files that programs open as a matter of course, such as `.env`. A decoy is mounted over each, and opening it is
+    /// reported. Directories are masked instead, and so are files where decoys aren't possible.
     pub secret: Vec<PathBuf>,
-    /// Places inside what is writable that stay as they are, such as `.git/hooks`. Those that don't exist are passed
-    /// over: a placeholder would be a change of its own.
+    /// Paths inside of writable ones that can't be changed, such as `.git/hooks`. Those that don't exist are skipped: creating
+    /// a mount point would change the workspace.
     pub protected: Vec<PathBuf>,
     /// Whether the command may use Unix sockets.
     pub unix_sockets: UnixSockets,
-    /// How much it may use.
+    /// Its resource limits.
     pub limits: ResourceLimits,
-    /// The whole environment; nothing is inherited.
+    /// The complete environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Where commands start, unless they say otherwise.
+    /// The directory that commands start in by default.
     pub working_directory: PathBuf,
     /// The directories that workspace paths are in; the workspace comes first.
     pub roots: Vec<PathBuf>,
-    /// Where commands' changes are staged, outside of everything writable; none where none can be.
+    /// Where commands' changes are staged, outside of everything writable; none if they can't be.
     pub staging: Option<PathBuf>,
 }
 
@@ -47,30 +47,30 @@ pub struct Profile {
 pub enum Readable {
     /// The whole machine, apart from what is hidden.
     Everything,
-    /// These places and nothing else. The names of their parents can be seen.
+    /// Only these paths. The names of their parents are visible.
     Only(Vec<PathBuf>),
 }
 
-/// The person's home: an empty directory of the command's own, with some of what is in the real one.
+/// The person's home: an empty tmpfs, with some paths of the real one mounted in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeDirectory {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What of it can be read, relative to it. Those that don't exist are passed over.
+    /// Paths in it that can be read, relative to it. Those that don't exist are skipped.
     pub shown: Vec<PathBuf>,
 }
 
 /// Whether a command may make Unix sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum UnixSockets {
-    /// Among its own processes. The sockets of the host that exist when it starts are hidden. Where namespaces aren't of our
-    /// own making, this means none.
+    /// Among its own processes. The host's sockets that exist when it starts are hidden. Without our own namespaces it can make
+    /// none.
     Private,
     /// None, apart from connected pairs.
     None,
 }
 
-/// Toolchains and settings in a home that builds need and that hold no secrets.
+/// Toolchains and settings in a home directory that builds need and that hold no secrets.
 const SHOWN_OF_HOME: &[&str] = &[
     ".cargo/bin",
     ".cargo/config.toml",
@@ -88,7 +88,7 @@ const SHOWN_OF_HOME: &[&str] = &[
     "go",
 ];
 
-/// Files that hold secrets of the machine, readable when Toolgate runs as root.
+/// Files with secrets of the machine, readable when Toolgate runs as root.
 const MASKED_OF_SYSTEM: &[&str] = &[
     "/etc/gshadow",
     "/etc/gshadow-",
@@ -102,8 +102,8 @@ const MASKED_OF_SYSTEM: &[&str] = &[
 ];
 
 impl Profile {
-    /// The usual confinement for work in `workspace`: the machine can be read, the workspace changed, the home is hidden
-    /// apart from toolchains, and there is no network.
+    /// The default profile for `workspace`: the machine can be read, the workspace can be changed, and the home is hidden apart
+    /// from toolchains.
     pub fn for_workspace(workspace: &Path, home: Option<&Path>) -> Self {
         let shown = SHOWN_OF_HOME.iter().map(PathBuf::from).collect();
         let git = workspace.join(".git");
@@ -125,7 +125,7 @@ impl Profile {
         }
     }
 
-    /// The path of a place beneath one of the roots.
+    /// The absolute path of a workspace path.
     pub(super) fn locate(&self, place: &WorkspacePath) -> Option<PathBuf> {
         self.roots.get(place.root).map(|root| root.join(&place.path))
     }

@@ -1,5 +1,5 @@
-//! The directories that a command's changes go to when they are kept apart: for every writable root one that takes them, in the
-//! overlay's own form, and one beside it that the kernel works in.
+//! The directories that take a command's staged changes: for every writable root the upper directory of an overlay, and the
+//! work directory that overlayfs needs beside it.
 
 use std::ffi::CString;
 use std::fs;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use super::error::{HostContext, SandboxError};
 use super::plan::OverlayMount;
 
-/// The kept-apart changes of one command. Dropping it drops them, unless they were asked to stay.
+/// The staged changes of one command. Dropping it removes them, unless they are to be kept.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     layers: Vec<OverlayLayer>,
-    stays: bool,
+    is_kept: bool,
 }
 
 /// One writable root, and where its changes go.
@@ -37,11 +37,11 @@ impl Rehearsal {
     pub(crate) fn prepare(writable: &[PathBuf], directory: &Path) -> Result<Self, SandboxError> {
         const WHAT: &str = "Making directories for a command's changes";
         let directory = directory.canonicalize().doing(WHAT)?;
-        let mut made = Self { layers: Vec::new(), stays: false };
+        let mut made = Self { layers: Vec::new(), is_kept: false };
         for (number, root) in writable.iter().enumerate() {
             let layer = OverlayLayer::new(root.canonicalize().doing(WHAT)?, &directory, number);
             fs::create_dir(&layer.upper).and_then(|()| fs::create_dir(&layer.work)).doing(WHAT)?;
-            // The overlay's topmost directory is this one, so it looks like the one that it stands for.
+            // The root of the overlay has the mode of its upper directory, which therefore gets the mode of the real root.
             let mode = layer.root.metadata().doing(WHAT)?.permissions();
             fs::set_permissions(&layer.upper, mode).doing(WHAT)?;
             made.layers.push(layer);
@@ -49,10 +49,10 @@ impl Rehearsal {
         Ok(made)
     }
 
-    /// The directories that were made for these roots, in this order, by somebody before.
+    /// The directories that an earlier process made for these roots, in this order.
     pub(crate) fn of(roots: Vec<PathBuf>, directory: &Path) -> Self {
         let layer = |(number, root): (usize, PathBuf)| OverlayLayer::new(root, directory, number);
-        Self { layers: roots.into_iter().enumerate().map(layer).collect(), stays: false }
+        Self { layers: roots.into_iter().enumerate().map(layer).collect(), is_kept: false }
     }
 
     pub(crate) fn overlays(&self) -> Vec<OverlayMount> {
@@ -70,35 +70,35 @@ impl Rehearsal {
         self.layers.iter().map(|layer| (layer.root.as_path(), layer.upper.as_path()))
     }
 
-    /// Whether the changes outlast this value.
-    pub(crate) fn set_stays(&mut self, stays: bool) {
-        self.stays = stays;
+    /// Sets whether the changes stay on disk when this value is dropped.
+    pub(crate) fn set_kept(&mut self, is_kept: bool) {
+        self.is_kept = is_kept;
     }
 }
 
 impl Drop for Rehearsal {
     fn drop(&mut self) {
-        for layer in self.layers.iter().filter(|_| !self.stays) {
+        for layer in self.layers.iter().filter(|_| !self.is_kept) {
             remove(&layer.work);
             remove(&layer.upper);
         }
     }
 }
 
-/// Removes a directory with everything in it, also what its owner may not enter: the kernel leaves such a directory, and a
-/// command can.
+/// Removes a directory with everything in it, also directories whose mode keeps the owner out: overlayfs leaves one, and a
+/// command can make others.
 pub(crate) fn remove(directory: &Path) {
     if fs::remove_dir_all(directory).is_err() {
-        open_up(directory);
+        make_accessible(directory);
         let _ = fs::remove_dir_all(directory);
     }
 }
 
-fn open_up(directory: &Path) {
+fn make_accessible(directory: &Path) {
     let _ = fs::set_permissions(directory, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
+            make_accessible(&entry.path());
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Which sandbox is good enough. What a command touches was judged on the ground that certain walls stand; where they don't,
-//! none runs, unless somebody who may has said that less will do.
+//! Which sandbox is strong enough. Policy judges commands on the assumption that certain guarantees hold. Where they don't, no
+//! command runs, unless the user's own configuration accepts less.
 
 use toolgate_contract::{ErrorCode, Guarantee, GuaranteeLevel, STATE_DIRECTORY, ToolError, WorkspacePath};
 
 use crate::process::{Enforcement, GuaranteeReport, Tier};
 
-/// Without these a command could see or change what policy took from it, or outlive its call.
+/// Without these a command could see or change what policy denies it, or outlive its call.
 const NEEDED: &[Guarantee] =
     &[Guarantee::Filesystem, Guarantee::Network, Guarantee::ProcessTree, Guarantee::Syscalls, Guarantee::Environment];
 
-/// Of those, what Landlock alone holds with gaps.
+/// Those that Landlock alone guarantees only partly.
 const WITH_GAPS: &[Guarantee] = &[Guarantee::Filesystem, Guarantee::ProcessTree];
 
-/// Hidden files that a refusal names.
+/// Hidden files that an error names.
 const MOST_NAMED: usize = 5;
 
-/// Whether what holds is as good as the weakest sandbox that will do.
+/// Fails if the enforcement is weaker than the weakest sandbox that configuration accepts.
 pub fn check(enforcement: &Enforcement, weakest: Tier) -> Result<(), ToolError> {
     let may_have_gaps = |report: &GuaranteeReport| {
         weakest == Tier::Landlock && WITH_GAPS.contains(&report.guarantee) && report.holding == GuaranteeLevel::Partly
@@ -33,7 +33,7 @@ pub fn check(enforcement: &Enforcement, weakest: Tier) -> Result<(), ToolError> 
     Err(ToolError::new(ErrorCode::SandboxUnavailable, message).with_hint(hint))
 }
 
-/// What doesn't hold of what policy counts on, in a sentence; none if everything does.
+/// The guarantees that policy relies on and that don't hold, in a sentence; none if all of them hold.
 pub fn gaps(enforcement: &Enforcement) -> Option<String> {
     let reasons: Vec<&str> = weak(enforcement).map(|report| &*report.reason).collect();
     (!reasons.is_empty()).then(|| format!("Confined by {} alone: {}.", enforcement.tier.name(), reasons.join("; ")))
@@ -45,9 +45,9 @@ fn weak(enforcement: &Enforcement) -> impl Iterator<Item = &GuaranteeReport> {
     enforcement.guarantees.iter().filter(is_weak)
 }
 
-/// What policy denies stays denied: where no file can be hidden, no command runs beside one that has to be. Toolgate's own
-/// state is another matter: who accepts Landlock alone accepts that a command can read and spoil it. Grants, answers and what is
-/// on record can't be forged, as they are sealed.
+/// Fails if a file has to be hidden and this tier can't hide it. Toolgate's own state directory doesn't count: whoever accepts
+/// Landlock alone accepts that a command can read and damage it. Grants, answers and the journal are signed, so they can't be
+/// forged.
 pub fn can_hide(tier: Tier, hidden: &[WorkspacePath]) -> Result<(), ToolError> {
     let is_state = |place: &&WorkspacePath| place.path.rsplit('/').next() == Some(STATE_DIRECTORY);
     let hidden: Vec<&WorkspacePath> = hidden.iter().filter(|place| !is_state(place)).collect();

@@ -14,10 +14,10 @@ use crate::process::{Child, Profile, Sandbox, SandboxError, SandboxOptions, Tier
 pub struct SandboxedProcesses {
     profile: Profile,
     options: SandboxOptions,
-    /// What has to confine them at the least.
+    /// The weakest tier that is accepted.
     weakest: Tier,
     sandbox: OnceCell<Sandbox>,
-    /// For what was granted to run with no walls. It needs none that could be built here.
+    /// Runs commands that were granted to run without confinement, also where no other tier works.
     open: OnceCell<Sandbox>,
 }
 
@@ -27,26 +27,25 @@ impl SandboxedProcesses {
         Self { profile, options, weakest: Tier::Bubblewrap, sandbox: OnceCell::new(), open: OnceCell::new() }
     }
 
-    /// The same, content with no less than this. Landlock alone is less than what policy counts on, so somebody has to say that
-    /// it is enough.
+    /// Accepts no tier weaker than this one. Landlock alone is weaker than policy assumes, so configuration has to accept it.
     #[must_use]
     pub fn at_least(mut self, weakest: Tier) -> Self {
         self.weakest = weakest;
         self
     }
 
-    /// The same, with a directory in which commands' changes are staged.
+    /// Stages commands' changes in this directory.
     #[must_use]
     pub fn with_layers(mut self, directory: PathBuf) -> Self {
         self.profile.staging = Some(directory);
         self
     }
 
-    /// Starts a command in a sandbox that is good enough for it.
+    /// Starts a command in a sandbox that is strong enough for it.
     pub async fn launch(&self, mut spec: LaunchSpec) -> Result<Child, SandboxError> {
         let sandbox = if spec.unsandboxed { self.open().await? } else { self.sandbox().await? };
         requirements::can_hide(sandbox.tier(), &spec.hidden)?;
-        // Without the means to hold a list of hosts, the command's network is an empty one.
+        // Where a list of hosts can't be enforced, the command has no network.
         if sandbox.tier() != Tier::Namespaces && matches!(spec.network, NetworkAccess::Listed(_)) {
             spec.network = NetworkAccess::Off;
         }
@@ -58,7 +57,7 @@ impl SandboxedProcesses {
         self.sandbox.get_or_try_init(|| self.make()).await
     }
 
-    /// Makes the sandbox, and sees that it holds: what a command touches was judged on the ground that it does.
+    /// Makes the sandbox and checks what it enforces, since policy judges commands on that assumption.
     async fn make(&self) -> Result<Sandbox, SandboxError> {
         let sandbox = Sandbox::new(self.options.clone()).await?;
         requirements::check(&sandbox.prepare(&self.profile, &LaunchSpec::shell("")).await?, self.weakest)?;

@@ -1,14 +1,14 @@
-//! Sandboxes that were built ahead and wait for a command. Each fits one plan exactly; when something that the plan looked
-//! at has changed, the new plan is another one and none of these fits it.
+//! Sandboxes that were built ahead and wait for a command. Each is for exactly one plan. When something on the machine changes
+//! that a plan depends on, the next plan is a different one, and none of these sandboxes is used for it.
 
 use std::collections::VecDeque;
 
 use super::instance::SandboxInstance;
 
-/// Plans that are kept warm at a time. Those used longest ago go first.
+/// Plans in the pool. The least recently used one is evicted first.
 const PLANS: usize = 4;
 
-/// Sandboxes by plan, the plan used last at the end.
+/// Sandboxes by plan, the most recently used plan last.
 #[derive(Debug, Default)]
 pub(super) struct WarmPool {
     entries: VecDeque<PoolEntry>,
@@ -22,34 +22,34 @@ struct PoolEntry {
 }
 
 impl WarmPool {
-    /// Takes a sandbox for this plan, and remembers that the plan is in use.
+    /// Takes a sandbox for this plan, and marks the plan as used.
     pub(super) fn take(&mut self, plan: &[u8]) -> Option<SandboxInstance> {
         let entry = self.entry(plan);
         entry.waiting.pop()
     }
 
-    /// Whether another one for this plan should be built; if so, somebody has to build it and say so. A plan that nobody has
-    /// asked for lately has no place.
+    /// Reserves space for one more sandbox of this plan. False if there are enough, or if the plan was evicted. After true, the
+    /// caller builds one and calls [`WarmPool::finish_reservation`].
     pub(super) fn reserve(&mut self, plan: &[u8], most: usize) -> bool {
         let entry = self.entries.iter_mut().find(|entry| entry.plan == plan);
         let wanted = entry.filter(|entry| entry.waiting.len() + entry.being_built < most);
         wanted.map(|entry| entry.being_built += 1).is_some()
     }
 
-    /// Puts the one that was reserved aside for later; `None` if it couldn't be built.
-    pub(super) fn fulfil(&mut self, plan: &[u8], instance: Option<SandboxInstance>) {
+    /// Adds the sandbox that space was reserved for; `None` if it couldn't be built.
+    pub(super) fn finish_reservation(&mut self, plan: &[u8], instance: Option<SandboxInstance>) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.plan == plan) {
             entry.being_built = entry.being_built.saturating_sub(1);
             entry.waiting.extend(instance);
         }
     }
 
-    /// Remembers that the plan is in use.
+    /// Marks the plan as used.
     pub(super) fn touch(&mut self, plan: &[u8]) {
         self.entry(plan);
     }
 
-    /// Drops all of them.
+    /// Drops all sandboxes.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
     }

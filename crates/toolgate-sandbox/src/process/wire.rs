@@ -1,8 +1,9 @@
-//! How host, zygote and sandboxes talk: one datagram is one message, with descriptors beside it. What can be large (a
-//! plan, an order) travels in a file of memory, so that no limit on datagrams applies.
+//! The messages between host, zygote and sandboxes: one message is one packet of a `SOCK_SEQPACKET` socket, with file
+//! descriptors (`SCM_RIGHTS`). What can be large, such as a plan or a command, is in a memfd, so that no limit on the size of
+//! packets applies.
 //!
-//! Each sandbox has a socket pair of its own. The host keeps one end; the other goes to the zygote, which says `Born` on
-//! it and leaves it to the sandbox. So nobody has to tell messages apart.
+//! Each sandbox has a socket pair of its own. The host keeps one end; the other goes to the zygote, which sends `Created` on
+//! it and leaves it to the sandbox. So no message has to name its sandbox.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut, Read, Seek, Write};
@@ -21,17 +22,17 @@ use serde::{Deserialize, Serialize};
 use super::enforcement::SetupFindings;
 use super::setup_step::SetupFault;
 
-/// What a sandbox tells its host.
+/// What a sandbox reports to its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum SandboxMessage {
-    /// The first process exists; its descriptor comes along.
-    Born,
-    /// It is confined, and waits for an order; its network's doors and the watch over its decoys come along, if it has
-    /// any.
+    /// The first process exists; its pidfd comes along.
+    Created,
+    /// It is confined, and waits for a command; its network listeners and the inotify descriptor of its decoys come along, if
+    /// it has any.
     Ready(SetupFindings),
-    /// It couldn't go on. Nothing was run.
+    /// A setup step failed. Nothing was run.
     Refused(SetupFault),
-    /// The command runs; its descriptor comes along, and its terminal if it has one.
+    /// The command runs; its pidfd comes along, and its terminal if it has one.
     Started,
     /// The command ended, with this status in the form of `wait`.
     Ended(i32),
@@ -70,7 +71,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
     }
 }
 
-/// Receives one message; `None` when the other end is gone. Whatever it wanted, it doesn't any more.
+/// Receives one message; `None` when the other end is closed. Messages that it sent before are dropped.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     match receive_now(socket) {
         Err(Errno::CONNRESET) => Ok(None),
@@ -78,8 +79,8 @@ pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>,
     }
 }
 
-/// The same, but what the other end said before it went is still heard. One that went with our last message unread is
-/// told of once, before what it said itself.
+/// Receives one message; `None` when the other end is closed and all that it sent before has been received. If it closed with
+/// our last message unread, the kernel reports `ECONNRESET` once, ahead of its messages.
 pub(super) fn receive_until_closed(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     match receive_now(socket) {
         Err(Errno::CONNRESET) => receive_now(socket),
@@ -111,44 +112,49 @@ fn receive_now(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno>
     Ok(Some(ReceivedMessage { bytes, descriptors }))
 }
 
-/// Sends a word, with descriptors beside it.
-pub(super) fn say(socket: BorrowedFd<'_>, word: &SandboxMessage, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-    let bytes = postcard::to_allocvec(word).map_err(|_| Errno::INVAL)?;
+/// Sends a message with descriptors.
+pub(super) fn send_message(
+    socket: BorrowedFd<'_>,
+    message: &SandboxMessage,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    let bytes = postcard::to_allocvec(message).map_err(|_| Errno::INVAL)?;
     send(socket, &bytes, descriptors)
 }
 
-/// What a message says.
-pub(super) fn understand<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Errno> {
+/// Decodes a message, or what a memfd holds.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Errno> {
     postcard::from_bytes(bytes).map_err(|_| Errno::BADMSG)
 }
 
-/// Writes a value into a file of memory.
-pub(super) fn pack<T: Serialize>(value: &T) -> Result<OwnedFd, Errno> {
+/// Writes a value into a new memfd.
+pub(super) fn to_memfd<T: Serialize>(value: &T) -> Result<OwnedFd, Errno> {
     let bytes = postcard::to_allocvec(value).map_err(|_| Errno::INVAL)?;
-    pack_bytes(&bytes)
+    bytes_to_memfd(&bytes)
 }
 
-/// Writes bytes into a file of memory.
-pub(super) fn pack_bytes(bytes: &[u8]) -> Result<OwnedFd, Errno> {
+/// Writes bytes into a new memfd.
+pub(super) fn bytes_to_memfd(bytes: &[u8]) -> Result<OwnedFd, Errno> {
     let descriptor = rustix::fs::memfd_create(c"toolgate", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(descriptor);
     file.write_all(bytes).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     Ok(file.into())
 }
 
-/// Reads a value back from a file of memory.
-pub(super) fn unpack<T: DeserializeOwned>(descriptor: OwnedFd) -> Result<T, Errno> {
+/// Reads a value back from a memfd.
+pub(super) fn from_memfd<T: DeserializeOwned>(descriptor: OwnedFd) -> Result<T, Errno> {
     let mut file = File::from(descriptor);
     let mut bytes = Vec::new();
-    let whole = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    whole.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    understand(&bytes)
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    decode(&bytes)
 }
 
-/// What is sent when the descriptors beside it say it all.
-pub(super) const NUDGE: &[u8] = b"!";
+/// The content of a message that only carries descriptors, or only shows that its sender is there. An empty message would be
+/// received as the end of the connection.
+pub(super) const PLACEHOLDER: &[u8] = b"!";
 
-/// Borrows each of some descriptors.
+/// Borrows each of the descriptors.
 pub(super) fn borrow(descriptors: &[OwnedFd]) -> Vec<BorrowedFd<'_>> {
     descriptors.iter().map(AsFd::as_fd).collect()
 }
@@ -158,19 +164,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_descriptors_arrive_together() {
+    fn messages_and_descriptors_arrive_together() {
         let (here, there) = pair().unwrap();
-        let note = pack(&"hello").unwrap();
-        say(here.as_fd(), &SandboxMessage::Ended(9), &[note.as_fd()]).unwrap();
+        let note = to_memfd(&"hello").unwrap();
+        send_message(here.as_fd(), &SandboxMessage::Ended(9), &[note.as_fd()]).unwrap();
         let mut received = receive(there.as_fd()).unwrap().unwrap();
-        assert!(matches!(understand(&received.bytes).unwrap(), SandboxMessage::Ended(9)));
-        assert_eq!(unpack::<String>(received.descriptors.pop().unwrap()).unwrap(), "hello");
+        assert!(matches!(decode(&received.bytes).unwrap(), SandboxMessage::Ended(9)));
+        assert_eq!(from_memfd::<String>(received.descriptors.pop().unwrap()).unwrap(), "hello");
         drop(here);
         assert!(receive(there.as_fd()).unwrap().is_none(), "the end of the other side is no message");
     }
 
     #[test]
     fn what_makes_no_sense_is_an_error() {
-        assert_eq!(understand::<SandboxMessage>(&[250]).unwrap_err(), Errno::BADMSG);
+        assert_eq!(decode::<SandboxMessage>(&[250]).unwrap_err(), Errno::BADMSG);
     }
 }

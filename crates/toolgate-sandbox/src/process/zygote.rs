@@ -1,4 +1,4 @@
-//! The host's hand on the zygote: starts it, sends it plans, and makes sure that it ends.
+//! The host's side of the zygote: starts it, sends it plans, and makes sure that it ends.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -16,22 +16,22 @@ use super::setup::zygote_main::{ZYGOTE_NAME, was_asked_for};
 use super::syscall::async_fd::watch;
 use super::wire;
 
-/// How long a program may take to say that it is a zygote. One that doesn't call
+/// How long a program may take until it reports that it is a zygote. One that doesn't call
 /// [`zygote_main_if_asked`](super::zygote_main_if_asked) never will.
-const PATIENCE: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running zygote. Dropping it ends it and every sandbox that came out of it.
 #[derive(Debug)]
 pub(super) struct Zygote {
     process: Child,
     socket: AsyncFd<OwnedFd>,
-    /// Goes after the process has ended, with what that leaves.
-    pen: Option<MemoryCgroup>,
+    /// Removed after the process has ended, with whatever the process leaves in it.
+    cgroup: Option<MemoryCgroup>,
 }
 
 impl Zygote {
-    /// Executes `program` (this very program, unless said) as a zygote and waits for its sign of life.
-    /// It and all its sandboxes share so much memory, where that can be had.
+    /// Executes `program` (by default this program) as a zygote and waits until it answers. It and all its sandboxes together
+    /// can use `memory` bytes, where a cgroup can be made.
     pub(super) async fn start(program: Option<PathBuf>, memory: Option<u64>) -> Result<Self, SandboxError> {
         if was_asked_for() {
             let reason = "this program was started as one but went on; call `zygote_main_if_asked` first in `main`";
@@ -40,32 +40,32 @@ impl Zygote {
         let (ours, theirs) = wire::pair().doing("Making a socket for the zygote")?;
         rustix::io::ioctl_fionbio(&ours, true).doing("Making a socket for the zygote")?;
         let mut command = std::process::Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
-        // It needs nothing of the environment, and what it doesn't know it can't pass on.
-        let pen = memory.and_then(MemoryCgroup::make);
-        command.arg0(ZYGOTE_NAME).args(pen.as_ref().map(MemoryCgroup::directory)).env_clear().current_dir("/");
+        // It needs no environment variable, and can't pass on what it doesn't have.
+        let cgroup = memory.and_then(MemoryCgroup::make);
+        command.arg0(ZYGOTE_NAME).args(cgroup.as_ref().map(MemoryCgroup::directory)).env_clear().current_dir("/");
         command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().map_err(|error| SandboxError::Zygote { reason: error.to_string() })?;
         // Keeps the other end from staying open in `command`.
         drop(command);
         let socket = watch(ours).doing("Watching the zygote's socket")?;
-        let pen = pen.filter(|pen| pen.add_process(process.id()));
-        let zygote = Self { process, socket, pen };
-        match tokio::time::timeout(PATIENCE, receive(&zygote.socket)).await {
+        let cgroup = cgroup.filter(|cgroup| cgroup.add_process(process.id()));
+        let zygote = Self { process, socket, cgroup };
+        match tokio::time::timeout(START_TIMEOUT, receive(&zygote.socket)).await {
             Ok(Ok(Some(_))) => Ok(zygote),
             _ => Err(SandboxError::Zygote {
-                reason: "it gave no sign of life; does its `main` call `zygote_main_if_asked` first?".into(),
+                reason: "it didn't answer; does its `main` call `zygote_main_if_asked` first?".into(),
             }),
         }
     }
 
     /// Whether the memory of all its sandboxes together is limited.
     pub(super) fn limits_memory(&self) -> bool {
-        self.pen.is_some()
+        self.cgroup.is_some()
     }
 
-    /// Asks for a sandbox: its plan, and its end of its socket.
+    /// Asks for a sandbox: sends its plan and its end of its socket pair.
     pub(super) async fn request(&self, plan: &OwnedFd, end: &OwnedFd) -> Result<(), Errno> {
-        send(&self.socket, wire::NUDGE, std::slice::from_ref(&[plan.as_fd(), end.as_fd()]).as_flattened()).await
+        send(&self.socket, wire::PLACEHOLDER, std::slice::from_ref(&[plan.as_fd(), end.as_fd()]).as_flattened()).await
     }
 }
 
@@ -77,7 +77,7 @@ impl Drop for Zygote {
     }
 }
 
-/// Sends a message when there is room for it.
+/// Sends a message once the socket's buffer has space for it.
 pub(super) async fn send(
     socket: &AsyncFd<OwnedFd>,
     bytes: &[u8],
@@ -89,7 +89,7 @@ pub(super) async fn send(
     sent.map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Receives a message when there is one; `None` when the other end is gone.
+/// Receives a message when there is one; `None` when the other end is closed.
 pub(super) async fn receive(socket: &AsyncFd<OwnedFd>) -> Result<Option<wire::ReceivedMessage>, Errno> {
     let received = socket
         .async_io(Interest::READABLE, |socket| wire::receive_until_closed(socket.as_fd()).map_err(Into::into))

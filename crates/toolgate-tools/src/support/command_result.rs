@@ -7,13 +7,13 @@ use toolgate_contract::{
 };
 
 /// How a process ended, if it does so in time.
-pub(crate) async fn ended(process: &dyn ProcessHandle, patience: Duration) -> Option<ProcessExit> {
+pub(crate) async fn ended(process: &dyn ProcessHandle, timeout: Duration) -> Option<ProcessExit> {
     let mut progress = process.progress();
-    let end = tokio::time::timeout(patience, progress.wait_for(|progress| progress.end.is_some())).await;
+    let end = tokio::time::timeout(timeout, progress.wait_for(|progress| progress.end.is_some())).await;
     end.ok()?.ok()?.end.clone()
 }
 
-/// A command that has ended, as its call tells of it.
+/// A command that has ended, as its call reports it.
 pub(crate) struct CommandResult {
     pub(crate) exit_code: i32,
     pub(crate) stdout: String,
@@ -24,15 +24,15 @@ pub(crate) struct CommandResult {
 }
 
 impl CommandResult {
-    /// What a process left behind, noted as the call's.
+    /// The result of a process, recorded with the call.
     pub(crate) fn of(process: &dyn ProcessHandle, end: ProcessExit, hands: &dyn Hands) -> Result<Self, ToolError> {
         let exit_code = end.code.map_err(|fault| ToolError::new(ErrorCode::IoError, fault))?;
         hands.ended(i64::from(exit_code));
         let stdout = hands.output(process, Stream::Stdout, "/stdout")?;
         let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
         let denials = hands.denials(process, if process.facts().terminal { &stdout } else { &stderr });
-        let is_told = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
-        hands.tell_denied(denials.iter().filter(is_told).map(DeniedAccess::from).collect());
+        let is_reported = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
+        hands.tell_denied(denials.iter().filter(is_reported).map(DeniedAccess::from).collect());
         Ok(Self {
             exit_code,
             stdout,

@@ -151,12 +151,12 @@ pub(crate) fn tail(
         if end == range.end {
             bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         }
-        let borders = memchr_iter(b'\n', bytes).count() as u64;
-        if lines + borders >= most {
+        let newlines = memchr_iter(b'\n', bytes).count() as u64;
+        if lines + newlines >= most {
             let first = memrchr_iter(b'\n', bytes).nth((most - lines - 1) as usize);
             return Ok(TailStart { start: start + first.map_or(0, |at| at as u64 + 1), lines: most });
         }
-        lines += borders;
+        lines += newlines;
     }
     Ok(TailStart { start, lines: lines + u64::from(range.end > range.start) })
 }

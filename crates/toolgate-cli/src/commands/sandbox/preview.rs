@@ -12,20 +12,20 @@ use crate::workspace::{open_workspace, typed_program};
 /// A file larger than this is named and not shown.
 const MOST: u64 = 1 << 20;
 
-/// Changes that are kept apart, ready to be shown.
+/// Staged changes, ready to be shown.
 pub(in crate::commands) struct RehearsalPreview<'a> {
     changes: Vec<Change>,
-    aside: Vec<QuarantinedPath>,
+    quarantined: Vec<QuarantinedPath>,
     staged: &'a dyn StagedChanges,
     files: &'a dyn Files,
-    /// The handle by which they can be had.
+    /// The handle of the rehearsal.
     handle: &'a str,
-    /// How the program is typed here.
+    /// The command line that starts the program for this workspace.
     toolgate: String,
 }
 
 impl<'a> RehearsalPreview<'a> {
-    /// What is kept apart under this handle.
+    /// The staged changes with this handle.
     pub(in crate::commands) fn of(
         staged: &'a dyn StagedChanges,
         files: &'a dyn Files,
@@ -33,37 +33,37 @@ impl<'a> RehearsalPreview<'a> {
         invocation: &Invocation,
     ) -> Result<Self> {
         let changes = staged.differences(files)?.all.into_iter().map(|difference| difference.change).collect();
-        let aside = open_workspace(&invocation.location)?.gate.changes().would_quarantine(staged)?;
-        Ok(Self { changes, aside, staged, files, handle, toolgate: typed_program(&invocation.location) })
+        let quarantined = open_workspace(&invocation.location)?.gate.changes().would_quarantine(staged)?;
+        Ok(Self { changes, quarantined, staged, files, handle, toolgate: typed_program(&invocation.location) })
     }
 
-    /// How many paths they are about.
+    /// How many paths they change.
     pub(super) fn count(&self) -> usize {
         self.changes.len()
     }
 
-    /// Everything, for a program.
+    /// Everything, as JSON.
     pub(in crate::commands) fn json(&self) -> Result<Value> {
         let paths: Vec<&str> = self.changes.iter().map(|change| change.path.as_str()).collect();
         let diff = self.changes.iter().map(|change| self.diff_of(change)).collect::<Result<String>>()?;
         let handle = (!self.changes.is_empty()).then_some(self.handle);
-        Ok(json!({ "rehearsal": handle, "paths": paths, "diff": diff, "kept_aside": self.aside }))
+        Ok(json!({ "rehearsal": handle, "paths": paths, "diff": diff, "kept_aside": self.quarantined }))
     }
 
-    /// Shows what would be, what a commit would quarantine, and how to commit it; all of it, or what a person wants to see at
-    /// once. It is on standard error, since standard output is the command's.
+    /// Shows what would change, what a commit would quarantine, and how to commit it: all of it, or as many lines as a person
+    /// wants to see at once. It is printed to standard error, since standard output is the command's.
     pub(in crate::commands) fn show(&self, all: bool) -> Result<()> {
         anstream::eprintln!("{}", paint(BOLD, would_change(self.count())));
         self.show_diffs(if all { usize::MAX } else { MOST_LINES })?;
-        show_quarantined("Of these, a commit would quarantine:", &self.aside, 0);
+        show_quarantined("Of these, a commit would quarantine:", &self.quarantined, 0);
         if self.count() > 0 {
-            let how = how_to_commit(self.handle, self.aside.is_empty(), &self.toolgate);
+            let how = how_to_commit(self.handle, self.quarantined.is_empty(), &self.toolgate);
             anstream::eprintln!("{}", paint(DIM, how));
         }
         Ok(())
     }
 
-    /// Shows the changes in at most so many lines.
+    /// Shows the changes in a limited number of lines.
     pub(super) fn show_diffs(&self, mut room: usize) -> Result<()> {
         for (number, change) in self.changes.iter().enumerate() {
             if room == 0 {
@@ -79,7 +79,7 @@ impl<'a> RehearsalPreview<'a> {
         Ok(())
     }
 
-    /// Shows one change in at most so many lines. Gives how many are left.
+    /// Shows one change in a limited number of lines. Returns how many are left.
     fn show_one(&self, change: &Change, room: usize) -> Result<usize> {
         let verb = match (&change.before, &change.after) {
             (None, _) => "create",

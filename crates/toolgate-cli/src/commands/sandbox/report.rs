@@ -1,4 +1,4 @@
-//! How the command ended, told to a person or as one JSON object. Both are on standard error, since standard output is the
+//! How the command ended, as text or as one JSON object. Both are printed to standard error, since standard output is the
 //! command's.
 
 use anyhow::Result;
@@ -19,14 +19,14 @@ use crate::terminal::{BOLD, DIM, MOST_LINES, YELLOW, guarantee, holding_mark, pa
 pub(super) struct SandboxReport {
     pub(super) code: i32,
     pub(super) enforcement: Enforcement,
-    /// What was kept from it, a sentence each.
+    /// What it was denied, a sentence each.
     pub(super) denied: Vec<String>,
-    /// What it changed, where that was kept apart.
+    /// Its staged changes, if they were staged.
     pub(super) staged: Option<OverlayChanges>,
 }
 
 impl SandboxReport {
-    /// Tells of it, and applies what is to be applied.
+    /// Prints the report, and applies the changes that are to be applied.
     pub(super) fn tell(mut self, asked: &SandboxArgs, invocation: &Invocation) -> Result<Exit> {
         let exit = Exit::Code(u8::try_from(self.code).unwrap_or(1));
         if !invocation.json {
@@ -44,7 +44,7 @@ impl SandboxReport {
         let count = rehearsed.count();
         self.print_changes(&rehearsed, asked.commit, invocation.json)?;
         if count == 0 {
-            staged.let_go();
+            staged.discard();
         }
         drop(staged);
         match asked.commit && self.code == 0 && count > 0 {
@@ -88,7 +88,7 @@ impl SandboxReport {
                 anstream::eprintln!("  {} {}", paint(style, mark), paint(DIM, line));
             }
         } else if let Some(gaps) = requirements::gaps(&self.enforcement) {
-            // Somebody said that less will do; still nobody should take it for more.
+            // Configuration accepts less here; the person should see what doesn't hold.
             anstream::eprintln!("{}", paint(YELLOW, gaps));
         }
     }

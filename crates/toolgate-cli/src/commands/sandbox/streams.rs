@@ -1,5 +1,5 @@
-//! What the command reads and writes. Who sits at a terminal gets one for it too; else it is given what came as pipe or file,
-//! and its output goes where ours does.
+//! The streams of the command. If ours are a terminal, the command gets a terminal too; otherwise it gets our standard input,
+//! and its output goes to ours.
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use toolgate_sandbox::process::Child;
 
 use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 
-/// A piece of what passes at a time.
+/// Bytes that are copied at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Gives the command streams like our own.
+/// The kind of streams that the command gets, like our own.
 pub(super) fn inherit_streams(mut spec: LaunchSpec) -> LaunchSpec {
     spec.streams = match stdin().is_terminal() {
         true if stdout().is_terminal() && stderr().is_terminal() => {
             spec.environment.extend(std::env::var_os("TERM").map(|term| ("TERM".into(), term)));
             Streams::Terminal(stdout_size().unwrap_or_default())
         }
-        // Whoever reads what it writes, such as a pager, has the keyboard for itself.
+        // A program that reads our output, such as a pager, needs the keyboard for itself.
         true => Streams::Output,
         false => Streams::Input,
     };
     spec
 }
 
-/// Hands on what comes in and what the command writes, until it writes no more.
+/// Forwards our input to the command and its output to ours, until its output ends.
 pub(super) async fn forward_streams(child: &Arc<Child>, streams: Streams) -> Result<()> {
     match streams {
         Streams::Terminal(_) => forward_terminal(child).await,
         Streams::Output => show(child).await.context(NOT_PASSED_ON),
         Streams::Input => {
-            // Not waited for: a command may end before its input does.
+            // Not awaited: a command may end before its input does.
             let feeding = tokio::spawn(feed(Arc::clone(child)));
             let shown = show(child).await;
             feeding.abort();
@@ -45,7 +45,7 @@ pub(super) async fn forward_streams(child: &Arc<Child>, streams: Streams) -> Res
 
 const NOT_PASSED_ON: &str = "the command's output can't be passed on";
 
-/// Passes on what was piped in. Its end, or that nobody reads it any more, is the end of this.
+/// Forwards standard input until it ends, or the command no longer reads it.
 async fn feed(child: Arc<Child>) -> Result<(), ToolError> {
     let (mut from, mut piece) = (tokio::io::stdin(), vec![0; PIECE]);
     loop {
@@ -56,7 +56,7 @@ async fn feed(child: Arc<Child>) -> Result<(), ToolError> {
     }
 }
 
-/// Shows what the command writes, on the stream that it writes it to.
+/// Writes the command's output to the same stream of ours.
 async fn show(child: &Child) -> std::io::Result<()> {
     while let Some(piece) = child.output().await {
         match piece {
@@ -67,11 +67,11 @@ async fn show(child: &Child) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the person's terminal the command's, until everybody has left that.
+/// Connects the person's terminal to the command's, until no process has the command's open any more.
 async fn forward_terminal(child: &Child) -> Result<()> {
     let _raw = RawMode::begin()?;
     let keyboard = Keyboard::new()?;
-    // Side by side, since a command that is busy writing may not read meanwhile.
+    // At the same time, since a command that is busy writing may not read.
     tokio::select! {
         typed = forward_input(child, keyboard) => typed.map_err(anyhow::Error::from),
         shown = show(child) => shown.map_err(anyhow::Error::from),
@@ -79,7 +79,7 @@ async fn forward_terminal(child: &Child) -> Result<()> {
     .context("the command's terminal can't be passed on")
 }
 
-/// Passes on keys and sizes. It is never what ends first: who has nothing more to type still wants to see.
+/// Forwards keys and sizes. It never ends first: a person without further input still wants to see the output.
 async fn forward_input(child: &Child, mut keyboard: Keyboard) -> Result<(), ToolError> {
     while let Some(typed) = keyboard.next().await {
         match typed {

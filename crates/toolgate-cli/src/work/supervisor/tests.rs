@@ -14,59 +14,59 @@ use crate::work::RunRecords;
 /// When a worker dies: at which call to the inbox, and whether that call still takes effect.
 #[derive(Debug, Clone, Copy)]
 struct Death {
-    word: i64,
+    call: i64,
     arrives: bool,
 }
 
 /// An inbox whose worker dies during a call.
-struct Mortal {
+struct DyingInbox {
     inbox: Arc<dyn Inbox>,
     death: Death,
-    spoken: AtomicI64,
+    calls: AtomicI64,
 }
 
-impl Mortal {
-    fn say<T>(&self, word: impl FnOnce(&dyn Inbox) -> Result<T, JournalError>) -> Result<T, JournalError> {
+impl DyingInbox {
+    fn call<T>(&self, act: impl FnOnce(&dyn Inbox) -> Result<T, JournalError>) -> Result<T, JournalError> {
         let dead = || JournalError::Store("the worker is dead".into());
-        match self.spoken.fetch_add(1, Ordering::Relaxed) {
-            number if number < self.death.word => word(self.inbox.as_ref()),
-            number if number == self.death.word && self.death.arrives => word(self.inbox.as_ref()).and(Err(dead())),
+        match self.calls.fetch_add(1, Ordering::Relaxed) {
+            number if number < self.death.call => act(self.inbox.as_ref()),
+            number if number == self.death.call && self.death.arrives => act(self.inbox.as_ref()).and(Err(dead())),
             _ => Err(dead()),
         }
     }
 
     fn has_died(&self) -> bool {
-        self.spoken.load(Ordering::Relaxed) > self.death.word
+        self.calls.load(Ordering::Relaxed) > self.death.call
     }
 }
 
-impl Inbox for Mortal {
+impl Inbox for DyingInbox {
     fn add(&self, task: &NewTask) -> Result<(), JournalError> {
-        self.say(|inbox| inbox.add(task))
+        self.call(|inbox| inbox.add(task))
     }
     fn tasks(&self, all: bool, limit: usize) -> Result<Vec<Task>, JournalError> {
-        self.say(|inbox| inbox.tasks(all, limit))
+        self.call(|inbox| inbox.tasks(all, limit))
     }
     fn task(&self, id: &str) -> Result<Option<Task>, JournalError> {
-        self.say(|inbox| inbox.task(id))
+        self.call(|inbox| inbox.task(id))
     }
     fn take(&self, lease: &Lease, now: Timestamp) -> Result<Option<Task>, JournalError> {
-        self.say(|inbox| inbox.take(lease, now))
+        self.call(|inbox| inbox.take(lease, now))
     }
     fn renew(&self, id: &str, lease: &Lease) -> Result<Option<Task>, JournalError> {
-        self.say(|inbox| inbox.renew(id, lease))
+        self.call(|inbox| inbox.renew(id, lease))
     }
     fn begin(&self, id: &str, lease: &Lease, runs: &[String]) -> Result<bool, JournalError> {
-        self.say(|inbox| inbox.begin(id, lease, runs))
+        self.call(|inbox| inbox.begin(id, lease, runs))
     }
     fn answer(&self, id: &str, held: &Lease, how: &str, answer: &str, now: Timestamp) -> Result<bool, JournalError> {
-        self.say(|inbox| inbox.answer(id, held, how, answer, now))
+        self.call(|inbox| inbox.answer(id, held, how, answer, now))
     }
     fn done(&self, id: &str, lease: &Lease) -> Result<bool, JournalError> {
-        self.say(|inbox| inbox.done(id, lease))
+        self.call(|inbox| inbox.done(id, lease))
     }
     fn cancel(&self, id: &str) -> Result<bool, JournalError> {
-        self.say(|inbox| inbox.cancel(id))
+        self.call(|inbox| inbox.cancel(id))
     }
 }
 
@@ -112,9 +112,9 @@ async fn two_workers(death: Death) -> bool {
     inbox.add(&task).unwrap();
     let heard = Arc::new(Heard::default());
     let reply_channel = Arc::clone(&heard) as Arc<dyn ReplyChannel>;
-    let commander_of = |_: &Task| Ok(Arc::clone(&reply_channel));
+    let channel_of = |_: &Task| Ok(Arc::clone(&reply_channel));
     let records = RunRecords { state: &state, store: Arc::new(state.index().unwrap()) };
-    let mortal = Arc::new(Mortal { inbox: Arc::clone(&inbox), death, spoken: AtomicI64::new(0) });
+    let dying = Arc::new(DyingInbox { inbox: Arc::clone(&inbox), death, calls: AtomicI64::new(0) });
     let supervisor = |inbox: Arc<dyn Inbox>, worker, hours| Supervisor {
         inbox,
         records: records.clone(),
@@ -124,26 +124,26 @@ async fn two_workers(death: Death) -> bool {
     };
     let (first, second) = (Named("first"), Named("second"));
     let cancel = CancellationToken::new();
-    let _ = supervisor(Arc::clone(&mortal) as _, &first, 0).next(&commander_of, &cancel).await;
+    let _ = supervisor(Arc::clone(&dying) as _, &first, 0).next(&channel_of, &cancel).await;
     // By now the first worker's lease has expired.
-    let is_left = supervisor(Arc::clone(&inbox), &second, 2).next(&commander_of, &cancel).await.unwrap();
+    let is_left = supervisor(Arc::clone(&inbox), &second, 2).next(&channel_of, &cancel).await.unwrap();
     let task = inbox.task("task").unwrap().unwrap();
     assert_eq!(task.state, TaskState::Done, "{death:?}");
     let heard = heard.0.lock().clone();
     assert_eq!(heard.last(), task.answer.as_ref(), "{death:?}: {heard:?}");
     let is_one = heard.iter().all(|answer| Some(answer) == task.answer.as_ref());
     assert!(is_one && heard.len() <= 2, "{death:?}: there is one answer, at most delivered twice: {heard:?}");
-    assert!(is_left || !mortal.has_died() || death.arrives, "{death:?}: what wasn't said is said by the next");
-    mortal.has_died()
+    assert!(is_left || !dying.has_died() || death.arrives, "{death:?}: what wasn't said is said by the next");
+    dying.has_died()
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_at_any_word_leaves_the_task_to_the_next() {
+async fn a_worker_that_dies_in_any_call_leaves_the_task_to_the_next() {
     for arrives in [false, true] {
-        let mut word = 0;
-        while two_workers(Death { word, arrives }).await {
-            word += 1;
+        let mut call = 0;
+        while two_workers(Death { call, arrives }).await {
+            call += 1;
         }
-        assert_eq!(word, 4, "it takes, begins, answers and is done");
+        assert_eq!(call, 4, "it takes, begins, answers and is done");
     }
 }

@@ -6,7 +6,7 @@ use super::cleared::Cleared;
 use super::{Request, Stopped};
 use crate::gate::call_record::CallRecord;
 
-/// A call that policy allows or somebody approved.
+/// A call that policy allows or a person approved.
 pub(super) struct Approved<'a> {
     pub(super) record: Box<CallRecord<'a>>,
     pub(super) call: Box<dyn PreparedCall>,

@@ -1,4 +1,4 @@
-//! Run: the tool, with its hands, within its time, until somebody cancels it. Proof that this exact call may run is a
+//! Run: the tool, with its hands, until it ends, is cancelled or times out. Proof that this exact call may run is a
 //! [`Cleared`]: it holds the only way to run a tool, and only the step before it makes one.
 //!
 //! ```compile_fail,E0451
@@ -81,7 +81,7 @@ async fn act(
     })
 }
 
-/// Runs the tool. A panic in it becomes an error, and the process goes on.
+/// Runs the tool. A panic in it becomes an error, and this process continues.
 async fn run_guarded(call: Box<dyn PreparedCall>, hands: &CallHands) -> Result<Value, ToolError> {
     let ended = AssertUnwindSafe(call.run(hands)).catch_unwind().await;
     ended.unwrap_or_else(|panic| Err(ToolError::internal(format!("The tool panicked: {}.", panic_message(&*panic)))))

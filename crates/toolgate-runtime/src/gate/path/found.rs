@@ -1,5 +1,5 @@
-//! Find: the tool of that name. Prepare: its arguments against the schema, decoded once, and what the call will touch, each path
-//! resolved once.
+//! Find: the tool with the call's name. Prepare: the arguments, validated against the schema and decoded once, and the effects,
+//! with each path resolved once.
 
 use toolgate_contract::{Effect, PreparedCall, Right, ToolError};
 
@@ -48,7 +48,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What the call itself asks for beyond what its tool states.
+/// The rights that the call itself asks for, beyond what its tool states.
 fn requested_effects(record: &CallRecord<'_>) -> Result<Vec<Effect>, ToolError> {
     let rights = record.call.requested_permissions.iter();
     rights.filter_map(|right| requested_effect(record, right).transpose()).collect()

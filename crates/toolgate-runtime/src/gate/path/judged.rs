@@ -24,7 +24,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    /// Lets the call pass if policy allows it, or somebody has approved it or does so now.
+    /// Passes the call on if policy allows it, an earlier grant covers it, or a person approves it now.
     pub(super) async fn approve(mut self) -> Result<Approved<'a>, Stopped<'a>> {
         match self.approval().await {
             Ok(scope) => {
@@ -37,7 +37,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// How far the approval reaches; none where policy allows the call by itself.
+    /// The scope of the approval; none where policy allows the call without one.
     async fn approval(&self) -> Result<Option<ApprovalScope>, ToolError> {
         let (record, verdict) = (&self.record, &self.verdict);
         if verdict.decision == Decision::Deny {
@@ -111,7 +111,7 @@ impl<'a> Judged<'a> {
         })
     }
 
-    /// What each answer would grant, narrowest first. "Always" is offered where it can be written down.
+    /// What each answer would grant, narrowest first. "Always" is offered where its rule can be stored.
     fn options(&self, asked: &[Effect]) -> Vec<ApprovalOption> {
         let what = what_is_granted(asked);
         let name = &self.record.call.name;
@@ -130,7 +130,8 @@ impl<'a> Judged<'a> {
         options
     }
 
-    /// Keeps a yes where its scope says. An "always" that can't be written down is a failure, not a silent once.
+    /// Stores an approval as its scope says. If the rule of an "always" can't be stored, the call fails: it isn't silently
+    /// taken for a single approval.
     fn remember(
         &self,
         scope: ApprovalScope,
@@ -160,7 +161,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Why a person is asked, with what they must not overlook.
+/// Why a person is asked, with a warning they must not overlook.
 fn with_warnings(record: &CallRecord<'_>, reasons: String) -> String {
     let unsandboxed = record.wider.iter().any(|effect| matches!(effect, Effect::Unsandboxed { .. }));
     let warning = match unsandboxed {
@@ -180,14 +181,14 @@ fn with_warnings(record: &CallRecord<'_>, reasons: String) -> String {
     format!("{warning}{reasons}{again}")
 }
 
-/// Which places the first attempt was kept from. For one new file a whole directory is asked for.
+/// The paths that the first attempt was denied. For a new file, its whole directory is asked for.
 fn denied_places(record: &CallRecord<'_>) -> String {
     let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
     let at_places = record.tally.denials.iter().filter(is_place);
     at_places.map(|denial| format!(" {}", denial.reason)).collect()
 }
 
-/// All that would be granted; hosts together, since what is done with each is the same.
+/// Everything that would be granted; hosts are listed together, since each is connected to in the same way.
 fn what_is_granted(asked: &[Effect]) -> String {
     let is_host = |effect: &&Effect| matches!(effect, Effect::Connect { .. });
     let mut what: Vec<String> = asked.iter().filter(|effect| !is_host(effect)).map(in_words).collect();

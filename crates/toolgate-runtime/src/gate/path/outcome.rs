@@ -1,4 +1,4 @@
-//! What a call came to. Retry: where confinement stopped it, the same steps with what it lacked. Finish: redact, trim,
+//! The outcome of a call. Retry: if the sandbox denied something, the same steps with the missing rights. Finish: redact, trim,
 //! record, reply.
 
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ impl<'a> From<Stopped<'a>> for Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// What the call lacked, if it was confinement that stopped it and nothing else. What no call can ask for, such as a
-    /// hidden file, must not keep it from what it can ask for.
+    /// The rights that the call lacked, if only the sandbox's denials made it fail. What no call can ask for, such as a hidden
+    /// file, doesn't keep it from asking for the rest.
     pub(super) fn missing(&self) -> Vec<Effect> {
         let tally = &self.record.tally;
         let found: Vec<Effect> = match &self.result {
@@ -48,7 +48,7 @@ impl Outcome<'_> {
         missing
     }
 
-    /// Asks for what was missing, and takes the same steps once more. Where policy or the person doesn't grant it, the first
+    /// Asks for the missing rights, and takes the same steps once more. If policy or the person doesn't grant them, the first
     /// outcome stands.
     pub(super) async fn retry(self, missing: Vec<Effect>) -> Self {
         let Self { record, result } = self;
@@ -104,7 +104,7 @@ impl Outcome<'_> {
     }
 }
 
-/// Adds what confinement kept from a command to what the command says.
+/// Adds the sandbox's denials to a command's payload.
 fn tell_denied(payload: &mut Value, denied: &[DeniedAccess]) {
     if let (Value::Object(payload), false) = (payload, denied.is_empty()) {
         payload.insert("denied".into(), json!(denied));
@@ -135,7 +135,7 @@ fn trim_payload(record: &mut CallRecord<'_>, payload: &mut Value) -> Result<Opti
     Ok(truncated)
 }
 
-/// Writes how it ended. A refused call gets its `started` here too, so that every call leaves a pair.
+/// Records how the call ended. A refused call gets its `started` here too, so that every call leaves a pair of events.
 fn record_end(
     record: &CallRecord<'_>,
     result: Result<Value, ToolError>,
@@ -172,7 +172,7 @@ fn record_end(
     }
 }
 
-/// The first result stands; what it says to do next is what came of asking.
+/// The first outcome, with a hint that says how asking for more rights ended.
 fn without_retry(
     first: Result<Value, ToolError>,
     denied: &mut [DeniedAccess],

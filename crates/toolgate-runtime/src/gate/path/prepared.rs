@@ -17,7 +17,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Asks policy. In a wider attempt everything else was approved before: only what the first one lacked is still open.
+    /// Asks policy. In a wider attempt only the rights that the first attempt lacked are judged; all else was approved before.
     pub(super) fn judge(mut self) -> Judged<'a> {
         let verdict = match &self.request {
             Request::Stated => self.verdict(),

@@ -46,8 +46,8 @@ impl WalkFilter {
         depth < self.max_depth
     }
 
-    pub(super) fn fate(&self, spot: &FoundEntry, name: &[u8], rules: &IgnoreRules) -> EntryDisposition {
-        let (path, is_directory) = (Path::new(OsStr::from_bytes(spot.path())), spot.kind == EntryKind::Directory);
+    pub(super) fn disposition(&self, entry: &FoundEntry, name: &[u8], rules: &IgnoreRules) -> EntryDisposition {
+        let (path, is_directory) = (Path::new(OsStr::from_bytes(entry.path())), entry.kind == EntryKind::Directory);
         match self.globs.matched(path, is_directory) {
             Match::Whitelist(_) => return EntryDisposition::Visited,
             Match::Ignore(_) => return EntryDisposition::Excluded,
@@ -57,7 +57,7 @@ impl WalkFilter {
         if name == b".git" && (self.gitignore || !self.hidden) {
             return EntryDisposition::Excluded;
         }
-        let mut is_wanted = spot.left_out.is_some();
+        let mut is_wanted = entry.left_out.is_some();
         if self.gitignore && !is_wanted {
             match rules.matched(path, is_directory) {
                 Match::Ignore(()) => return self.left_out(SkipReason::Ignored, path, is_directory),

@@ -35,32 +35,32 @@ pub(super) struct IgnoreRules {
 
 impl IgnoreRules {
     /// The rules that the directories above `start` have for its entries.
-    pub(super) fn above(ground: &WalkRoot<'_>, start: &str) -> Arc<Self> {
+    pub(super) fn above(root: &WalkRoot<'_>, start: &str) -> Arc<Self> {
         let mut rules = Arc::default();
         let directories = start.match_indices('/').map(|(at, _)| &start[..at]);
         let directories = (!start.is_empty()).then_some("").into_iter().chain(directories);
         for directory in directories {
-            let exists = |name: &[u8]| ground.open(&join(directory.as_bytes(), name), rustix::fs::OFlags::PATH).is_ok();
-            rules = Self::found(ground, directory.as_bytes(), &exists, &rules);
+            let exists = |name: &[u8]| root.open(&join(directory.as_bytes(), name), rustix::fs::OFlags::PATH).is_ok();
+            rules = Self::found(root, directory.as_bytes(), &exists, &rules);
         }
         rules
     }
 
     /// The rules that apply in a directory with these entries; those of its parent if it adds none.
     pub(super) fn of(
-        ground: &WalkRoot<'_>,
+        root: &WalkRoot<'_>,
         directory: &[u8],
         entries: &[(Vec<u8>, EntryKind)],
         above: &Arc<Self>,
     ) -> Arc<Self> {
         let exists = |name: &[u8]| entries.binary_search_by(|(entry, _)| entry.as_slice().cmp(name)).is_ok();
-        Self::found(ground, directory, &exists, above)
+        Self::found(root, directory, &exists, above)
     }
 
-    fn found(ground: &WalkRoot<'_>, directory: &[u8], exists: &dyn Fn(&[u8]) -> bool, above: &Arc<Self>) -> Arc<Self> {
+    fn found(root: &WalkRoot<'_>, directory: &[u8], exists: &dyn Fn(&[u8]) -> bool, above: &Arc<Self>) -> Arc<Self> {
         let is_repository = exists(b".git");
         let is_there = |name: &[u8]| if name == EXCLUDE { is_repository } else { exists(name) };
-        let read = |(index, name): (usize, &&[u8])| Some((index, read(ground, directory, name)?));
+        let read = |(index, name): (usize, &&[u8])| Some((index, read(root, directory, name)?));
         let own: Vec<_> = FILES.iter().enumerate().filter(|(_, name)| is_there(name)).filter_map(read).collect();
         if own.is_empty() && !is_repository {
             return Arc::clone(above);
@@ -88,8 +88,8 @@ impl IgnoreRules {
 }
 
 /// Reads one ignore file. A file that can't be read has no rules, and an invalid line is no rule.
-fn read(ground: &WalkRoot<'_>, directory: &[u8], name: &[u8]) -> Option<Gitignore> {
-    let fd = ground.open_file(&join(directory, name)).ok()?;
+fn read(root: &WalkRoot<'_>, directory: &[u8], name: &[u8]) -> Option<Gitignore> {
+    let fd = root.open_file(&join(directory, name)).ok()?;
     let stat = rustix::fs::fstat(&fd).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;

@@ -23,17 +23,17 @@ impl PtyMaster {
         Ok(Self { descriptor: watch(descriptor).doing("Opening a terminal")? })
     }
 
-    /// Reads what was written to it; nothing means that everybody has left it.
+    /// Reads what was written to it; 0 means that no process has it open any more.
     pub(super) async fn read(&self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let mut read = |descriptor: &OwnedFd| match rustix::io::read(descriptor, &mut *buffer) {
-            // How a terminal says that nobody is on the other side.
+            // EIO: no process has the other end open.
             Err(Errno::IO) => Ok(0),
             other => other.map_err(Into::into),
         };
         self.descriptor.async_io(Interest::READABLE, |descriptor| read(descriptor)).await
     }
 
-    /// Types into it; may take less than everything.
+    /// Writes to it, as if typed; may write less than everything.
     pub(super) async fn write(&self, bytes: &[u8]) -> std::io::Result<usize> {
         let write = |descriptor: &OwnedFd| rustix::io::write(descriptor, bytes).map_err(Into::into);
         self.descriptor.async_io(Interest::WRITABLE, write).await

@@ -1,15 +1,15 @@
-//! Hiding without mounts. Landlock only allows, so everything beside what is hidden is allowed one by one.
+//! Hides paths without mounts. A Landlock ruleset can only allow, so everything except what is hidden is allowed, path by path.
 
 use std::path::{Path, PathBuf};
 
 use super::super::plan::SandboxPlan;
 use super::{find, in_order, path_of};
 
-/// The plan for a kernel where nothing can be mounted: no covers, no masks, and reading by a list.
+/// The plan where nothing can be mounted: no tmpfs, no masks, and a list of the paths that can be read.
 pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
     let as_path = |path: &std::ffi::CString| PathBuf::from(path.to_string_lossy().into_owned());
-    let covers = plan.covered.iter().chain(&plan.hollow);
-    let mut hidden: Vec<PathBuf> = covers.map(|cover| as_path(&cover.path)).collect();
+    let mounts = plan.tmpfs_mounts.iter().chain(&plan.late_tmpfs_mounts);
+    let mut hidden: Vec<PathBuf> = mounts.map(|tmpfs| as_path(&tmpfs.path)).collect();
     hidden.extend(plan.masked.iter().chain(&plan.secret).map(path_of));
     hidden.push("/dev".into());
     let starts = match &plan.only {
@@ -23,15 +23,15 @@ pub(super) fn without_mounts(mut plan: SandboxPlan) -> SandboxPlan {
     let mut only: Vec<_> = visible.iter().filter_map(|path| find(path)).collect();
     only.append(&mut plan.shown);
     plan.only = Some(in_order(only));
-    plan.covered.clear();
-    plan.hollow.clear();
+    plan.tmpfs_mounts.clear();
+    plan.late_tmpfs_mounts.clear();
     plan.pinned.clear();
     plan.protected.clear();
     plan.masked.clear();
     plan
 }
 
-/// Adds `path`, or what is in it when something in it is hidden.
+/// Adds `path`; if something in it is hidden, adds its other entries instead.
 fn collect(path: &Path, hidden: &[PathBuf], visible: &mut Vec<PathBuf>) {
     if hidden.iter().any(|other| path.starts_with(other)) {
         return;

@@ -1,4 +1,5 @@
-//! Which mounts keep protected places as they are: the place itself, and every directory between it and the root.
+//! The mounts that keep protected paths from being changed: one for the path itself, and one for every directory between it and
+//! its root, which could be renamed otherwise.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +7,23 @@ use super::super::error::SandboxError;
 use super::super::plan::PinnedPath;
 use super::{find, path_of};
 
-/// The directories to pin and the places to make read-only. What isn't there, or isn't in something writable, needs neither.
-pub(super) fn places(
+/// The directories to pin and the paths to make read-only. A path that doesn't exist, or isn't in a writable root, needs
+/// neither.
+pub(super) fn pinned_and_read_only(
     protected: &[PathBuf],
     writable: &[PinnedPath],
 ) -> Result<(Vec<PinnedPath>, Vec<PinnedPath>), SandboxError> {
-    let (mut pinned, mut kept) = (Vec::new(), Vec::new());
+    let (mut pinned, mut read_only) = (Vec::new(), Vec::new());
     for path in protected {
-        let Some(place) = really(path)? else { continue };
+        let Some(place) = protectable(path)? else { continue };
         let Some(root) = root_of(&path_of(&place), writable) else { continue };
         pinned.extend(between(&path_of(&place), &root));
-        kept.push(place);
+        read_only.push(place);
     }
-    Ok((pinned, kept))
+    Ok((pinned, read_only))
 }
 
-/// The directories between a place and the writable root that it is in.
+/// The directories between a path and the writable root that it is in.
 pub(super) fn above(path: &Path, writable: &[PinnedPath]) -> Vec<PinnedPath> {
     root_of(path, writable).map(|root| between(path, &root)).unwrap_or_default()
 }
@@ -35,14 +37,14 @@ fn between(path: &Path, root: &Path) -> Vec<PinnedPath> {
     path.ancestors().skip(1).take_while(|directory| *directory != root).filter_map(find).collect()
 }
 
-/// The place that a protected path names. A link can't be covered, only be replaced by whoever may write beside it; so
-/// where the way leads over a link, the directory that holds the link is kept as it is.
-fn really(path: &Path) -> Result<Option<PinnedPath>, SandboxError> {
+/// What to make read-only for a protected path. A symlink can't be a mount point, and whoever can write to its directory can
+/// replace it; so for a symlink it is the directory that holds it.
+fn protectable(path: &Path) -> Result<Option<PinnedPath>, SandboxError> {
     let Some(parent) = path.parent() else { return Ok(find(path)) };
     let is_link = |path: &Path| path.symlink_metadata().map(|found| found.is_symlink());
     match is_link(parent) {
         Ok(true) => Err(SandboxError::ProtectedBehindLink { path: path.to_owned() }),
-        // Where there is no directory, nothing is in it.
+        // Without its directory, the path doesn't exist either.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         _ => Ok(find(if is_link(path).unwrap_or(false) { parent } else { path })),
     }

@@ -30,7 +30,7 @@ pub(super) fn run(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Resu
         Ok(0)
     });
     if let Err(fault) = &ended {
-        let _ = wire::say(socket.as_fd(), &wire::SandboxMessage::Refused(fault.clone()), &[]);
+        let _ = wire::send_message(socket.as_fd(), &wire::SandboxMessage::Refused(fault.clone()), &[]);
     }
     ended
 }
@@ -39,7 +39,7 @@ fn start(one: &OneThread, plan: &SandboxPlan, socket: &OwnedFd) -> Result<i32, S
     let step = SetupStep::ExecuteBubblewrap;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).during(step)?;
     let program = rustix::fs::readlink(c"/proc/self/exe", Vec::new()).during(step)?;
-    let packed = wire::pack(plan).during(step)?;
+    let packed = wire::to_memfd(plan).during(step)?;
     let arguments = arguments(plan, &program);
     // `bwrap` needs no environment, and the command gets its own.
     let (arguments, environment) = (ExecStrings::new(&arguments), ExecStrings::new(&[]));
@@ -71,12 +71,12 @@ fn arguments(plan: &SandboxPlan, program: &CStr) -> Vec<CString> {
         }
     }
     line.words("--proc /proc --dev /dev");
-    plan.covered.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
-    let (late, early): (Vec<_>, Vec<_>) = granted(plan).partition(|(_, place)| plan.is_in_a_hollow(place));
+    plan.tmpfs_mounts.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
+    let (late, early): (Vec<_>, Vec<_>) = granted(plan).partition(|(_, place)| plan.is_in_late_tmpfs(place));
     early.into_iter().for_each(|(option, place)| line.bind(option, place));
-    plan.hollow.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
+    plan.late_tmpfs_mounts.iter().for_each(|tmpfs| line.tmpfs(tmpfs, plan.limits.temporary_bytes));
     late.into_iter().for_each(|(option, place)| line.bind(option, place));
-    plan.hollow.iter().for_each(|tmpfs| line.0.extend([c_string("--remount-ro"), tmpfs.path.clone()]));
+    plan.late_tmpfs_mounts.iter().for_each(|tmpfs| line.0.extend([c_string("--remount-ro"), tmpfs.path.clone()]));
     plan.pinned.iter().for_each(|place| line.bind("--bind", place));
     plan.protected.iter().for_each(|place| line.bind("--ro-bind", place));
     // `bwrap` fails on a path that has gone meanwhile.

@@ -37,7 +37,7 @@ pub(super) fn start(
     }
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![started.pidfd.as_fd()];
     descriptors.extend(terminal.as_ref().map(|terminal| terminal.master.as_fd()));
-    let _ = wire::say(socket.as_fd(), &SandboxMessage::Started, &descriptors);
+    let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Started, &descriptors);
     // The streams are dropped here: once only the command's processes hold them, they end when those processes end.
     Ok(started.pid)
 }

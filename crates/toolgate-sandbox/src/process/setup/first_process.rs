@@ -32,7 +32,7 @@ pub(super) fn run(one: &OneThread, plan: &SandboxPlan, identity: Identity, socke
     };
     let outcome = confined.and_then(|confined| serve(one, plan, &socket, confined));
     if let Err(fault) = &outcome {
-        let _ = wire::say(socket.as_fd(), &SandboxMessage::Refused(fault.clone()), &[]);
+        let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Refused(fault.clone()), &[]);
     }
     outcome
 }
@@ -133,13 +133,13 @@ fn serve(
     (findings, handed): SetupResult,
 ) -> Result<i32, SetupFault> {
     // If the host is gone, receiving tells.
-    let _ = wire::say(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
+    let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Ready(findings), &wire::borrow(&handed));
     // From here on only the host holds the listeners: nobody inside can accept their connections.
     drop(handed);
     let Some(received) = wire::receive(socket.as_fd()).during(SetupStep::ReadRequest)? else { return Ok(0) };
     let mut handed = received.descriptors.into_iter();
     let request: ExecRequest =
-        handed.next().ok_or(Errno::BADMSG).and_then(wire::unpack).during(SetupStep::ReadRequest)?;
+        handed.next().ok_or(Errno::BADMSG).and_then(wire::from_memfd).during(SetupStep::ReadRequest)?;
     let streams: Vec<OwnedFd> = handed.collect();
     let children = signals::watch_children().during(SetupStep::StartCommand)?;
     let pid = exec::start(one, plan, &request, streams, socket)?;
@@ -150,7 +150,7 @@ fn serve(
         // The kernel kills what is left when this process ends.
         (_, None) => return Ok(0),
     }
-    let _ = wire::say(socket.as_fd(), &SandboxMessage::Ended(status.unwrap_or(libc::SIGKILL)), &[]);
+    let _ = wire::send_message(socket.as_fd(), &SandboxMessage::Ended(status.unwrap_or(libc::SIGKILL)), &[]);
     Ok(0)
 }
 
@@ -161,7 +161,7 @@ pub(super) fn run_inside_bubblewrap() -> ! {
         let socket = descriptors::adopt(INNER_SOCKET)?;
         descriptors::close_on_execute_from(INNER_SOCKET)?;
         signals::reset_all()?;
-        let plan: SandboxPlan = wire::unpack(descriptors::adopt(INNER_PLAN)?)?;
+        let plan: SandboxPlan = wire::from_memfd(descriptors::adopt(INNER_PLAN)?)?;
         Ok(run(&one, &plan, Identity::current(), socket).unwrap_or(1))
     };
     clone3::exit_now(attempt().unwrap_or(1))

@@ -34,7 +34,7 @@ pub(super) fn restrict(plan: &SandboxPlan) -> Result<bool, SetupFault> {
     }
     if !without_mounts {
         rules = rules.allow(c"/dev/shm", all_access())?.allow(c"/dev/pts", device_access())?;
-        for tmpfs in plan.covered.iter().filter(|tmpfs| tmpfs.writable) {
+        for tmpfs in plan.tmpfs_mounts.iter().filter(|tmpfs| tmpfs.writable) {
             rules = rules.allow(&tmpfs.path, all_access())?;
         }
     }

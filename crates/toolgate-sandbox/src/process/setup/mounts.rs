@@ -50,20 +50,20 @@ pub(super) fn build(plan: &SandboxPlan) -> Result<MountOutcome, SetupFault> {
     }
     attach_proc(proc.as_ref())?;
     devices::build(devices, plan.limits.temporary_bytes)?;
-    for tmpfs in &plan.covered {
+    for tmpfs in &plan.tmpfs_mounts {
         mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
     }
     for (place, copy) in plan.shown.iter().zip(&shown) {
         mount::set(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES).during_on(SetupStep::AttachRoot, &place.path)?;
     }
     let granted = || plan.shown.iter().zip(&shown).chain(plan.writable.iter().zip(&writable));
-    for (place, copy) in granted().filter(|(place, _)| !plan.is_in_a_hollow(place)) {
+    for (place, copy) in granted().filter(|(place, _)| !plan.is_in_late_tmpfs(place)) {
         attach_creating_target(copy, place)?;
     }
-    for tmpfs in &plan.hollow {
+    for tmpfs in &plan.late_tmpfs_mounts {
         mount_tmpfs(tmpfs, plan.limits.temporary_bytes)?;
     }
-    for (place, copy) in granted().filter(|(place, _)| plan.is_in_a_hollow(place)) {
+    for (place, copy) in granted().filter(|(place, _)| plan.is_in_late_tmpfs(place)) {
         attach_creating_target(copy, place)?;
     }
     mount_resolv_conf(plan)?;
@@ -96,7 +96,7 @@ pub(super) fn make_read_only(plan: &SandboxPlan, own_proc: bool) -> Result<(), S
     let mut paths: Vec<&CStr> = vec![c"/dev"];
     paths.extend(own_proc.then_some(c"/proc"));
     paths.extend(plan.only.is_some().then_some(c"/"));
-    paths.extend(plan.hollow.iter().map(|tmpfs| tmpfs.path.as_c_str()));
+    paths.extend(plan.late_tmpfs_mounts.iter().map(|tmpfs| tmpfs.path.as_c_str()));
     for path in paths {
         let mount = open_no_links(path).during_on(SetupStep::MakeReadOnly, path)?;
         mount::set_one(mount.as_fd(), READ_ONLY).during_on(SetupStep::MakeReadOnly, path)?;

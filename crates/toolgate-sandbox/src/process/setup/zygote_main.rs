@@ -63,7 +63,7 @@ fn run_zygote() -> Result<(), Errno> {
     signals::reset_all()?;
     signals::ignore_sigchld();
     // Tells the host that this program is a zygote; a program that doesn't call `zygote_main_if_asked` never answers.
-    wire::send(socket.as_fd(), wire::NUDGE, &[])?;
+    wire::send(socket.as_fd(), wire::PLACEHOLDER, &[])?;
     while let Some((plan, end)) = next_request(&socket, &host)? {
         make_sandbox(&one, plan, end);
     }
@@ -98,7 +98,7 @@ fn next_request(socket: &OwnedFd, host: &OwnedFd) -> Result<Option<(SandboxPlan,
     let Some(received) = wire::receive(socket.as_fd())? else { return Ok(None) };
     let mut descriptors = received.descriptors.into_iter();
     let (plan, end) = (descriptors.next().ok_or(Errno::BADMSG)?, descriptors.next().ok_or(Errno::BADMSG)?);
-    Ok(Some((wire::unpack(plan)?, end)))
+    Ok(Some((wire::from_memfd(plan)?, end)))
 }
 
 /// Forks the first process of a sandbox. If that fails, the host is told on the sandbox's socket.
@@ -107,12 +107,12 @@ fn make_sandbox(one: &OneThread, plan: SandboxPlan, end: OwnedFd) {
     match clone3::fork_into(one, namespaces(&plan)) {
         Ok(ForkResult::Child) => become_sandbox(one, &plan, identity, end),
         Ok(ForkResult::Parent(descriptor)) => {
-            let _ = wire::say(end.as_fd(), &SandboxMessage::Born, &[descriptor.as_fd()]);
+            let _ = wire::send_message(end.as_fd(), &SandboxMessage::Created, &[descriptor.as_fd()]);
         }
         Err(error) => {
             let fault =
                 SetupFault { step: SetupStep::MakeNamespaces, subject: String::new(), errno: error.raw_os_error() };
-            let _ = wire::say(end.as_fd(), &SandboxMessage::Refused(fault), &[]);
+            let _ = wire::send_message(end.as_fd(), &SandboxMessage::Refused(fault), &[]);
         }
     }
 }

@@ -45,7 +45,7 @@ attack! {
 attack! {
     fn what_works_here_is_known(scene) {
         let program = Some(scene.path("zygote"));
-        let survey = scene.runtime.block_on(toolgate_sandbox::process::Sandbox::survey(program)).unwrap();
+        let survey = scene.runtime.block_on(toolgate_sandbox::process::Sandbox::try_tiers(program)).unwrap();
         let works = survey.iter().find(|(tier, _)| *tier == scene.tier).unwrap();
         assert!(works.1.is_ok(), "{survey:?}");
     }

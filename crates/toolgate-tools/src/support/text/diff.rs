@@ -16,7 +16,7 @@ const CONTEXT: usize = 3;
 /// Beyond this many lines to compare, everything between the common ends counts as changed.
 const MAX_LINES: usize = 1_000_000;
 /// Time limit for finding a minimal diff.
-const PATIENCE: Duration = Duration::from_millis(300);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 /// A zero byte within this many bytes makes a file binary, as in git.
 const BINARY_PROBE: usize = 8_000;
 const ORDINARY: u32 = 0o100_644;
@@ -194,7 +194,7 @@ fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
     if old.len().max(new.len()) > MAX_LINES {
         return vec![DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() }];
     }
-    capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(Instant::now() + PATIENCE))
+    capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(Instant::now() + DIFF_TIMEOUT))
 }
 
 fn write_range(text: &mut Vec<u8>, above: usize, group: &[DiffOp]) {

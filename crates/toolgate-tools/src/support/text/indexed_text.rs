@@ -67,7 +67,7 @@ impl<'a> IndexedText<'a> {
     pub(crate) fn matches_at(&self, number: usize, needle: &[u8]) -> bool {
         number < self.len()
             && self.text[self.start(number)..].starts_with(needle)
-            && self.is_border(self.start(number) + needle.len())
+            && self.is_line_boundary(self.start(number) + needle.len())
     }
 
     /// The first lines, at most `limit`, at which the needle occurs and is accepted.
@@ -77,7 +77,7 @@ impl<'a> IndexedText<'a> {
         for _ in 0..MAX_HITS {
             let Some(hit) = finder.find(&self.text[at..]).map(|hit| hit + at) else { break };
             if let Ok(number) = self.starts.binary_search(&hit)
-                && self.is_border(hit + needle.len())
+                && self.is_line_boundary(hit + needle.len())
                 && accept(number)
             {
                 found.push(number);
@@ -105,7 +105,7 @@ impl<'a> IndexedText<'a> {
         Vec::new()
     }
 
-    fn is_border(&self, offset: usize) -> bool {
+    fn is_line_boundary(&self, offset: usize) -> bool {
         offset == self.text.len() || offset > 0 && self.text[offset - 1] == b'\n'
     }
 }
