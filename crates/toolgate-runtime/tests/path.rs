@@ -120,7 +120,11 @@ async fn the_person_is_shown_what_matters() {
     assert_eq!(asked.reason, "Changes need a look.");
     assert_eq!(asked.preview.as_deref(), Some("-one\n-two\n+new\n"));
     assert!(!asked.justification.unwrap().contains("hunter2"));
-    let replay = format!(r#"toolgate call --approve --run {} writes '{{"path":"a.txt"}}'"#, session.run);
+    let replay = format!(
+        r#"toolgate --workspace {} call --approve --run {} writes '{{"path":"a.txt"}}'"#,
+        world.path().display(),
+        session.run
+    );
     assert_eq!(asked.replay, Some(replay));
     let scopes: Vec<ApprovalScope> = asked.scopes.iter().map(|offer| offer.scope).collect();
     assert_eq!(

@@ -38,6 +38,8 @@ fn rows() -> Vec<Row> {
         ("move", json!({ "from": "new.txt", "to": "moved.txt" }), &["moved.txt"]),
         ("delete", json!({ "path": "old.txt" }), &["old.txt"]),
         ("shell", json!({ "command": "echo from the shell > made.txt && cat made.txt" }), &["from the shell"]),
+        ("shell", json!({ "command": "echo later > rehearsed.txt", "rehearse": true }), &["rehearsal"]),
+        ("commit", json!({ "rehearsal": "the last" }), &["rehearsed.txt"]),
         ("process", json!({ "action": "list" }), &["processes"]),
         ("fetch", json!({ "url": "the page" }), &["fresh milk"]),
         ("artifact", json!({ "id": "the first" }), &["a kept line"]),
@@ -125,7 +127,10 @@ async fn every_tool_once() {
             "fetch" => json!({ "url": page }),
             _ => args,
         };
-        Improvising::call(tool, move |_| args.clone())
+        Improvising::call(tool, move |told| match tool {
+            "commit" => json!({ "rehearsal": last_rehearsal(told) }),
+            _ => args.clone(),
+        })
     });
     // The subagent takes its turn right after the call that starts it.
     let at = rows.iter().position(|(tool, ..)| *tool == "task").unwrap() + 1;
@@ -144,14 +149,21 @@ async fn every_tool_once() {
     check_workspace(&world);
 }
 
+/// The handle in the last reply that has one.
+fn last_rehearsal(told: &str) -> &str {
+    let (_, after) = told.rsplit_once(r#""rehearsal":""#).unwrap_or_else(|| panic!("there is no rehearsal in {told}"));
+    after.split('"').next().unwrap_or_default()
+}
+
 /// Each call has its pair of events, succeeded, and returned the expected words.
 fn check_record(world: &TestWorkspace, rows: &[Row]) {
     let events = world.events();
+    let mut starts = events.iter().filter_map(|event| match &event.payload {
+        EventPayload::CallStarted { tool, .. } => Some((tool.clone(), event)),
+        _ => None,
+    });
     for (tool, _, words) in rows {
-        let started = events
-            .iter()
-            .find(|event| matches!(&event.payload, EventPayload::CallStarted { tool: name, .. } if name == tool))
-            .unwrap_or_else(|| panic!("{tool} is not on record"));
+        let started = starts.find(|(name, _)| name == tool).unwrap_or_else(|| panic!("{tool} is not on record")).1;
         let ended = events.iter().filter(|event| event.tool_call_id == started.tool_call_id).find_map(|event| {
             match &event.payload {
                 EventPayload::CallCompleted(ending) => Some(Ok(ending.payload.clone().unwrap())),
@@ -174,5 +186,5 @@ fn check_workspace(world: &TestWorkspace) {
     let read = |path: &str| std::fs::read_to_string(world.path().join(path)).ok();
     assert_eq!(read("old.txt").as_deref(), Some("old\n"), "the deleted file is back");
     assert_eq!((read("new.txt"), read("moved.txt")), (None, None), "what was written is gone again");
-    assert_eq!(read("made.txt"), None, "what a command made too");
+    assert_eq!((read("made.txt"), read("rehearsed.txt")), (None, None), "what commands made too");
 }

@@ -29,7 +29,7 @@ fn running(world: &World) -> Vec<Value> {
 
 /// The only socket in the directory of doors.
 fn socket(world: &World) -> PathBuf {
-    let directory = world.home().join(".local/state/toolgate/doors");
+    let directory = world.home().join(".local/state/toolgate/attach");
     let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700, "only its owner enters");
     let sockets: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
