@@ -154,8 +154,8 @@ impl InPlaceCommand {
         self.mounted_over.iter().filter(is_another).map(|(place, _)| files.shown(place)).collect()
     }
 
-    /// Discards the snapshot of a command that never began.
-    pub fn discard_snapshot(&self) {
+    /// Releases the snapshot of a command that never began; the next snapshot can start from it.
+    pub fn release_snapshot(&self) {
         self.watched().snapshot.take().into_iter().for_each(Snapshot::rest);
     }
 

@@ -135,7 +135,7 @@ impl Gate {
         for effect in effects {
             match self.parts.files.locate(vec![effect.clone()]) {
                 Ok(located) => stated.extend(located),
-                // Rights beyond what the tool states are about paths outside of the workspace.
+                // A right beyond what the tool states may be a path outside of all roots, which can't be located.
                 Err(_) if Right::of(&effect).is_some() => wider.push(effect),
                 Err(error) => return Some(Err(error)),
             }

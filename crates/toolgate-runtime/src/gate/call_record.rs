@@ -1,5 +1,5 @@
-//! What is known of one call, for its record and its reply: every step adds to it, and every ending needs it. What is shown or
-//! recorded of the call is redacted here.
+//! What is known of one call, for its record and its reply: every step adds to it, and every ending needs it. Its
+//! arguments, effects and errors are redacted here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) struct CallRecord<'a> {
     pub(super) call: Call,
     /// The caller's token: cancels the call in whichever step it is.
     pub(super) cancel: CancellationToken,
-    /// The tool's own token: cancelled when the call ends, so that nothing it started keeps running.
+    /// The tool's own token: cancelled when the call ends, so that no work of the tool itself continues.
     pub(super) stop: CancellationToken,
     pub(super) origin: Arc<EventOrigin>,
     pub(super) timings: StepTimings,

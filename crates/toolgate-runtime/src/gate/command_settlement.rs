@@ -50,7 +50,7 @@ impl CommandSettlement {
         match launcher.launch(spec).await {
             Ok(child) => Ok((child, Self { settler: Arc::clone(settler), apply_mode, in_place })),
             Err(error) => {
-                in_place.into_iter().for_each(|in_place| in_place.discard_snapshot());
+                in_place.into_iter().for_each(|in_place| in_place.release_snapshot());
                 Err(error)
             }
         }
@@ -86,9 +86,9 @@ async fn snapshot(
     if !settler.is_recorded() {
         return Ok(None);
     }
-    let has_walls = !spec.unsandboxed && launcher.protects().await?;
+    let is_confined = !spec.unsandboxed && launcher.protects().await?;
     let (settler, spec) = (Arc::clone(settler), spec.clone());
-    let work = move || settler.begin_in_place(&spec, has_walls);
+    let work = move || settler.begin_in_place(&spec, is_confined);
     let taken = tokio::task::spawn_blocking(work).await;
     taken.map_err(|_| ToolError::internal("The snapshot of the workspace couldn't be taken."))?.map(Some)
 }

@@ -66,6 +66,6 @@ impl EgressPolicy for CallEgress {
 
 impl fmt::Debug for CallEgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyBorder").field("cleared", &self.cleared).finish_non_exhaustive()
+        f.debug_struct("CallEgress").field("cleared", &self.cleared).finish_non_exhaustive()
     }
 }

@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-/// A refused call, with what is known of it, for the record.
+/// A call that was stopped before its tool ran, with what is known of it, for the record.
 pub(super) struct Stopped<'a> {
     record: Box<CallRecord<'a>>,
     error: ToolError,
@@ -82,7 +82,7 @@ pub(super) struct Stopped<'a> {
 }
 
 impl<'a> CallRecord<'a> {
-    /// A call that was refused with this error.
+    /// This call, stopped by this error.
     fn stopped(self: Box<Self>, error: ToolError) -> Stopped<'a> {
         Stopped { record: self, error, is_unrecorded: false }
     }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use toolgate_redact::StreamRedactor;
 
 /// How long text that might be the beginning of a secret is held back. It is short, so that a person sees what they type.
-const PATIENCE: Duration = Duration::from_millis(40);
+const HOLD_TIMEOUT: Duration = Duration::from_millis(40);
 
 /// The output of a process, from now on.
 pub struct ProcessFollower {
@@ -27,7 +27,7 @@ impl ProcessFollower {
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let piece = match self.is_held {
-                true => timeout(PATIENCE, self.pieces.recv()).await,
+                true => timeout(HOLD_TIMEOUT, self.pieces.recv()).await,
                 false => Ok(self.pieces.recv().await),
             };
             let clean = match piece {
@@ -37,7 +37,7 @@ impl ProcessFollower {
                 }
                 Ok(Err(RecvError::Lagged(_))) => continue,
                 Ok(Err(RecvError::Closed)) if !self.is_held => return None,
-                // It has ended, or waits for input: the line isn't continued for now.
+                // It has ended, or wrote nothing for a moment, as when it waits for input.
                 Ok(Err(RecvError::Closed)) | Err(_) => {
                     self.is_held = false;
                     self.redacting.finish()

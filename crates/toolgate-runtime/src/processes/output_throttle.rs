@@ -10,7 +10,7 @@ use crate::gate::EventWriter;
 /// How often a batch is sent.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Bytes of a batch; what exceeds them is only counted.
+/// Bytes of each stream in a batch. Of more, the last ones are sent, and the others are only counted.
 const MOST: usize = 16 * 1024;
 
 /// Sends the live output of one process.

@@ -91,7 +91,7 @@ impl SessionProcess {
         }
     }
 
-    /// Adds output. Returns the part that is certain to hold no secret, and the number of bytes in all.
+    /// Adds output. Returns the redacted part that is final, and the number of bytes of both streams so far.
     pub(super) fn take(&self, stream: Stream, bytes: &[u8]) -> Result<(Vec<u8>, u64), ToolError> {
         if let Some(pieces) = self.pieces().as_ref().filter(|pieces| pieces.receiver_count() > 0) {
             let _ = pieces.send(bytes.into());
@@ -170,8 +170,8 @@ impl SessionProcess {
         }
     }
 
-    /// Attaches a terminal: returns the bytes that repaint its screen, and its output from then on; none when it has ended. The
-    /// attachment is recorded.
+    /// Attaches a terminal: returns the bytes that repaint its screen, or the end of its output if it has none, and its output
+    /// from then on; none when it has ended. The attachment is recorded.
     pub fn follow(&self, by: &str) -> Option<(Vec<u8>, ProcessFollower)> {
         let pieces = self.pieces().as_ref()?.subscribe();
         let before = match &self.painted {

@@ -91,7 +91,7 @@ impl Spool {
         }
     }
 
-    /// The whole stream, or its beginning and its end.
+    /// The whole stream or, if it is stored as an artifact, its beginning and its end.
     pub(super) fn whole(&mut self) -> Result<StreamText, ToolError> {
         let artifact = match &self.held {
             SpoolStorage::Stored(artifact) => artifact.clone(),

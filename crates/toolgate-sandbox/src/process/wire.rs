@@ -71,7 +71,8 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
     }
 }
 
-/// Receives one message; `None` when the other end is closed. Messages that it sent before are dropped.
+/// Receives one message; `None` when the other end is closed. If it closed with our last message unread, what it sent before
+/// is ignored.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<ReceivedMessage>, Errno> {
     match receive_now(socket) {
         Err(Errno::CONNRESET) => Ok(None),

@@ -1,5 +1,5 @@
-//! The streams of the command. If ours are a terminal, the command gets a terminal too; otherwise it gets our standard input,
-//! and its output goes to ours.
+//! The streams of the command. If all of ours are a terminal, the command gets a terminal too. Otherwise it gets what is piped
+//! to our standard input, and its output goes to ours.
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::terminal::{Keyboard, RawMode, TerminalInput, stdout_size};
 /// Bytes that are copied at a time.
 const PIECE: usize = 64 * 1024;
 
-/// The kind of streams that the command gets, like our own.
+/// Gives the command streams like our own.
 pub(super) fn inherit_streams(mut spec: LaunchSpec) -> LaunchSpec {
     spec.streams = match stdin().is_terminal() {
         true if stdout().is_terminal() && stderr().is_terminal() => {

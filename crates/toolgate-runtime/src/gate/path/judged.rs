@@ -181,7 +181,7 @@ fn with_warnings(record: &CallRecord<'_>, reasons: String) -> String {
     format!("{warning}{reasons}{again}")
 }
 
-/// The paths that the first attempt was denied. For a new file, its whole directory is asked for.
+/// Why the first attempt was denied paths, in sentences. They name the files: for a new file, its whole directory is asked for.
 fn denied_places(record: &CallRecord<'_>) -> String {
     let is_place = |denial: &&Denial| denial.code == ErrorCode::SandboxDenied && !denial.is_mere_reason();
     let at_places = record.tally.denials.iter().filter(is_place);

@@ -26,8 +26,8 @@ impl<'a> From<Stopped<'a>> for Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// The rights that the call lacked, if only the sandbox's denials made it fail. What no call can ask for, such as a hidden
-    /// file, doesn't keep it from asking for the rest.
+    /// The rights that a failed call was denied and can ask for. What no call can ask for, such as a hidden file, doesn't keep
+    /// it from asking for the rest.
     pub(super) fn missing(&self) -> Vec<Effect> {
         let tally = &self.record.tally;
         let found: Vec<Effect> = match &self.result {

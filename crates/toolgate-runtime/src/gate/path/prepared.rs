@@ -17,7 +17,8 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Asks policy. In a wider attempt only the rights that the first attempt lacked are judged; all else was approved before.
+    /// Asks policy about everything. In a wider attempt only the rights that the first attempt lacked can still need approval:
+    /// the rest was approved before.
     pub(super) fn judge(mut self) -> Judged<'a> {
         let verdict = match &self.request {
             Request::Stated => self.verdict(),
