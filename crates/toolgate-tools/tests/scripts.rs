@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_contract::{ApprovalScope, Reply};
+use toolgate_contract::{ApprovalScope, Event, EventPayload, Reply};
 use toolgate_runtime::ApprovalAnswer;
-use toolgate_testkit::{ScriptedApprover, TestWorkspace, processes_with, unique_sleep, wait_until_async};
+use toolgate_testkit::{
+    CollectingSink, ScriptedApprover, TestWorkspace, processes_with, unique_sleep, wait_until_async,
+};
 
 const SKILL: &str = "---\nname: shopping\ndescription: Buys things.\n---\nTake a bag.\n";
 const SCRIPTS: &str = ".agents/skills/shopping/scripts";
@@ -137,19 +139,25 @@ async fn a_script_is_judged_as_the_command_that_it_is() {
 #[tokio::test]
 async fn a_script_ends_with_its_code_and_at_the_latest_with_its_time() {
     let marker = unique_sleep();
-    let world = world("", "end.sh", &format!("[ \"$1\" ] || exit 3\nsetsid sleep {marker} &\nsleep {marker}\n"));
+    let content = format!("[ \"$1\" ] || exit 3\nsetsid sleep {marker} &\necho up\nsleep {marker}\n");
+    let world = world("", "end.sh", &content);
     let failed = ran(&world, json!({ "path": "scripts/end.sh" })).await;
     assert_eq!((&failed["exit_code"], failed.get("timed_out")), (&json!(3), None), "{failed}");
-    // Once both of its processes run, all of its time passes at once.
+    let sink = Arc::new(CollectingSink::default());
+    let session = world.session().watched_by(sink.clone());
+    // Once its output has passed, its time counts; once both of its processes run, all of that time passes at once.
+    let is_output = |event: &Event| matches!(event.payload, EventPayload::ProcessOutput(_));
     let time_passes = async {
         let sleepers = format!("sleep\0{marker}");
+        wait_until_async("its output has passed", || sink.0.lock().iter().any(is_output)).await;
         wait_until_async("both of its processes run", || processes_with(&sleepers).len() == 2).await;
         tokio::time::pause();
         tokio::time::advance(Duration::from_millis(TIME)).await;
         tokio::time::resume();
     };
-    let late = ran(&world, json!({ "path": "scripts/end.sh", "args": ["x"], "timeout_ms": TIME }));
-    let (late, ()) = tokio::join!(late, time_passes);
+    let args = json!({ "skill": "shopping", "path": "scripts/end.sh", "args": ["x"], "timeout_ms": TIME });
+    let (late, ()) = tokio::join!(world.perform_in(&session, "script", args), time_passes);
+    let late = late.payload.unwrap();
     assert_eq!((&late["exit_code"], &late["timed_out"]), (&json!(124), &json!(true)), "{late}");
     wait_until_async("everything that it started is gone", || processes_with(&marker).is_empty()).await;
 }
