@@ -8,6 +8,7 @@
 mod change_applier;
 mod change_log;
 mod commit;
+mod git;
 mod in_place_command;
 mod read_tracker;
 mod recover;

@@ -16,7 +16,8 @@ use crate::commit::diff_of;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
 use toolgate_contract::{
-    ApplyMode, Change, Changes, ErrorCode, LaunchSpec, QuarantinedPath, SettledChanges, StagedChanges, ToolError,
+    ApplyMode, Change, Changes, ErrorCode, LaunchSpec, QuarantinedPath, RestrictedPaths, SettledChanges, StagedChanges,
+    ToolError,
 };
 
 /// The largest number of paths that a reply lists.
@@ -41,6 +42,12 @@ impl ChangeSettler {
     /// Whether changes are recorded at all, so that they can be undone.
     pub fn is_recorded(&self) -> bool {
         self.workspace().log.is_some()
+    }
+
+    /// How commands see the paths that policy restricts, given what git has of them anyway.
+    pub fn as_seen_by_commands(&self, restricted: RestrictedPaths) -> RestrictedPaths {
+        let workspace = self.workspace();
+        workspace.selector.committed.as_seen_by_commands(restricted, workspace.files.as_ref())
     }
 
     /// Takes a snapshot before a command that works in place begins.

@@ -12,11 +12,14 @@ use toolgate_contract::{
 };
 use toolgate_journal::{BlobStore, SigningKey, Verification, list_runs, read_events, verify};
 
+use crate::git::{GitLayout, RepositoryUndo};
 use crate::restore_tool::{RestoreTool, tool};
 
 /// Undoes changes.
 pub struct Undo {
     state_dir: PathBuf,
+    /// The directories that workspace paths are in; the workspace comes first.
+    roots: Vec<PathBuf>,
     contents: Arc<BlobStore>,
     key: Option<SigningKey>,
 }
@@ -42,8 +45,13 @@ pub(crate) struct Args {
 impl Undo {
     /// The tool, which finds changes in the runs of this state directory and file contents in this store. With the key
     /// that signs records it can tell which changes were really made through this gate.
-    pub fn tool(state_dir: impl Into<PathBuf>, contents: Arc<BlobStore>, key: Option<SigningKey>) -> Arc<dyn AnyTool> {
-        tool(Self { state_dir: state_dir.into(), contents, key })
+    pub fn tool(
+        state_dir: impl Into<PathBuf>,
+        roots: Vec<PathBuf>,
+        contents: Arc<BlobStore>,
+        key: Option<SigningKey>,
+    ) -> Arc<dyn AnyTool> {
+        tool(Self { state_dir: state_dir.into(), roots, contents, key })
     }
 
     /// Each file's first before and last after, over everything that the arguments name.
@@ -113,7 +121,8 @@ impl RestoreTool for Undo {
     type Args = Args;
     const NAME: &'static str = "undo";
     const DESCRIPTION: &'static str = "Undo the file changes of a call, a turn or an entire run. Files that were \
-                                       changed again since are left alone and named.";
+                                       changed again since are left alone and named. A git repository goes back as \
+                                       a whole or not at all.";
 
     fn answer() -> Value {
         json!({
@@ -121,18 +130,21 @@ impl RestoreTool for Undo {
             "properties": {
                 "undone": { "type": "array", "items": { "type": "string" } },
                 "refused": { "type": "array", "items": { "type": "object" } },
+                "kept_objects": { "type": "integer" },
             },
         })
     }
 
     fn open(&self, args: Args) -> Result<Box<dyn PreparedCall>, ToolError> {
-        Ok(Box::new(PreparedUndo { found: self.changes(&args)?, contents: Arc::clone(&self.contents) }))
+        let (found, roots) = (self.changes(&args)?, self.roots.clone());
+        Ok(Box::new(PreparedUndo { found, roots, contents: Arc::clone(&self.contents) }))
     }
 }
 
 /// Changes that were found and wait to be undone.
 struct PreparedUndo {
     found: Vec<UndoableChange>,
+    roots: Vec<PathBuf>,
     contents: Arc<BlobStore>,
 }
 
@@ -172,23 +184,24 @@ impl PreparedCall for PreparedUndo {
 
 impl PreparedUndo {
     fn undo(&self, hands: &dyn Hands) -> Result<Value, ToolError> {
-        let (mut back, mut undone, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut plan = UndoPlan::default();
+        let layout = GitLayout::of(self.found.iter().map(|found| &found.change.place));
+        let mut repositories: BTreeMap<&WorkspacePath, Vec<&Change>> = BTreeMap::new();
         for UndoableChange { change, .. } in &self.found {
-            match self.inverse(change, hands) {
-                Ok(change) => {
-                    undone.push(change.path.clone());
-                    back.push(change);
-                }
-                Err(error) => refused.push(json!({ "path": change.path, "code": error.code, "reason": error.message })),
+            match layout.directory_of(&change.place) {
+                Some(directory) => repositories.entry(directory).or_default().push(change),
+                None => plan.add(&change.path, self.inverse(change, hands).map(|back| vec![back])),
             }
         }
-        if back.is_empty() {
-            return Err(ToolError::new(ErrorCode::StaleFile, "Nothing can be undone any more.")
-                .with_hint("Change the files by hand; `toolgate changes` shows their previous content.")
-                .with_details(json!({ "refused": refused })));
+        for (directory, changes) in repositories {
+            let inverse = |change: &Change| self.inverse(change, hands);
+            let path = self.roots.get(directory.root).map(|root| root.join(&directory.path)).unwrap_or_default();
+            let repository = RepositoryUndo { directory, path, changes, contents: &self.contents, hands };
+            let undone = repository.inverse(&inverse);
+            plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);
+            plan.add(&hands.shown(directory), undone.map(|undone| undone.back));
         }
-        hands.arrange(back, self.contents.as_ref())?;
-        Ok(json!({ "undone": undone, "refused": refused }))
+        plan.carry_out(hands, self.contents.as_ref())
     }
 
     /// The change that undoes `change`, if the file is still as the change left it.
@@ -217,5 +230,41 @@ impl PreparedUndo {
             false => format!("`{path}` was a socket or device, which can't be restored."),
         };
         Err(ToolError::new(ErrorCode::NotFound, reason))
+    }
+}
+
+/// What is undone and what isn't.
+#[derive(Default)]
+struct UndoPlan {
+    back: Vec<Change>,
+    refused: Vec<Value>,
+    /// Objects that undone changes had added to git repositories, and that stay.
+    kept_objects: usize,
+}
+
+impl UndoPlan {
+    fn add(&mut self, path: &str, inverse: Result<Vec<Change>, ToolError>) {
+        match inverse {
+            Ok(changes) => self.back.extend(changes),
+            Err(error) => self.refused.push(json!({ "path": path, "code": error.code, "reason": error.message })),
+        }
+    }
+
+    fn carry_out(mut self, hands: &dyn Hands, contents: &BlobStore) -> Result<Value, ToolError> {
+        if self.back.is_empty() && (!self.refused.is_empty() || self.kept_objects == 0) {
+            return Err(ToolError::new(ErrorCode::StaleFile, "Nothing can be undone any more.")
+                .with_hint("Change the files by hand; `toolgate changes` shows their previous content.")
+                .with_details(json!({ "refused": self.refused })));
+        }
+        self.back.sort_by(|one, other| one.place.cmp(&other.place));
+        let undone: Vec<String> = self.back.iter().map(|change| change.path.clone()).collect();
+        if !self.back.is_empty() {
+            hands.arrange(self.back, contents)?;
+        }
+        let mut result = json!({ "undone": undone, "refused": self.refused });
+        if self.kept_objects > 0 {
+            result["kept_objects"] = json!(self.kept_objects);
+        }
+        Ok(result)
     }
 }

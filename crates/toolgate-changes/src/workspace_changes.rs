@@ -2,6 +2,7 @@
 //! how they are shown.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
@@ -14,6 +15,7 @@ use toolgate_journal::{Recorder, RunOptions};
 use crate::change_applier::ChangeApplier;
 use crate::change_log::{ChangeLog, quarantined_path};
 use crate::commit::Commit;
+use crate::git::CommittedFiles;
 use crate::read_tracker::ReadTracker;
 use crate::settle::{ChangeSelector, as_git_paths};
 
@@ -38,6 +40,8 @@ pub struct ChangeOptions {
     pub quarantine: QuarantineMode,
     /// The roots that commands can change, by index; 0 is the workspace.
     pub roots: Vec<usize>,
+    /// The directories of all roots.
+    pub directories: Vec<PathBuf>,
     /// Shows changes to people and models.
     pub differ: Option<Arc<dyn Differ>>,
 }
@@ -52,7 +56,9 @@ impl WorkspaceChanges {
         options: ChangeOptions,
     ) -> Self {
         let (judged, hidden) = (Arc::clone(&files), Arc::clone(&hidden_paths));
-        let selector = ChangeSelector { files: judged, hidden_paths: hidden, quarantine: options.quarantine };
+        let committed = CommittedFiles::new(options.directories.clone());
+        let quarantine = options.quarantine;
+        let selector = ChangeSelector { files: judged, hidden_paths: hidden, quarantine, committed };
         let (log, reads) = (log.map(Arc::new), ReadTracker::default());
         Self { files, hidden_paths, clock, log, selector, reads, options }
     }

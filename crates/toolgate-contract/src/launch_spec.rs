@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EgressPolicy, ErrorCode, ToolError, WorkspacePath};
+use crate::{Blob, EgressPolicy, ErrorCode, ToolError, WorkspacePath};
 
 /// What runs the command lines of tools.
 const SHELL: &str = "/bin/bash";
+
+/// What a command sees in place of a hidden file. It is a comment, which most programs that load secrets ignore.
+pub const DECOY_CONTENT: &[u8] = b"# Toolgate keeps this file from commands: it may hold secrets. This is a decoy.\n";
 
 /// A command to start.
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct LaunchSpec {
     pub own: Vec<PathBuf>,
     /// What policy hides: the command must not see these.
     pub hidden: Vec<WorkspacePath>,
+    /// Files that the command sees with another content, if its changes are staged.
+    pub substitutes: Vec<Substitute>,
     /// What policy lets nobody change: the command sees these as they are.
     pub protected: Vec<WorkspacePath>,
     /// What it can reach over the network.
@@ -62,6 +67,7 @@ impl LaunchSpec {
             read_only: Vec::new(),
             own: Vec::new(),
             hidden: Vec::new(),
+            substitutes: Vec::new(),
             protected: Vec::new(),
             network: NetworkAccess::Off,
             apply_mode: ApplyMode::InPlace,
@@ -104,8 +110,8 @@ impl LaunchSpec {
 
     /// Takes from the command what policy takes from every tool.
     #[must_use]
-    pub fn restricted(self, RestrictedPaths { hidden, protected }: RestrictedPaths) -> Self {
-        Self { hidden, protected, ..self }
+    pub fn restricted(self, RestrictedPaths { hidden, substitutes, protected }: RestrictedPaths) -> Self {
+        Self { hidden, substitutes, protected, ..self }
     }
 
     /// When the command's changes reach the workspace, by what was asked for and what can be had. Nothing else decides that.
@@ -140,8 +146,24 @@ impl LaunchSpec {
 pub struct RestrictedPaths {
     /// Paths that policy hides from all tools.
     pub hidden: Vec<WorkspacePath>,
+    /// Files that commands see with another content, if their changes are staged. A hidden file that is among them needs no
+    /// decoy then.
+    pub substitutes: Vec<Substitute>,
     /// Paths that no tool may change.
     pub protected: Vec<WorkspacePath>,
+}
+
+/// A file that a command sees with another content than the workspace's. As long as it stays so, that is no change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Substitute {
+    /// The file.
+    pub place: WorkspacePath,
+    /// All of the content that the command sees.
+    pub content: Blob,
+    /// The permission bits that it sees.
+    pub mode: u32,
+    /// The lines in it that were added to the file's own content.
+    pub added: Option<Blob>,
 }
 
 /// Where a command starts.

@@ -61,7 +61,10 @@ pub use files::{
 };
 pub use hands::{BlockingWork, FileHands, Hands, ProcessHands};
 pub use hash::{hex, sha256, sha256_of};
-pub use launch_spec::{ApplyMode, LaunchSpec, NetworkAccess, RestrictedPaths, StartDirectory, Streams, TerminalSize};
+pub use launch_spec::{
+    ApplyMode, DECOY_CONTENT, LaunchSpec, NetworkAccess, RestrictedPaths, StartDirectory, Streams, Substitute,
+    TerminalSize,
+};
 pub use notes::{NoteKind, NoteUpdate, Notes};
 pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
 pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, told_denials};

@@ -15,5 +15,6 @@ pub(crate) mod read_directory;
 pub(crate) mod resolve;
 pub(crate) mod root;
 pub(crate) mod stat;
+pub(crate) mod substitutes;
 pub(crate) mod unnamed_file;
 pub(crate) mod walk;

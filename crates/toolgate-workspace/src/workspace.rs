@@ -179,23 +179,31 @@ fn changes(
 ) -> Result<(Arc<WorkspaceChanges>, UndoTool, CommitTool), WorkspaceError> {
     let state = location.state()?;
     let contents = Arc::new(state.contents(run_options.durability)?.with_quota(settings.undo_quota_bytes));
-    let undo = Undo::tool(state.path(), Arc::clone(&contents), run_options.key.clone());
-    let overlays = StoredOverlays { parent: state.layers_dir(), roots: root_directories(location, &settings.roots) };
+    let roots = root_directories(location, &settings.roots);
+    let undo = Undo::tool(state.path(), roots.clone(), Arc::clone(&contents), run_options.key.clone());
+    let overlays = StoredOverlays { parent: state.layers_dir(), roots };
     let log = ChangeLog::new(state, contents, run_options.key.clone());
     let (hidden_paths, clock) = (Arc::clone(policy) as Arc<dyn HiddenPaths>, Arc::clone(&run_options.clock));
-    let changes = WorkspaceChanges::new(Arc::clone(files), hidden_paths, clock, Some(log), change_options(settings));
+    let changes = WorkspaceChanges::new(
+        Arc::clone(files),
+        hidden_paths,
+        clock,
+        Some(log),
+        change_options(settings, overlays.roots.clone()),
+    );
     let changes = Arc::new(changes);
     let commit = changes.commit_tool(Arc::new(overlays));
     Ok((changes, undo, commit))
 }
 
 /// What configuration says about changes, and how they are shown.
-fn change_options(settings: &Settings) -> ChangeOptions {
+fn change_options(settings: &Settings, directories: Vec<PathBuf>) -> ChangeOptions {
     let others = settings.roots.iter().enumerate().filter(|(_, root)| root.access == RootAccess::Write);
     ChangeOptions {
         overlay: settings.overlay == OverlayMode::On,
         quarantine: settings.quarantine,
         roots: [0].into_iter().chain(others.map(|(index, _)| index + 1)).collect(),
+        directories,
         differ: Some(Arc::new(UnifiedDiffer)),
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use toolgate_contract::QuarantineMode;
 use toolgate_contract::{Access, Change, Difference, FileState, Files, HiddenPaths, StagedChanges, WorkspacePath};
 
-use super::autoloaded::AutoloadScanner;
+use super::autoloaded::{AutoloadScanner, NewContent};
+use crate::git::{CommittedFiles, DecoyGuard};
 
 /// The decision about the changes of one command.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub(crate) struct ChangeSelector {
     pub(crate) hidden_paths: Arc<dyn HiddenPaths>,
     /// What happens to files that other programs would run or load automatically.
     pub(crate) quarantine: QuarantineMode,
+    /// What git has committed of hidden files.
+    pub(crate) committed: CommittedFiles,
 }
 
 impl ChangeSelector {
@@ -38,7 +41,8 @@ impl ChangeSelector {
         let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
         let scanner =
             AutoloadScanner::new(differences.iter().map(|one| &one.change), &new_content, self.files.as_ref());
-        choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
+        let is_moved = |change: &Change| self.committed.allows(change, staged, self.files.as_ref());
+        self.select(differences, &scanner, &new_content, &is_moved)
     }
 
     /// Decides about changes that were made in place: those to quarantine have to be reverted.
@@ -46,7 +50,23 @@ impl ChangeSelector {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
-        choose(differences, self.hidden_paths.as_ref(), &scanner, self.quarantine)
+        self.select(differences, &scanner, &new_content, &|_| false)
+    }
+
+    /// `is_moved` says whether a change only moves a hidden file from one committed version to another.
+    fn select(
+        &self,
+        differences: Vec<Difference>,
+        scanner: &AutoloadScanner<'_>,
+        new_content: &NewContent<'_>,
+        is_moved: &dyn Fn(&Change) -> bool,
+    ) -> ChangeSelection {
+        let decoys = DecoyGuard::new(differences.iter().map(|one| &one.change), new_content);
+        let is_denied = |change: &Change| {
+            let is_harmless = scanner.is_harmless_git_file(change);
+            is_denied(change, self.hidden_paths.as_ref()) && !is_harmless && !is_moved(change)
+        };
+        choose(differences, &is_denied, &decoys, scanner, self.quarantine)
     }
 
     /// Notes about suspicious changes that were made in place and stay.
@@ -70,7 +90,8 @@ const NO_DIRECTORY: &str = "its directory is quarantined";
 /// Differences are sorted by path, so a directory comes before its contents.
 fn choose(
     differences: Vec<Difference>,
-    hidden_paths: &dyn HiddenPaths,
+    is_denied: &dyn Fn(&Change) -> bool,
+    decoys: &DecoyGuard,
     scanner: &AutoloadScanner<'_>,
     quarantine: QuarantineMode,
 ) -> ChangeSelection {
@@ -80,8 +101,9 @@ fn choose(
         let autoloaded = if quarantine == QuarantineMode::Off { None } else { scanner.autoloaded(&change) };
         let reason = match &autoloaded {
             _ if parent(&change.place).is_some_and(|parent| missing.contains(&parent)) => Some(NO_DIRECTORY.to_owned()),
+            _ if decoys.reason(&change).is_some() => decoys.reason(&change).map(str::to_owned),
             Some(reason) if quarantine == QuarantineMode::On => Some(reason.clone()),
-            _ if is_denied(&change, hidden_paths) && !scanner.is_harmless_git_file(&change) => Some(DENIED.to_owned()),
+            _ if is_denied(&change) => Some(DENIED.to_owned()),
             _ if is_stale => Some(STALE.to_owned()),
             _ => None,
         };

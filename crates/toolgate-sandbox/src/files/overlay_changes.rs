@@ -16,10 +16,11 @@ use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, Rehearsals, StagedChanges, ToolError,
-    WorkspacePath,
+    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, Rehearsals, StagedChanges, Substitute,
+    ToolError, WorkspacePath,
 };
 
+use crate::files::substitutes::PlacedSubstitutes;
 use crate::process::{OverlayMount, Rehearsal, SandboxError};
 
 /// What a command changed, in layers of its own.
@@ -28,6 +29,7 @@ pub struct OverlayChanges {
     layers: Vec<(usize, PathBuf)>,
     started: Timestamp,
     touched: Mutex<Vec<(WorkspacePath, Timestamp)>>,
+    substitutes: Mutex<PlacedSubstitutes>,
     owner: Option<String>,
     // Dropped in this order: the contents of the directory, then the directory.
     rehearsal: Rehearsal,
@@ -40,14 +42,24 @@ impl OverlayChanges {
         let layers = layers(rehearsal.layers(), roots);
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        Ok(Self { layers, started, touched: Mutex::default(), owner: None, rehearsal, directory })
+        let (touched, substitutes) = (Mutex::default(), Mutex::default());
+        Ok(Self { layers, started, touched, substitutes, owner: None, rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
-    pub(crate) fn prepare(parent: &Path, writable: &[PathBuf], roots: &[PathBuf]) -> Result<Self, SandboxError> {
+    pub(crate) fn prepare(
+        parent: &Path,
+        writable: &[PathBuf],
+        roots: &[PathBuf],
+        substitutes: &[Substitute],
+    ) -> Result<Self, SandboxError> {
         let directory = LayerDirectory::make(parent)?;
         let rehearsal = Rehearsal::prepare(writable, directory.path())?;
-        Ok(Self::new(rehearsal, directory, roots)?)
+        let staged = Self::new(rehearsal, directory, roots)?;
+        let placed = PlacedSubstitutes::place(&staged.layers, roots, substitutes)
+            .map_err(|error| ToolError::io("What a command sees of hidden files can't be prepared", &error))?;
+        *staged.substitutes.lock() = placed;
+        Ok(staged)
     }
 
     /// How the layers are mounted.
@@ -108,6 +120,8 @@ fn layers<'a>(made: impl Iterator<Item = (&'a Path, &'a Path)>, roots: &[PathBuf
 
 impl StagedChanges for OverlayChanges {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
+        let unchanged = self.substitutes.lock().take_away();
+        unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
         let (differences, touched) = crate::files::overlay_diff::compare(&self.layers, self.started, files)?;
         *self.touched.lock() = touched;
         Ok(differences)

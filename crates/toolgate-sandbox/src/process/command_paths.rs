@@ -43,11 +43,16 @@ impl CommandPaths {
             // Settling the staged changes quarantines whatever git wouldn't write there by itself.
             protected.retain(|path| !path.ends_with(GIT_CONFIGURATION));
         }
+        let is_staged = apply_mode != ApplyMode::InPlace;
+        let is_substituted =
+            |place: &WorkspacePath| is_staged && spec.substitutes.iter().any(|substitute| substitute.place == *place);
+        let with_decoys: Vec<WorkspacePath> =
+            spec.hidden.iter().filter(|place| !is_substituted(place)).cloned().collect();
         Ok(Self {
             writable: [profile.writable.clone(), granted].concat(),
             own: spec.own.clone(),
             shown: [&profile.shown[..], &spec.read_only].concat(),
-            secret: [profile.secret.clone(), located(&spec.hidden)].concat(),
+            secret: [profile.secret.clone(), located(&with_decoys)].concat(),
             protected,
             masked: profile.masked.clone(),
         })

@@ -35,7 +35,7 @@ impl CommandPlan {
         let paths = CommandPaths::of(profile, spec, apply_mode)?;
         let staged = match apply_mode {
             ApplyMode::InPlace => None,
-            ApplyMode::AtEnd | ApplyMode::OnCommit => Some(stage(profile, &paths, tier)?),
+            ApplyMode::AtEnd | ApplyMode::OnCommit => Some(stage(profile, &paths, spec, tier)?),
         };
         let scratch = scratch(profile, tier)?;
         let temporary = scratch.as_ref().map(LayerDirectory::make_scratch).transpose()?;
@@ -61,12 +61,17 @@ pub(super) fn standing_plan(profile: &Profile, spec: &LaunchSpec, tier: Tier) ->
 }
 
 /// Makes the directories that take a command's changes.
-fn stage(profile: &Profile, paths: &CommandPaths, tier: Tier) -> Result<OverlayChanges, SandboxError> {
+fn stage(
+    profile: &Profile,
+    paths: &CommandPaths,
+    spec: &LaunchSpec,
+    tier: Tier,
+) -> Result<OverlayChanges, SandboxError> {
     let parent =
         profile.staging.as_deref().filter(|_| tier == Tier::Namespaces).ok_or_else(|| {
             ToolError::new(ErrorCode::SandboxUnavailable, "Nothing here can stage a command's changes.")
         })?;
-    OverlayChanges::prepare(parent, &paths.writable, &profile.roots)
+    OverlayChanges::prepare(parent, &paths.writable, &profile.roots, &spec.substitutes)
 }
 
 /// With Landlock alone there is no private `/tmp`, and the machine's is denied. A command gets a directory for temporary files

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use toolgate_contract::DECOY_CONTENT;
 
 use super::super::plan::PinnedPath;
 use super::super::setup_step::{SetupFault, SetupStep, StepContext};
@@ -16,9 +17,6 @@ use super::zygote_main::c_string;
 
 /// The tmpfs that holds the decoys. Nobody inside can enter it.
 const DIRECTORY: &CStr = c"/dev/.decoys";
-
-/// The content of a decoy. It is a comment, which most programs that load secrets ignore.
-const CONTENT: &[u8] = b"# Toolgate keeps this file from commands: it may hold secrets. This is a decoy.\n";
 
 /// Mounts a decoy over each secret. The inotify descriptor tells which of them are opened. `None` if there are no secrets, or
 /// no inotify watches left.
@@ -53,7 +51,7 @@ fn path(number: usize) -> CString {
 fn make(path: &CStr) -> Result<(), Errno> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o444))?;
-    rustix::io::write(&file, CONTENT).map(drop)
+    rustix::io::write(&file, DECOY_CONTENT).map(drop)
 }
 
 /// Watches each decoy until it is opened for the first time, so the event queue can't overflow. The host knows the decoys by

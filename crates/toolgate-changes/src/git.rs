@@ -1,0 +1,14 @@
+//! What changes and undo have to know about git repositories. A repository is one thing: its refs, index, HEAD and logs belong
+//! together, and its objects are only ever added.
+
+mod committed;
+mod decoys;
+mod index;
+mod layout;
+mod objects;
+mod repository_undo;
+
+pub(crate) use self::committed::CommittedFiles;
+pub(crate) use self::decoys::DecoyGuard;
+pub(crate) use self::layout::GitLayout;
+pub(crate) use self::repository_undo::RepositoryUndo;

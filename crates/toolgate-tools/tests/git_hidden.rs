@@ -1,0 +1,167 @@
+//! Hidden files in a git repository, with real git: commands see what git has committed of them anyway, and never a decoy in
+//! an index, in an object or in the workspace.
+#![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use toolgate_contract::DECOY_CONTENT;
+use toolgate_testkit::TestWorkspace;
+
+const SECRET: &str = "TOKEN=committed\n";
+
+/// A repository that tracks two files which policy hides, on two branches.
+fn world() -> TestWorkspace {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined();
+    git(&world, &["init", "-q", "-b", "main"]);
+    git(&world, &["config", "user.name", "Ada"]);
+    git(&world, &["config", "user.email", "ada@example.org"]);
+    world.file(".git/info/exclude", ".toolgate/\ndo.sh\n");
+    world.file(".env", SECRET).file("certs/server.pem", "-----BEGIN\n").file("a.txt", "one\n");
+    git(&world, &["add", "-f", ".env", "certs", "a.txt"]);
+    git(&world, &["commit", "-q", "-m", "base"]);
+    git(&world, &["checkout", "-q", "-b", "other"]);
+    world.file(".env", "TOKEN=other\n");
+    git(&world, &["commit", "-q", "-am", "other"]);
+    git(&world, &["checkout", "-q", "main"]);
+    world
+}
+
+fn git(world: &TestWorkspace, args: &[&str]) -> String {
+    let done = Command::new("git")
+        .args(args)
+        .current_dir(world.path())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn read(world: &TestWorkspace, path: &str) -> String {
+    std::fs::read_to_string(world.path().join(path)).unwrap()
+}
+
+async fn shell(world: &TestWorkspace, command: &str) -> Value {
+    // In a script, policy can't read what the command is about to touch.
+    world.file("do.sh", command);
+    let reply = world.perform("shell", json!({ "command": "sh do.sh" })).await;
+    reply.payload.unwrap_or_else(|| panic!("{:?}", reply.error))
+}
+
+/// Whether git has a decoy in any object.
+fn has_decoy(world: &TestWorkspace) -> bool {
+    let hashed = world.path().join("decoy-for-comparison");
+    std::fs::write(&hashed, DECOY_CONTENT).unwrap();
+    let id = git(world, &["hash-object", "decoy-for-comparison"]);
+    std::fs::remove_file(hashed).unwrap();
+    let objects = git(world, &["cat-file", "--batch-check", "--batch-all-objects"]);
+    objects.contains(id.trim())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_see_committed_files_as_git_has_them() {
+    for command in [
+        "test -z \"$(git status --porcelain)\"",
+        "git diff --exit-code",
+        "echo two >> a.txt && git add -A && git commit -qm two && test -z \"$(git status --porcelain)\"",
+        "echo two >> a.txt && git commit -qam two",
+        "echo two >> a.txt && git stash -q && git stash pop -q && git diff --name-only | grep -qx a.txt",
+        "git reset -q --hard",
+        "git clean -qfd",
+        "git checkout -q other && grep -q other .env && git checkout -q main",
+        "echo two >> a.txt && git commit -qam two && git rebase -q other",
+    ] {
+        let world = world();
+        let payload = shell(&world, command).await;
+        assert_eq!(payload["exit_code"], json!(0), "{command}: {payload}");
+        assert_eq!(payload["changes"]["kept_aside"], Value::Null, "{command}: {payload}");
+        assert!(!has_decoy(&world), "{command}");
+        let expected = if command.contains("rebase") { "TOKEN=other\n" } else { SECRET };
+        assert_eq!(read(&world, ".env"), expected, "{command}");
+        assert_eq!(git(&world, &["diff", "--name-only", "HEAD", "--", ".env", "certs"]), "", "{command}");
+        git(&world, &["fsck", "--strict"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_moves_a_committed_file_between_branches() {
+    let world = world();
+    let payload = shell(&world, "git checkout -q other").await;
+    assert_eq!((payload["exit_code"].clone(), payload["changes"]["kept_aside"].clone()), (json!(0), Value::Null));
+    assert_eq!(
+        (read(&world, ".env"), git(&world, &["status", "--porcelain"])),
+        ("TOKEN=other\n".into(), String::new())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_but_git_changes_a_committed_file() {
+    for command in ["echo mine > .env", "echo mine > .env && git add .env", "rm .env"] {
+        let world = world();
+        let payload = shell(&world, command).await;
+        assert_eq!(read(&world, ".env"), SECRET, "{command}: {payload}");
+        let aside = payload["changes"]["kept_aside"].as_array().unwrap_or_else(|| panic!("{command}: {payload}"));
+        assert!(aside.iter().any(|one| one["path"] == ".env"), "{command}: {payload}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decoy_reaches_no_object_no_index_and_not_the_workspace() {
+    for command in
+        ["git add -f secret.pem", "git add -f secret.pem && git commit -qm leak && git gc -q", "cp secret.pem copy.txt"]
+    {
+        let world = world();
+        world.file("secret.pem", "-----BEGIN PRIVATE\n");
+        let head = git(&world, &["rev-parse", "HEAD"]);
+        let payload = shell(&world, command).await;
+        assert_eq!(payload["exit_code"], json!(0), "{command}: {payload}");
+        let aside = payload["changes"]["kept_aside"].to_string();
+        assert!(aside.contains("decoy"), "{command}: {payload}");
+        assert!(!has_decoy(&world) && !world.path().join("copy.txt").exists(), "{command}");
+        assert_eq!(
+            (git(&world, &["rev-parse", "HEAD"]), git(&world, &["status", "--porcelain"])),
+            (head, "?? secret.pem\n".into())
+        );
+        assert_eq!(read(&world, "secret.pem"), "-----BEGIN PRIVATE\n");
+        git(&world, &["fsck", "--strict"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_finds_nothing_to_add_of_what_is_hidden() {
+    for command in [
+        "echo new > new.txt && git add -A && git commit -qm all",
+        "git commit -qam all --allow-empty",
+        "git stash -q -u; git stash pop -q; true",
+        "git reset -q --hard",
+        "git clean -qfd",
+        "git checkout -q other; true",
+        "git diff --exit-code",
+    ] {
+        let world = world();
+        let (env, pem) = ("TOKEN=changed since\n", "-----BEGIN PRIVATE\n");
+        world.file(".env", env).file("new.pem", pem);
+        let payload = shell(&world, command).await;
+        assert_eq!(payload["exit_code"], json!(0), "{command}: {payload}");
+        assert!(!has_decoy(&world), "{command}");
+        assert_eq!(
+            (read(&world, ".env").as_str(), read(&world, "new.pem").as_str()),
+            (env, pem),
+            "{command}: {payload}"
+        );
+        assert_eq!(read(&world, ".git/info/exclude"), ".toolgate/\ndo.sh\n", "{command}");
+        assert_eq!(git(&world, &["ls-files", "new.pem"]), "", "{command}");
+        assert!(!git(&world, &["show", "HEAD:.env"]).contains("changed since"), "{command}");
+        git(&world, &["fsck", "--strict"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_a_command_adds_to_what_git_ignores_are_its_own() {
+    let world = world();
+    world.file("new.pem", "-----BEGIN PRIVATE\n");
+    shell(&world, "echo build/ >> .git/info/exclude").await;
+    assert_eq!(read(&world, ".git/info/exclude"), ".toolgate/\ndo.sh\nbuild/\n");
+}

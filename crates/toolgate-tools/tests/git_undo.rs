@@ -1,0 +1,227 @@
+//! Undo in a git repository, with real git: commits of commands, commits of a person in between, `git gc`, and undo. The
+//! repository is sound after any of it.
+#![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
+
+use std::process::Command;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate_contract::Reply;
+use toolgate_runtime::Session;
+use toolgate_testkit::TestWorkspace;
+
+/// A repository with one commit, in which commands may do anything.
+fn world() -> TestWorkspace {
+    let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined();
+    world.file("a.txt", "one\n").file("b.txt", "b\n");
+    git(&world, &["init", "-q", "-b", "main"]);
+    git(&world, &["config", "user.name", "Ada"]);
+    git(&world, &["config", "user.email", "ada@example.org"]);
+    world.file(".git/info/exclude", ".toolgate/\n");
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-q", "-m", "base"]);
+    world
+}
+
+/// What a person does with git, outside of the gate.
+fn git(world: &TestWorkspace, args: &[&str]) -> String {
+    let done = Command::new("git")
+        .args(args)
+        .current_dir(world.path())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn read(world: &TestWorkspace, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.path().join(path)).ok()
+}
+
+async fn shell(world: &TestWorkspace, session: &Session, command: &str) -> Reply {
+    world.perform_in(session, "shell", json!({ "command": command })).await
+}
+
+/// A command of the model that has to succeed.
+async fn commits(world: &TestWorkspace, session: &Session, command: &str) -> String {
+    let reply = shell(world, session, command).await;
+    let payload = reply.payload.unwrap_or_else(|| panic!("{:?}", reply.error));
+    assert_eq!(payload["exit_code"], json!(0), "{payload}");
+    reply.tool_call_id
+}
+
+async fn undo(world: &TestWorkspace, session: &Session, call: &str) -> Reply {
+    world.perform_in(session, "undo", json!({ "call": call })).await
+}
+
+fn is_sound(world: &TestWorkspace) {
+    git(world, &["fsck", "--full", "--strict"]);
+    git(world, &["log", "--all", "--oneline"]);
+    git(world, &["status", "--porcelain"]);
+}
+
+/// The reasons for which something wasn't undone, by path.
+fn refused(reply: &Reply) -> Vec<(String, String)> {
+    let details = reply.error.as_ref().and_then(|error| error.details.as_ref());
+    let list = reply.payload.as_ref().or(details).and_then(|value| value["refused"].as_array());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    list.into_iter().flatten().map(|one| (text(&one["path"]), text(&one["reason"]))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_is_undone_and_its_objects_stay() {
+    let world = world();
+    let session = world.session();
+    let head = git(&world, &["rev-parse", "HEAD"]);
+    let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
+    let commit = git(&world, &["rev-parse", "HEAD"]);
+    let reply = undo(&world, &session, &call).await;
+    assert_eq!((refused(&reply), reply.ok), (Vec::new(), true), "{:?}", reply.error);
+    assert_eq!((git(&world, &["rev-parse", "HEAD"]), read(&world, "a.txt").unwrap()), (head, "one\n".to_owned()));
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    assert_eq!(git(&world, &["cat-file", "-t", commit.trim()]), "commit\n", "objects are never removed");
+    assert_eq!(reply.payload.unwrap()["kept_objects"], json!(3));
+    is_sound(&world);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_person_committed_on_top_the_repository_stays_as_it_is() {
+    let world = world();
+    let session = world.session();
+    let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
+    world.file("b.txt", "person\n");
+    git(&world, &["commit", "-qam", "on top"]);
+    let head = git(&world, &["rev-parse", "HEAD"]);
+    let reply = undo(&world, &session, &call).await;
+    let refused = refused(&reply);
+    assert_eq!(refused.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), [".git"], "{refused:?}");
+    assert!(refused[0].1.contains("together or not at all"), "{refused:?}");
+    assert_eq!(git(&world, &["rev-parse", "HEAD"]), head);
+    assert_eq!(git(&world, &["log", "--format=%s"]), "on top\ntwo\nbase\n");
+    assert_eq!(read(&world, "a.txt").unwrap(), "one\n", "what isn't the repository's goes back");
+    is_sound(&world);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_gc_nothing_of_the_repository_goes_back() {
+    let world = world();
+    let session = world.session();
+    let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
+    git(&world, &["gc", "-q", "--prune=now"]);
+    let before = [git(&world, &["rev-parse", "HEAD"]), git(&world, &["reflog"])];
+    let reply = undo(&world, &session, &call).await;
+    assert_eq!(refused(&reply).len(), 1, "{:?}", refused(&reply));
+    assert_eq!([git(&world, &["rev-parse", "HEAD"]), git(&world, &["reflog"])], before);
+    is_sound(&world);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_never_refers_to_what_gc_removed() {
+    let world = world();
+    let session = world.session();
+    world.file("staged.txt", "only in the index\n");
+    git(&world, &["add", "staged.txt"]);
+    let call = commits(&world, &session, "git rm -q --cached staged.txt && rm staged.txt").await;
+    git(&world, &["gc", "-q", "--prune=now"]);
+    let reply = undo(&world, &session, &call).await;
+    let refused = refused(&reply);
+    assert!(refused[0].1.contains("which is gone"), "{refused:?}");
+    assert_eq!(read(&world, "staged.txt").as_deref(), Some("only in the index\n"));
+    is_sound(&world);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_the_status_keeps_nobody_from_undoing() {
+    let world = world();
+    let session = world.session();
+    let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
+    std::fs::write(world.path().join("b.txt"), "b\n").unwrap();
+    let index = std::fs::read(world.path().join(".git/index")).unwrap();
+    git(&world, &["status"]);
+    assert_ne!(std::fs::read(world.path().join(".git/index")).unwrap(), index, "git has refreshed its index");
+    let reply = undo(&world, &session, &call).await;
+    assert_eq!(refused(&reply), []);
+    assert_eq!(git(&world, &["log", "--format=%s"]), "base\n");
+    is_sound(&world);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_a_command_made_goes_as_a_whole() {
+    let world = world();
+    let session = world.session();
+    let init = "git init -q nested && cd nested && echo x > x && git add x && \
+                git -c user.name=A -c user.email=a@b commit -qm x";
+    let call = commits(&world, &session, init).await;
+    assert!(world.path().join("nested/.git/HEAD").exists());
+    let reply = undo(&world, &session, &call).await;
+    assert_eq!((refused(&reply), world.path().join("nested").exists()), (Vec::new(), false), "{:?}", reply.error);
+    is_sound(&world);
+}
+
+/// A step of a random story.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A command of the model.
+    Command(&'static str),
+    /// A person's git command.
+    Person(&'static [&'static str]),
+    /// The undo of one of the calls so far.
+    Undo(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let command = prop::sample::select(vec![
+        "echo $RANDOM >> a.txt; git commit -qam agent",
+        "echo $RANDOM > n$RANDOM.txt; git add -A",
+        "git commit -q --allow-empty -m empty",
+        "git branch topic-$RANDOM",
+        "git checkout -q -b side-$RANDOM",
+        "git reset -q --hard HEAD~1 || true",
+        "git commit -q --amend -m amended --allow-empty",
+        "git stash -q || true",
+        "git gc -q",
+        "git tag v$RANDOM",
+        "git rm -q b.txt || true",
+    ]);
+    let person: Vec<&'static [&'static str]> = vec![
+        &["commit", "-q", "--allow-empty", "-m", "person"],
+        &["gc", "-q"],
+        &["gc", "-q", "--prune=now"],
+        &["status"],
+        &["add", "-A"],
+        &["pack-refs", "--all"],
+        &["reflog", "expire", "--expire=now", "--all"],
+    ];
+    prop_oneof![
+        4 => command.prop_map(Step::Command),
+        2 => prop::sample::select(person).prop_map(Step::Person),
+        3 => (0..100_usize).prop_map(Step::Undo),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_story_leaves_a_sound_repository(steps in prop::collection::vec(step(), 4..12)) {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(async {
+            let world = world();
+            let session = world.session();
+            let mut calls = Vec::new();
+            for step in &steps {
+                match step {
+                    Step::Command(command) => calls.push(shell(&world, &session, command).await.tool_call_id),
+                    Step::Person(args) => drop(git(&world, args)),
+                    Step::Undo(number) if !calls.is_empty() => {
+                        let reply = undo(&world, &session, &calls[number % calls.len()]).await;
+                        calls.push(reply.tool_call_id);
+                    }
+                    Step::Undo(_) => {}
+                }
+                is_sound(&world);
+            }
+        });
+    }
+}
