@@ -101,7 +101,9 @@ pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     if let Some(install) = bench.install {
         install()?;
     }
-    println!("built with the `{PROFILE}` profile, as packages are; the first time this takes about five minutes on two cores");
+    println!(
+        "built with the `{PROFILE}` profile, as packages are; the first time this takes about five minutes on two cores"
+    );
     bench.targets.iter().try_for_each(|target| command(bench, target, &options.arguments).run())
 }
 

@@ -63,7 +63,7 @@ fn holds_decoy(place: &WorkspacePath, ids: &[ObjectId], new_content: &NewContent
         _ => true,
     };
     if let Some(object) = loose_object(place) {
-        return ids.iter().any(|id| id.to_string() == object);
+        return ids.contains(&object);
     }
     if name == "index" {
         return holds(&|bytes| {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use gix_hash::ObjectId;
 use toolgate_contract::WorkspacePath;
 
 /// The name of a repository's directory inside of its worktree.
@@ -33,10 +34,10 @@ pub(crate) fn repository_of_object(place: &WorkspacePath) -> Option<WorkspacePat
     object_parts(&place.path).map(|(path, _)| WorkspacePath { root: place.root, path })
 }
 
-/// The name of the object in a path such as `.git/objects/ab/cdef…`, in hexadecimal.
-pub(crate) fn loose_object(place: &WorkspacePath) -> Option<String> {
+/// The name of the object in a path such as `.git/objects/ab/cdef…`.
+pub(crate) fn loose_object(place: &WorkspacePath) -> Option<ObjectId> {
     match object_parts(&place.path)?.1.as_slice() {
-        [first, rest] if is_hex(first, 2) && (is_hex(rest, 38) || is_hex(rest, 62)) => Some(format!("{first}{rest}")),
+        [first, rest] => ObjectId::from_hex(format!("{first}{rest}").as_bytes()).ok(),
         _ => None,
     }
 }
@@ -104,7 +105,8 @@ mod tests {
         ] {
             assert_eq!(repository_of_object(&place(&path)).is_some(), is_object, "{path}");
         }
-        assert_eq!(loose_object(&place(&format!(".git/objects/ab/{rest}"))), Some(format!("ab{rest}")));
+        let object = loose_object(&place(&format!(".git/objects/ab/{rest}")));
+        assert_eq!(object.map(|id| id.to_string()), Some(format!("ab{rest}")));
         assert_eq!(loose_object(&place(".git/objects/ab")), None);
     }
 }

@@ -101,11 +101,11 @@ impl RepositoryUndo<'_> {
     }
 
     /// What goes back must not refer to objects that are gone, as after `git gc`.
-    fn check_objects(&self, change: &Change, returning: &BTreeSet<String>) -> Result<(), ToolError> {
+    fn check_objects(&self, change: &Change, returning: &BTreeSet<ObjectId>) -> Result<(), ToolError> {
         let Some(before) = change.before.as_ref().filter(|before| before.is_file()) else { return Ok(()) };
         let inside = inside(self.directory, &change.place);
         let Some(content) = self.contents.get(&before.sha256)? else { return Ok(()) };
-        let ids = referred_objects(inside, &content).into_iter().filter(|id| !returning.contains(&id.to_string()));
+        let ids = referred_objects(inside, &content).into_iter().filter(|id| !returning.contains(id));
         match GitObjects::in_directory(self.path.clone()).missing(inside, ids) {
             Some(id) => Err(self.refusal(&format!("`{inside}` would refer to the object {id}, which is gone."))),
             None => Ok(()),
