@@ -16,6 +16,9 @@ const VERSION: &str = "4.32.5";
 /// No server error, and nothing that the description doesn't say.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method";
 
+/// Operations that are tried side by side, as many as the smallest machine has cores.
+const WORKERS: &str = "2";
+
 /// Requests for each operation.
 const EXAMPLES: &str = "60";
 
@@ -26,7 +29,7 @@ pub(crate) fn run() -> Result<Vec<SkippedTest>> {
     CommandLine::new(&program.display().to_string())
         .words(["run", &format!("{}/openapi.json", server.address)])
         .words(["--header", &format!("Authorization: Bearer {}", server.token)])
-        .words(["--checks", CHECKS, "--max-examples", EXAMPLES, "--generation-deterministic"])
+        .words(["--checks", CHECKS, "--max-examples", EXAMPLES, "--generation-deterministic", "--workers", WORKERS])
         .words(["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all", "--no-color"])
         .run()?;
     Ok(Vec::new())

@@ -8,7 +8,7 @@ mod selection;
 
 use std::sync::Arc;
 
-pub(crate) use self::autoloaded::as_git_paths;
+pub(crate) use self::autoloaded::{NewContent, as_git_paths};
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::change_applier::ChangeApplier;
 use crate::change_log::quarantined_path;

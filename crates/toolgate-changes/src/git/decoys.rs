@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use gix_hash::{Kind, ObjectId};
-use toolgate_contract::{Change, DECOY_CONTENT, FileContent, ToolError, WorkspacePath, sha256};
+use toolgate_contract::{Change, DECOY_CONTENT, WorkspacePath, sha256};
 
 use super::index::GitIndex;
 use super::layout::{GitLayout, loose_object};
 use super::objects::blob_id;
+use crate::settle::NewContent;
 
 /// The largest index, and list of a pack's objects, that is searched. Anything larger counts as if it held a decoy.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -15,9 +16,6 @@ const MAX_BYTES: u64 = 512 * 1024 * 1024;
 const COPY: &str = "it is a copy of the decoy that stands in for a hidden file";
 const IN_REPOSITORY: &str = "its repository would hold the decoy that stands in for a hidden file, so none of the repository's \
                              changes are applied";
-
-/// Reads the new content of a path, unless it is longer than the given number of bytes.
-type NewContent<'a> = dyn Fn(&WorkspacePath, u64) -> Result<Option<FileContent>, ToolError> + 'a;
 
 /// Which of a command's changes hold a decoy.
 pub(crate) struct DecoyGuard {

@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 const SETUID_SETGID: u32 = 0o6000;
 
 /// Reads the new content of a path, unless it is longer than the given number of bytes.
-pub(super) type NewContent<'a> = dyn Fn(&WorkspacePath, u64) -> Result<Option<FileContent>, ToolError> + 'a;
+pub(crate) type NewContent<'a> = dyn Fn(&WorkspacePath, u64) -> Result<Option<FileContent>, ToolError> + 'a;
 
 /// Finds autoloaded files among the changes of one command.
 pub(super) struct AutoloadScanner<'a> {
