@@ -63,7 +63,7 @@ impl Changes for ChangeApplier {
         Ok(changes)
     }
 
-    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
+    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
         let change_log = self.workspace.log()?;
         let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
         let turn = change_log.turn(files, hidden_paths)?;
@@ -76,7 +76,7 @@ impl Changes for ChangeApplier {
             change_log.own(&changes)?;
             return Err(error);
         }
-        if let Err(error) = files.arrange(&changes, source, &id) {
+        if let Err(error) = files.write_changes(&changes, source, &id) {
             // The intent is still recorded: a partial change is reverted as after a crash.
             change_log.revert_unfinished(&turn, files, None)?;
             return Err(error.with_hint("Everything is as it was before."));

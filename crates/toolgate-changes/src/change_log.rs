@@ -98,7 +98,7 @@ impl ChangeLog {
         // An earlier recovery may have been killed too.
         let places: Vec<WorkspacePath> = reverts.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, RECOVERY_ID)?;
-        files.arrange(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
+        files.write_changes(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
         self.own(&changes)?;
         Ok(turn.done()?)
     }

@@ -125,7 +125,7 @@ impl PreparedCommit {
         let chosen = std::mem::take(&mut self.choice.chosen);
         let (files, change_log) = (self.workspace.files.as_ref(), self.workspace.log.as_deref());
         if !chosen.is_empty() {
-            hands.arrange(chosen.clone(), self.staged.as_ref())?;
+            hands.write_changes(chosen.clone(), self.staged.as_ref())?;
         }
         self.staged.touch(files);
         if let Some(change_log) = change_log {

@@ -105,13 +105,13 @@ impl InPlaceRevert<'_> {
         let running = self.change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         turn.note(&ChangeIntent { id: self.id.to_owned(), changes: restores.to_vec() })?;
-        if files.arrange(restores, contents, self.id).is_err() {
+        if files.write_changes(restores, contents, self.id).is_err() {
             files.clear_temporary(&places, self.id)?;
             let (going, coming): (Vec<&Change>, Vec<&Change>) =
                 restores.iter().partition(|change| change.after.is_none());
             // The contents of a directory are removed before the directory, and created after it.
             for change in going.into_iter().rev().chain(coming) {
-                if files.arrange(std::slice::from_ref(change), contents, self.id).is_err() {
+                if files.write_changes(std::slice::from_ref(change), contents, self.id).is_err() {
                     files.clear_temporary(std::slice::from_ref(&change.place), self.id)?;
                 }
             }

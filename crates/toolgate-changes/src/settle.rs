@@ -89,7 +89,7 @@ impl ChangeSettler {
             if choice.chosen.is_empty() {
                 break (choice, differences.not_utf8);
             }
-            match self.changer.arrange(choice.chosen.clone(), staged) {
+            match self.changer.write_changes(choice.chosen.clone(), staged) {
                 Ok(()) => break (choice, differences.not_utf8),
                 Err(error) if error.code == ErrorCode::StaleFile && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error),

@@ -259,7 +259,7 @@ impl UndoPlan {
         self.back.sort_by(|one, other| one.place.cmp(&other.place));
         let undone: Vec<String> = self.back.iter().map(|change| change.path.clone()).collect();
         if !self.back.is_empty() {
-            hands.arrange(self.back, contents)?;
+            hands.write_changes(self.back, contents)?;
         }
         let mut result = json!({ "undone": undone, "refused": self.refused });
         if self.kept_objects > 0 {

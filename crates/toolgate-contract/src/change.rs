@@ -138,7 +138,7 @@ pub trait Changes: Send + Sync {
     fn make(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError>;
     /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
     /// and links.
-    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
+    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
     /// The run that this change belongs to.
     fn run(&self) -> &str;
     /// Records that the session has seen this content at a path.

@@ -54,7 +54,7 @@ pub trait Files: Send + Sync {
     fn has_writers(&self, opened: &OpenFile) -> bool;
     /// Applies the new states of these changes, one after the other. If it fails midway, the caller restores the old
     /// content that it saved.
-    fn arrange(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError>;
+    fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError>;
     /// Links what is at a path into one of Toolgate's state directories, so that the content survives when the path is
     /// replaced. Copies it only where a hard link isn't possible.
     fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;

@@ -67,7 +67,7 @@ pub use launch_spec::{
 };
 pub use notes::{NoteKind, NoteUpdate, Notes};
 pub use person::{Choice, Message, MessageLevel, Person, Question, QuestionAnswer};
-pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, told_denials};
+pub use process::{ChildProcess, Output, ProcessLauncher, Signal, Stream, reported_denials};
 pub use process_table::{
     OmittedText, ProcessExit, ProcessFacts, ProcessGuard, ProcessHandle, ProcessProgress, ProcessTable, Screen,
     StopReason, StreamText,

@@ -46,7 +46,7 @@ pub trait ChildProcess: Send + Sync {
 
 /// What to tell of a command that was kept from something: what was refused, and a denial for each hidden file that it
 /// opened, at most so many by name. What merely explains a failure is told of a command that failed.
-pub fn told_denials(
+pub fn reported_denials(
     refused: Vec<Denial>,
     opened: &[WorkspacePath],
     most_named: usize,

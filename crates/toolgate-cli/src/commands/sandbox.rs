@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use toolgate_contract::{
     ApplyMode, ChildProcess, Files, HiddenPaths, LaunchSpec, NetworkAccess, RestrictedPaths, ToolError, WorkspacePath,
-    told_denials,
+    reported_denials,
 };
 use toolgate_policy::{CompiledConfig, Policy, plain_host};
 use toolgate_runtime::{CallEgress, HiddenPathScanner};
@@ -143,6 +143,6 @@ fn denied(child: &Child, code: i32, policy: &Policy, files: &dyn Files) -> Vec<S
     // What the command wrote went to the person, so its errors tell nothing here.
     let (refused, opened) = (child.denials(""), child.opened());
     let of_hidden = |place: &WorkspacePath| policy.denial(place, &files.shown(place));
-    let told = told_denials(refused, &opened, usize::MAX, code != 0, of_hidden);
+    let told = reported_denials(refused, &opened, usize::MAX, code != 0, of_hidden);
     told.into_iter().map(|denial| denial.reason).collect()
 }

@@ -35,7 +35,7 @@ pub trait FileHands {
     fn change(&self, edits: Vec<FileEdit>) -> Result<Vec<Change>, ToolError>;
     /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
     /// and links.
-    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
+    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
     /// Removes a directory at or beneath a path that was declared for deleting, with the empty directories in it.
     fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
 

@@ -48,7 +48,7 @@ pub trait ProcessHands {
     /// do with files.
     fn denials(&self, process: &dyn ProcessHandle, errors: &str) -> Vec<Denial>;
     /// Tells of these in the reply: the gate adds them to the payload as `denied`.
-    fn tell_denied(&self, denied: Vec<DeniedAccess>);
+    fn report_denied(&self, denied: Vec<DeniedAccess>);
     /// What became of an ended process' changes to the workspace.
     fn settled(&self, process: &dyn ProcessHandle) -> Option<SettledChanges>;
     /// Says that a secret was replaced in what the payload holds.

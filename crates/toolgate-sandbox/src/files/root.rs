@@ -247,7 +247,7 @@ impl Files for Roots {
         crate::process::syscall::lease::has_writers(&opened.file)
     }
 
-    fn arrange(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
+    fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
         let directory = |change: &Change| self.root(&change.place).map(|root| root.directory.as_fd());
         let directories = changes.iter().map(directory).collect::<Result<Vec<_>, _>>()?;
         crate::files::change_writer::write_changes(self.method, &directories, changes, source, id).map_err(|failure| {

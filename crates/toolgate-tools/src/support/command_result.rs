@@ -32,7 +32,7 @@ impl CommandResult {
         let stderr = hands.output(process, Stream::Stderr, "/stderr")?;
         let denials = hands.denials(process, if process.facts().terminal { &stdout } else { &stderr });
         let is_reported = |denial: &&Denial| exit_code != 0 || denial.is_unnoticed();
-        hands.tell_denied(denials.iter().filter(is_reported).map(DeniedAccess::from).collect());
+        hands.report_denied(denials.iter().filter(is_reported).map(DeniedAccess::from).collect());
         Ok(Self {
             exit_code,
             stdout,

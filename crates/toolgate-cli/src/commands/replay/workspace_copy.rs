@@ -122,7 +122,7 @@ fn put_back(
         }
     }
     add_missing_directories(&mut back, copy)?;
-    copy.arrange(&back.into_values().collect::<Vec<_>>(), &contents, "replay")?;
+    copy.write_changes(&back.into_values().collect::<Vec<_>>(), &contents, "replay")?;
     Ok(notes)
 }
 

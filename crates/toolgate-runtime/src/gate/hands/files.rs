@@ -81,13 +81,13 @@ impl FileHands for CallHands {
         Ok(changes)
     }
 
-    fn arrange(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
+    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
         for change in &changes {
             let access = if change.after.is_some() { Access::Write } else { Access::Delete };
             self.reach(access, &change.place)?;
         }
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
-        self.services.changes.arrange(changes, source)?;
+        self.services.changes.write_changes(changes, source)?;
         self.note(|tally| tally.files_changed.extend(paths));
         Ok(())
     }

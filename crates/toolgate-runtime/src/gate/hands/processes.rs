@@ -7,7 +7,7 @@ use std::time::Duration;
 use toolgate_contract::{
     Access, ApplyMode, BoxFuture, Denial, DeniedAccess, Effect, FileHands, LaunchSpec, NetworkAccess, ProcessGuard,
     ProcessHandle, ProcessHands, SettledChanges, SkillScript, StartDirectory, Stream, Streams, ToolError,
-    WorkspacePath, told_denials,
+    WorkspacePath, reported_denials,
 };
 
 use super::call_hands::CallHands;
@@ -98,12 +98,12 @@ impl ProcessHands for CallHands {
         let (refused, opened) = (process.denials(errors), process.opened());
         let of_hidden = |place: &WorkspacePath| self.services.hidden_paths.denial(place, &self.shown(place));
         let has_failed = self.tally.lock().exit_code.is_some_and(|code| code != 0);
-        let denials = told_denials(refused, &opened, MOST_TOLD, has_failed, of_hidden);
+        let denials = reported_denials(refused, &opened, MOST_TOLD, has_failed, of_hidden);
         self.note(|tally| tally.denials.extend(denials.iter().cloned()));
         denials
     }
 
-    fn tell_denied(&self, denied: Vec<DeniedAccess>) {
+    fn report_denied(&self, denied: Vec<DeniedAccess>) {
         self.note(|tally| tally.denied.extend(denied));
     }
 

@@ -70,7 +70,7 @@ impl Outcome<'_> {
         let mut truncated = None;
         let shown = self.result.and_then(|mut payload| {
             let record = &mut self.record;
-            tell_denied(&mut payload, &record.tally.denied);
+            report_denied(&mut payload, &record.tally.denied);
             record.redacted |= record.tally.redacted | record.gate.parts.redactor.json(&mut payload);
             record.timings.done("redact");
             truncated = trim_payload(record, &mut payload)?;
@@ -105,7 +105,7 @@ impl Outcome<'_> {
 }
 
 /// Adds the sandbox's denials to a command's payload.
-fn tell_denied(payload: &mut Value, denied: &[DeniedAccess]) {
+fn report_denied(payload: &mut Value, denied: &[DeniedAccess]) {
     if let (Value::Object(payload), false) = (payload, denied.is_empty()) {
         payload.insert("denied".into(), json!(denied));
     }
