@@ -18,7 +18,7 @@ use crate::in_place_command::InPlaceCommand;
 use crate::settle::ChangeSelection;
 
 /// The id of a recovery; it becomes part of temporary file names.
-const RECOVERY_ID: &str = "mend";
+const RECOVERY_ID: &str = "recovery";
 
 /// The new content of a command's changes is stored for display, for files up to this size and up to this total.
 const MAX_STORED_FILE: u64 = 256 * 1024;

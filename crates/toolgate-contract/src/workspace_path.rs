@@ -23,6 +23,13 @@ impl WorkspacePath {
         Self { root: 0, path: path.into() }
     }
 
+    /// The path of this name in this directory.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
+        Self { root: self.root, path }
+    }
+
     /// Whether `other` is this path or beneath it.
     pub fn covers(&self, other: &Self) -> bool {
         self.root == other.root && is_beneath(&self.path, &other.path)

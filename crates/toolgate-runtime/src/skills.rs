@@ -125,7 +125,7 @@ impl SkillLoader {
 
     /// A directory with a `SKILL.md`; the tool reports anything else that is wrong with it.
     fn directory(&self, skills: &SkillDirectory, name: String, place: &WorkspacePath) -> Option<SkillCandidate> {
-        let file = beneath(place, "SKILL.md");
+        let file = place.join("SKILL.md");
         let text = match skills.files.content(&file, MAX_SKILL_BYTES) {
             _ if self.hides(skills, &file) => return None,
             Ok(None) => return None,
@@ -156,11 +156,6 @@ impl SkillLoader {
     fn hides(&self, skills: &SkillDirectory, place: &WorkspacePath) -> bool {
         skills.applies_hidden_paths && self.hidden_paths.hides(Access::Read, place)
     }
-}
-
-fn beneath(place: &WorkspacePath, name: &str) -> WorkspacePath {
-    let path = if place.path.is_empty() { name.to_owned() } else { format!("{}/{name}", place.path) };
-    WorkspacePath { root: place.root, path }
 }
 
 fn unusable(name: &str, why: &str) -> ToolError {

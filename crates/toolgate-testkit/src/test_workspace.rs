@@ -128,6 +128,27 @@ impl TestWorkspace {
         self
     }
 
+    /// What a person does with git in the workspace, outside of the gate. No configuration of the machine counts.
+    pub fn git(&self, args: &[&str]) -> String {
+        let done = std::process::Command::new("git")
+            .args(args)
+            .current_dir(self.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .expect("git can be started");
+        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).expect("git writes text")
+    }
+
+    /// Makes the workspace a git repository, whose author has a name and which ignores these patterns.
+    pub fn git_init(&self, ignored: &str) -> &Self {
+        self.git(&["init", "-q", "-b", "main"]);
+        self.git(&["config", "user.name", "Ada"]);
+        self.git(&["config", "user.email", "ada@example.org"]);
+        self.file(".git/info/exclude", ignored)
+    }
+
     /// A recorder for the run.
     pub fn recorder(&self) -> RunRecorder {
         self.recorder_of(&self.run, "test").expect("the session's directory opens")

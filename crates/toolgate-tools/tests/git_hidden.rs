@@ -2,8 +2,6 @@
 //! an index, in an object or in the workspace.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 use toolgate_contract::DECOY_CONTENT;
 use toolgate_testkit::TestWorkspace;
@@ -13,30 +11,15 @@ const SECRET: &str = "TOKEN=committed\n";
 /// A repository that tracks two files which policy hides, on two branches.
 fn world() -> TestWorkspace {
     let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined();
-    git(&world, &["init", "-q", "-b", "main"]);
-    git(&world, &["config", "user.name", "Ada"]);
-    git(&world, &["config", "user.email", "ada@example.org"]);
-    world.file(".git/info/exclude", ".toolgate/\ndo.sh\n");
+    world.git_init(".toolgate/\ndo.sh\n");
     world.file(".env", SECRET).file("certs/server.pem", "-----BEGIN\n").file("a.txt", "one\n");
-    git(&world, &["add", "-f", ".env", "certs", "a.txt"]);
-    git(&world, &["commit", "-q", "-m", "base"]);
-    git(&world, &["checkout", "-q", "-b", "other"]);
+    world.git(&["add", "-f", ".env", "certs", "a.txt"]);
+    world.git(&["commit", "-q", "-m", "base"]);
+    world.git(&["checkout", "-q", "-b", "other"]);
     world.file(".env", "TOKEN=other\n");
-    git(&world, &["commit", "-q", "-am", "other"]);
-    git(&world, &["checkout", "-q", "main"]);
+    world.git(&["commit", "-q", "-am", "other"]);
+    world.git(&["checkout", "-q", "main"]);
     world
-}
-
-fn git(world: &TestWorkspace, args: &[&str]) -> String {
-    let done = Command::new("git")
-        .args(args)
-        .current_dir(world.path())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
 }
 
 fn read(world: &TestWorkspace, path: &str) -> String {
@@ -54,9 +37,9 @@ async fn shell(world: &TestWorkspace, command: &str) -> Value {
 fn has_decoy(world: &TestWorkspace) -> bool {
     let hashed = world.path().join("decoy-for-comparison");
     std::fs::write(&hashed, DECOY_CONTENT).unwrap();
-    let id = git(world, &["hash-object", "decoy-for-comparison"]);
+    let id = world.git(&["hash-object", "decoy-for-comparison"]);
     std::fs::remove_file(hashed).unwrap();
-    let objects = git(world, &["cat-file", "--batch-check", "--batch-all-objects"]);
+    let objects = world.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
     objects.contains(id.trim())
 }
 
@@ -80,8 +63,8 @@ async fn commands_see_committed_files_as_git_has_them() {
         assert!(!has_decoy(&world), "{command}");
         let expected = if command.contains("rebase") { "TOKEN=other\n" } else { SECRET };
         assert_eq!(read(&world, ".env"), expected, "{command}");
-        assert_eq!(git(&world, &["diff", "--name-only", "HEAD", "--", ".env", "certs"]), "", "{command}");
-        git(&world, &["fsck", "--strict"]);
+        assert_eq!(world.git(&["diff", "--name-only", "HEAD", "--", ".env", "certs"]), "", "{command}");
+        world.git(&["fsck", "--strict"]);
     }
 }
 
@@ -90,10 +73,7 @@ async fn git_moves_a_committed_file_between_branches() {
     let world = world();
     let payload = shell(&world, "git checkout -q other").await;
     assert_eq!((payload["exit_code"].clone(), payload["changes"]["kept_aside"].clone()), (json!(0), Value::Null));
-    assert_eq!(
-        (read(&world, ".env"), git(&world, &["status", "--porcelain"])),
-        ("TOKEN=other\n".into(), String::new())
-    );
+    assert_eq!((read(&world, ".env"), world.git(&["status", "--porcelain"])), ("TOKEN=other\n".into(), String::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,18 +94,18 @@ async fn a_decoy_reaches_no_object_no_index_and_not_the_workspace() {
     {
         let world = world();
         world.file("secret.pem", "-----BEGIN PRIVATE\n");
-        let head = git(&world, &["rev-parse", "HEAD"]);
+        let head = world.git(&["rev-parse", "HEAD"]);
         let payload = shell(&world, command).await;
         assert_eq!(payload["exit_code"], json!(0), "{command}: {payload}");
         let aside = payload["changes"]["kept_aside"].to_string();
         assert!(aside.contains("decoy"), "{command}: {payload}");
         assert!(!has_decoy(&world) && !world.path().join("copy.txt").exists(), "{command}");
         assert_eq!(
-            (git(&world, &["rev-parse", "HEAD"]), git(&world, &["status", "--porcelain"])),
+            (world.git(&["rev-parse", "HEAD"]), world.git(&["status", "--porcelain"])),
             (head, "?? secret.pem\n".into())
         );
         assert_eq!(read(&world, "secret.pem"), "-----BEGIN PRIVATE\n");
-        git(&world, &["fsck", "--strict"]);
+        world.git(&["fsck", "--strict"]);
     }
 }
 
@@ -152,9 +132,9 @@ async fn git_finds_nothing_to_add_of_what_is_hidden() {
             "{command}: {payload}"
         );
         assert_eq!(read(&world, ".git/info/exclude"), ".toolgate/\ndo.sh\n", "{command}");
-        assert_eq!(git(&world, &["ls-files", "new.pem"]), "", "{command}");
-        assert!(!git(&world, &["show", "HEAD:.env"]).contains("changed since"), "{command}");
-        git(&world, &["fsck", "--strict"]);
+        assert_eq!(world.git(&["ls-files", "new.pem"]), "", "{command}");
+        assert!(!world.git(&["show", "HEAD:.env"]).contains("changed since"), "{command}");
+        world.git(&["fsck", "--strict"]);
     }
 }
 

@@ -2,8 +2,6 @@
 //! repository is sound after any of it.
 #![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
 
-use std::process::Command;
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_contract::Reply;
@@ -14,26 +12,10 @@ use toolgate_testkit::TestWorkspace;
 fn world() -> TestWorkspace {
     let world = TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined();
     world.file("a.txt", "one\n").file("b.txt", "b\n");
-    git(&world, &["init", "-q", "-b", "main"]);
-    git(&world, &["config", "user.name", "Ada"]);
-    git(&world, &["config", "user.email", "ada@example.org"]);
-    world.file(".git/info/exclude", ".toolgate/\n");
-    git(&world, &["add", "-A"]);
-    git(&world, &["commit", "-q", "-m", "base"]);
+    world.git_init(".toolgate/\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-q", "-m", "base"]);
     world
-}
-
-/// What a person does with git, outside of the gate.
-fn git(world: &TestWorkspace, args: &[&str]) -> String {
-    let done = Command::new("git")
-        .args(args)
-        .current_dir(world.path())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
 }
 
 fn read(world: &TestWorkspace, path: &str) -> Option<String> {
@@ -57,9 +39,9 @@ async fn undo(world: &TestWorkspace, session: &Session, call: &str) -> Reply {
 }
 
 fn is_sound(world: &TestWorkspace) {
-    git(world, &["fsck", "--full", "--strict"]);
-    git(world, &["log", "--all", "--oneline"]);
-    git(world, &["status", "--porcelain"]);
+    world.git(&["fsck", "--full", "--strict"]);
+    world.git(&["log", "--all", "--oneline"]);
+    world.git(&["status", "--porcelain"]);
 }
 
 /// The reasons for which something wasn't undone, by path.
@@ -74,14 +56,14 @@ fn refused(reply: &Reply) -> Vec<(String, String)> {
 async fn a_commit_is_undone_and_its_objects_stay() {
     let world = world();
     let session = world.session();
-    let head = git(&world, &["rev-parse", "HEAD"]);
+    let head = world.git(&["rev-parse", "HEAD"]);
     let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
-    let commit = git(&world, &["rev-parse", "HEAD"]);
+    let commit = world.git(&["rev-parse", "HEAD"]);
     let reply = undo(&world, &session, &call).await;
     assert_eq!((refused(&reply), reply.ok), (Vec::new(), true), "{:?}", reply.error);
-    assert_eq!((git(&world, &["rev-parse", "HEAD"]), read(&world, "a.txt").unwrap()), (head, "one\n".to_owned()));
-    assert_eq!(git(&world, &["status", "--porcelain"]), "");
-    assert_eq!(git(&world, &["cat-file", "-t", commit.trim()]), "commit\n", "objects are never removed");
+    assert_eq!((world.git(&["rev-parse", "HEAD"]), read(&world, "a.txt").unwrap()), (head, "one\n".to_owned()));
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+    assert_eq!(world.git(&["cat-file", "-t", commit.trim()]), "commit\n", "objects are never removed");
     assert_eq!(reply.payload.unwrap()["kept_objects"], json!(3));
     is_sound(&world);
 }
@@ -92,14 +74,14 @@ async fn where_a_person_committed_on_top_the_repository_stays_as_it_is() {
     let session = world.session();
     let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
     world.file("b.txt", "person\n");
-    git(&world, &["commit", "-qam", "on top"]);
-    let head = git(&world, &["rev-parse", "HEAD"]);
+    world.git(&["commit", "-qam", "on top"]);
+    let head = world.git(&["rev-parse", "HEAD"]);
     let reply = undo(&world, &session, &call).await;
     let refused = refused(&reply);
     assert_eq!(refused.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), [".git"], "{refused:?}");
     assert!(refused[0].1.contains("together or not at all"), "{refused:?}");
-    assert_eq!(git(&world, &["rev-parse", "HEAD"]), head);
-    assert_eq!(git(&world, &["log", "--format=%s"]), "on top\ntwo\nbase\n");
+    assert_eq!(world.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(world.git(&["log", "--format=%s"]), "on top\ntwo\nbase\n");
     assert_eq!(read(&world, "a.txt").unwrap(), "one\n", "what isn't the repository's goes back");
     is_sound(&world);
 }
@@ -109,11 +91,11 @@ async fn after_gc_nothing_of_the_repository_goes_back() {
     let world = world();
     let session = world.session();
     let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
-    git(&world, &["gc", "-q", "--prune=now"]);
-    let before = [git(&world, &["rev-parse", "HEAD"]), git(&world, &["reflog"])];
+    world.git(&["gc", "-q", "--prune=now"]);
+    let before = [world.git(&["rev-parse", "HEAD"]), world.git(&["reflog"])];
     let reply = undo(&world, &session, &call).await;
     assert_eq!(refused(&reply).len(), 1, "{:?}", refused(&reply));
-    assert_eq!([git(&world, &["rev-parse", "HEAD"]), git(&world, &["reflog"])], before);
+    assert_eq!([world.git(&["rev-parse", "HEAD"]), world.git(&["reflog"])], before);
     is_sound(&world);
 }
 
@@ -122,9 +104,9 @@ async fn an_index_never_refers_to_what_gc_removed() {
     let world = world();
     let session = world.session();
     world.file("staged.txt", "only in the index\n");
-    git(&world, &["add", "staged.txt"]);
+    world.git(&["add", "staged.txt"]);
     let call = commits(&world, &session, "git rm -q --cached staged.txt && rm staged.txt").await;
-    git(&world, &["gc", "-q", "--prune=now"]);
+    world.git(&["gc", "-q", "--prune=now"]);
     let reply = undo(&world, &session, &call).await;
     let refused = refused(&reply);
     assert!(refused[0].1.contains("which is gone"), "{refused:?}");
@@ -139,11 +121,11 @@ async fn a_look_at_the_status_keeps_nobody_from_undoing() {
     let call = commits(&world, &session, "echo two >> a.txt && git commit -qam two").await;
     std::fs::write(world.path().join("b.txt"), "b\n").unwrap();
     let index = std::fs::read(world.path().join(".git/index")).unwrap();
-    git(&world, &["status"]);
+    world.git(&["status"]);
     assert_ne!(std::fs::read(world.path().join(".git/index")).unwrap(), index, "git has refreshed its index");
     let reply = undo(&world, &session, &call).await;
     assert_eq!(refused(&reply), []);
-    assert_eq!(git(&world, &["log", "--format=%s"]), "base\n");
+    assert_eq!(world.git(&["log", "--format=%s"]), "base\n");
     is_sound(&world);
 }
 
@@ -213,7 +195,7 @@ proptest! {
             for step in &steps {
                 match step {
                     Step::Command(command) => calls.push(shell(&world, &session, command).await.tool_call_id),
-                    Step::Person(args) => drop(git(&world, args)),
+                    Step::Person(args) => drop(world.git(args)),
                     Step::Undo(number) if !calls.is_empty() => {
                         let reply = undo(&world, &session, &calls[number % calls.len()]).await;
                         calls.push(reply.tool_call_id);

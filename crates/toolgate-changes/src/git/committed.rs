@@ -55,7 +55,7 @@ struct TrackedPath {
 
 impl TrackedPath {
     fn index(&self) -> WorkspacePath {
-        beneath(&self.git, "index")
+        self.git.join("index")
     }
 }
 
@@ -153,7 +153,7 @@ fn tracked_path(place: &WorkspacePath, files: &dyn Files) -> Option<TrackedPath>
     let ends = place.path.match_indices('/').map(|(end, _)| end).rev().map(Some).chain([None]);
     for end in ends {
         let worktree = end.map_or("", |end| &place.path[..end]);
-        let git = beneath(&WorkspacePath { root: place.root, path: worktree.to_owned() }, GIT_DIRECTORY);
+        let git = WorkspacePath { root: place.root, path: worktree.to_owned() }.join(GIT_DIRECTORY);
         match files.node(&git, false).ok()? {
             Some(found) if found.state.is_directory() => {
                 return Some(TrackedPath { git, path: place.path[end.map_or(0, |end| end + 1)..].to_owned() });
@@ -167,9 +167,9 @@ fn tracked_path(place: &WorkspacePath, files: &dyn Files) -> Option<TrackedPath>
 
 /// The list of what git ignores, with these paths in it as well; none if git has no directory for it.
 fn exclude_file(git: &WorkspacePath, paths: &[String], files: &dyn Files) -> Option<Substitute> {
-    let info = beneath(git, "info");
+    let info = git.join("info");
     files.node(&info, false).ok()?.filter(|found| found.state.is_directory())?;
-    let place = beneath(&info, "exclude");
+    let place = info.join("exclude");
     let own = files.content(&place, MAX_FILE_BYTES).ok()?;
     let patterns: String = paths.iter().map(|path| format!("/{}\n", as_pattern(path))).collect();
     let added = format!("\n# What is hidden from commands.\n{patterns}").into_bytes();
@@ -182,9 +182,4 @@ fn exclude_file(git: &WorkspacePath, paths: &[String], files: &dyn Files) -> Opt
 fn as_pattern(path: &str) -> String {
     let escape = |c: char| if "\\*?[ #!".contains(c) { vec!['\\', c] } else { vec![c] };
     path.chars().flat_map(escape).collect()
-}
-
-fn beneath(directory: &WorkspacePath, name: &str) -> WorkspacePath {
-    let path = if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
-    WorkspacePath { root: directory.root, path }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toolgate_contract::{DirectoryEntry, ErrorCode, LaunchSpec, SkillScript, StartDirectory, ToolError, WorkspacePath};
 
-use super::{SkillDirectory, SkillLoader, beneath};
+use super::{SkillDirectory, SkillLoader};
 
 /// The directory of a skill that holds its scripts.
 const SCRIPTS: &str = "scripts/";
@@ -32,7 +32,7 @@ impl SkillLoader {
     /// What runs a script: in a directory of its own, with the skill's directory readable, and no shell before it.
     pub(super) fn starter(&self, script: &SkillScript) -> Result<LaunchSpec, ToolError> {
         let (skills, skill) = self.find(&script.skill)?;
-        let place = beneath(&skill, inside_scripts(&script.path)?);
+        let place = skill.join(inside_scripts(&script.path)?);
         if self.hides(skills, &place) {
             return Err(no_such_script(script));
         }

@@ -86,12 +86,12 @@ impl LayerWalk<'_> {
             let found = entry.metadata().map_err(fault)?;
             match entry.file_name().to_str() {
                 Some(name) => {
-                    self.entry(entry.path(), &found, beneath(place, name), below)?;
+                    self.entry(entry.path(), &found, place.join(name), below)?;
                     names.insert(name.to_owned());
                 }
                 None => {
                     let shown = readable(std::os::unix::ffi::OsStrExt::as_bytes(&*entry.file_name()));
-                    self.not_utf8.push(self.files.shown(&beneath(place, &shown)));
+                    self.not_utf8.push(self.files.shown(&place.join(&shown)));
                 }
             }
         }
@@ -155,11 +155,6 @@ impl LayerWalk<'_> {
 
 fn below_has(below: LowerVisibility) -> bool {
     below != LowerVisibility::Nothing
-}
-
-fn beneath(directory: &WorkspacePath, name: &str) -> WorkspacePath {
-    let path = if directory.path.is_empty() { name.to_owned() } else { format!("{}/{name}", directory.path) };
-    WorkspacePath { root: directory.root, path }
 }
 
 fn is_opaque(directory: &Path) -> bool {
