@@ -1,11 +1,12 @@
 //! Applies file changes for one call, in this order: compare with what the tool saw, store for undo, record, write.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Once};
 
 use toolgate_contract::{
-    Change, ChangeSource, Changes, ErrorCode, EventPayload, FileContent, FileEdit, FileState, OpenFile, SeenVersion,
-    ToolError, WorkspacePath,
+    Change, ChangeSource, Changes, DIRECTORY_MODE, ErrorCode, EventPayload, FileContent, FileEdit, FileState, Files,
+    OpenFile, SeenVersion, ToolError, WorkspacePath, sha256,
 };
 use toolgate_journal::{ChangeIntent, ChangeLock};
 
@@ -16,6 +17,9 @@ use toolgate_journal::Recorder;
 
 /// The number of bytes compared at a time; they fit into the processor's cache.
 const CHUNK: usize = 128 * 1024;
+
+/// The permission bits of a directory that is made because a file in it is.
+const USUAL_DIRECTORY_MODE: u32 = 0o755;
 
 /// How much freed memory the process keeps; glibc doubles this value.
 const RETAINED_MEMORY: usize = 8 * 1024 * 1024;
@@ -49,9 +53,11 @@ impl Changes for ChangeApplier {
         let running = change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
         let id = self.workspace.clock.id().simple().to_string();
+        let written = edits.iter().filter(|edit| edit.after.is_some() && edit.before.is_none()).map(|edit| &edit.place);
+        let directories = missing_directories(written, &BTreeSet::new(), self.workspace.files.as_ref())?;
         let mut changes = Vec::new();
         let made = self.workspace.files.apply(&edits, &id, &mut || {
-            changes = self.announce(change_log, &turn, &edits, &id)?;
+            changes = self.announce(change_log, &turn, &edits, &directories, &id)?;
             Ok(())
         });
         turn.done()?;
@@ -63,10 +69,13 @@ impl Changes for ChangeApplier {
         Ok(changes)
     }
 
-    fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
+    fn write_changes(&self, mut changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError> {
         let change_log = self.workspace.log()?;
         let (files, hidden_paths) = (self.workspace.files.as_ref(), self.workspace.hidden_paths.as_ref());
         let turn = change_log.turn(files, hidden_paths)?;
+        let written: Vec<&Change> = changes.iter().filter(|change| change.after.is_some()).collect();
+        let known = written.iter().map(|change| &change.place).collect();
+        changes.extend(missing_directories(written.iter().map(|change| &change.place), &known, files)?);
         let places: Vec<WorkspacePath> = changes.iter().map(|change| change.place.clone()).collect();
         let running = change_log.watched();
         running.iter().try_for_each(|in_place| in_place.catch_up(Some(&places)))?;
@@ -88,6 +97,10 @@ impl Changes for ChangeApplier {
             self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
         }
         Ok(())
+    }
+
+    fn undo_room(&self) -> u64 {
+        self.workspace.log.as_ref().map_or(0, |change_log| change_log.contents().room())
     }
 
     fn run(&self) -> &str {
@@ -114,13 +127,15 @@ impl ChangeApplier {
         change_log: &ChangeLog,
         turn: &ChangeLock,
         edits: &[FileEdit],
+        directories: &[Change],
         id: &str,
     ) -> Result<Vec<Change>, ToolError> {
         if edits.iter().flat_map(|edit| [&edit.before, &edit.after]).flatten().any(is_large) {
             keep_freed_memory();
         }
         let changes = self.store_contents(change_log, edits)?;
-        self.record(turn, id, &changes)?;
+        // The names of temporary files contain the index of their edit, so the directories come last.
+        self.record(turn, id, &[&changes, directories].concat())?;
         Ok(changes)
     }
 
@@ -146,40 +161,41 @@ impl ChangeApplier {
     fn store_contents(&self, change_log: &ChangeLog, edits: &[FileEdit]) -> Result<Vec<Change>, ToolError> {
         let mut changes = Vec::with_capacity(edits.len());
         for FileEdit { place, before, after } in edits {
-            let old_mode = self.mode_if_unchanged(before.as_ref(), place)?;
-            let store = |content: &FileContent, usual: Option<u32>| {
+            let there = self.unchanged(before.as_ref(), place)?;
+            let store = |content: &FileContent, mode: Option<u32>| {
                 change_log.contents().put(&content.bytes)?;
-                let mode = content.mode.or(usual).unwrap_or(0o644);
-                let sha256 = content.bytes.sha256().to_owned();
-                Ok::<_, ToolError>(FileState { sha256, bytes: content.bytes.len() as u64, mode })
+                let bytes = content.bytes.len() as u64;
+                Ok::<_, ToolError>(FileState::new(content.bytes.sha256(), bytes, mode.unwrap_or(0o644)))
             };
-            let before = before.as_ref().map(|content| store(&FileContent { mode: old_mode, ..content.clone() }, None));
-            let after = after.as_ref().map(|content| store(content, old_mode));
-            changes.push(Change {
-                path: self.workspace.files.shown(place),
-                place: place.clone(),
-                before: before.transpose()?,
-                after: after.transpose()?,
-            });
+            let old_mode = there.as_ref().map(|there| there.mode);
+            let stored = before.as_ref().map(|content| store(content, old_mode)).transpose()?;
+            let after = after.as_ref().map(|content| store(content, content.mode.or(old_mode))).transpose()?;
+            let as_it_was = |stored: FileState, there: FileState| FileState {
+                modified: there.modified,
+                owner: there.owner,
+                ..stored
+            };
+            let before = stored.zip(there).map(|(stored, there)| as_it_was(stored, there));
+            changes.push(Change { path: self.workspace.files.shown(place), place: place.clone(), before, after });
         }
         Ok(changes)
     }
 
-    /// The mode of the existing file, or an error when it is no longer what the tool saw.
-    fn mode_if_unchanged(&self, before: Option<&FileContent>, place: &WorkspacePath) -> Result<Option<u32>, ToolError> {
+    /// The metadata of the existing file, or an error when it is no longer what the tool saw.
+    fn unchanged(&self, before: Option<&FileContent>, place: &WorkspacePath) -> Result<Option<FileState>, ToolError> {
         let files = self.workspace.files.as_ref();
-        let (is_unchanged, mode) = match before {
+        let is_unchanged = match before {
             Some(file) if !file.is_link() => match files.open(place) {
-                Ok(opened) => (holds(&opened, &file.bytes, place)?, Some(opened.mode)),
-                Err(error) if error.code == ErrorCode::NotFound => (false, None),
+                Ok(opened) => holds(&opened, &file.bytes, place)?,
+                Err(error) if error.code == ErrorCode::NotFound => false,
                 Err(error) => return Err(error),
             },
-            other => {
-                let now = files.content(place, u64::MAX)?;
-                (now.as_ref() == other, now.and_then(|now| now.mode))
-            }
+            other => files.content(place, u64::MAX)?.as_ref() == other,
         };
-        if is_unchanged { Ok(mode) } else { Err(self.changed_meanwhile(place)) }
+        if !is_unchanged {
+            return Err(self.changed_meanwhile(place));
+        }
+        Ok(files.node(place, false)?.map(|node| node.state))
     }
 
     fn changed_meanwhile(&self, place: &WorkspacePath) -> ToolError {
@@ -191,6 +207,31 @@ impl ChangeApplier {
             format!("`{}` was changed by {by} in the meantime.", self.workspace.files.shown(place)),
         )
     }
+}
+
+/// The directories that have to be made before these paths can be written, apart from `known` ones.
+fn missing_directories<'p>(
+    written: impl Iterator<Item = &'p WorkspacePath>,
+    known: &BTreeSet<&WorkspacePath>,
+    files: &dyn Files,
+) -> Result<Vec<Change>, ToolError> {
+    let (mut there, mut missing) = (BTreeSet::new(), BTreeMap::new());
+    for place in written {
+        for directory in place.ancestors().rev() {
+            let is_known = directory.path.is_empty() || known.contains(&directory) || missing.contains_key(&directory);
+            if is_known || there.contains(&directory) {
+                break;
+            }
+            if files.node(&directory, false)?.is_some() {
+                there.insert(directory);
+                break;
+            }
+            let after = Some(FileState::new(sha256(""), 0, DIRECTORY_MODE | USUAL_DIRECTORY_MODE));
+            let change = Change { path: files.shown(&directory), place: directory.clone(), before: None, after };
+            missing.insert(directory, change);
+        }
+    }
+    Ok(missing.into_values().collect())
 }
 
 /// Whether a file contains exactly these bytes. It is read in chunks, so that a large file doesn't have to fit into

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use toolgate_contract::{
-    Access, Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError, WorkspacePath,
+    Access, Change, ErrorCode, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges, ToolError,
+    UnreadableChange, WorkspacePath,
 };
 use toolgate_journal::{
     BlobStore, CallQuarantine, ChangeIntent, ChangeLock, PlaceFile, SigningKey, SnapshotStore, StateDirectory,
@@ -107,7 +108,7 @@ impl ChangeLog {
     pub(crate) fn inverse(&self, change: &Change, files: &dyn Files) -> Result<Option<Change>, ToolError> {
         let now = files.node(&change.place, true)?.map(|node| node.state);
         let has_happened = FileState::same(now.as_ref(), change.after.as_ref());
-        if !has_happened || change.before == change.after || !self.can_be_restored(change) {
+        if !has_happened || change.is_nothing() || !self.can_be_restored(change) {
             return Ok(None);
         }
         Ok(Some(Change { before: now, after: change.before.clone(), ..change.clone() }))
@@ -178,7 +179,7 @@ impl ChangeLog {
         staged: &dyn StagedChanges,
         choice: &ChangeSelection,
     ) -> Result<Vec<QuarantinedPath>, ToolError> {
-        if choice.quarantined.is_empty() {
+        if choice.quarantined.is_empty() && choice.unreadable.is_empty() {
             return Ok(Vec::new());
         }
         let mut quarantine = self.quarantine_of(call)?;
@@ -186,9 +187,15 @@ impl ChangeLog {
             let place_file = |directory: BorrowedFd<'_>, name: &str| staged.put(change, directory, name, name);
             add_to_quarantine(&mut quarantine, change, reason, &place_file)
         });
+        let taken = choice.unreadable.iter().try_for_each(|unreadable| {
+            let UnreadableChange { path, place, mode, reason } = unreadable;
+            let take_whole = |directory: BorrowedFd<'_>, name: &str| staged.take_whole(place, directory, name);
+            let place_file = mode.is_some().then_some(&take_whole as &PlaceFile<'_>);
+            Ok(quarantine.add(path, reason, *mode, place_file)?)
+        });
         quarantine.save()?;
-        added?;
-        Ok(choice.quarantined.iter().cloned().map(quarantined_path).collect())
+        added.and(taken)?;
+        Ok(choice.would_be_quarantined())
     }
 
     /// Stores the new content of small files as well, so that the change can be shown later.
@@ -208,10 +215,6 @@ impl ChangeLog {
             }
         }
     }
-}
-
-pub(crate) fn quarantined_path((change, reason): (Change, String)) -> QuarantinedPath {
-    QuarantinedPath { path: change.path, reason }
 }
 
 /// Adds a change to the quarantine of a call.

@@ -72,7 +72,7 @@ impl RestoreTool for Commit {
             let message = format!("The name of `{name}` isn't valid UTF-8, so no tool can write it.");
             return Err(ToolError::new(ErrorCode::IoError, message));
         }
-        let choice = workspace.selector.choose(differences.all, staged.as_ref());
+        let choice = workspace.selector.choose(differences, staged.as_ref());
         Ok(Box::new(PreparedCommit { staged, choice, workspace }))
     }
 }
@@ -127,7 +127,6 @@ impl PreparedCommit {
         if !chosen.is_empty() {
             hands.write_changes(chosen.clone(), self.staged.as_ref())?;
         }
-        self.staged.touch(files);
         if let Some(change_log) = change_log {
             change_log.keep_for_diffs(&chosen, files);
         }

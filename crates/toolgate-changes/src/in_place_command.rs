@@ -142,7 +142,7 @@ impl InPlaceCommand {
             Some(before) => Change { before: before.clone(), ..change },
             None => change,
         };
-        made.into_iter().map(net).filter(|change| change.before != change.after).collect()
+        made.into_iter().map(net).filter(|change| !change.is_nothing()).collect()
     }
 
     /// Paths under a mount of the sandbox that were replaced while the command ran, so that the mount no longer hides or

@@ -111,7 +111,7 @@ impl RecordedChanges {
                 _ => {}
             }
         }
-        made.changes = places.into_values().filter(|change| change.before != change.after).collect();
+        made.changes = places.into_values().filter(|change| !change.is_nothing()).collect();
         Ok(made)
     }
 }

@@ -57,8 +57,14 @@ impl RestoreTool for Release {
             .with_hint("`toolgate quarantine list` lists the quarantined changes.")
         })?;
         if change.mode.is_some_and(|mode| mode & DIRECTORY_MODE == DIRECTORY_MODE && mode != LINK_MODE) {
-            let message = format!("`{}` is a directory, which is created with the files in it.", args.path);
-            return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Release the files in it."));
+            let (message, hint) = match &change.name {
+                None => ("is a directory, which is created with the files in it.", "Release the files in it.".into()),
+                Some(name) => (
+                    "was quarantined as a whole, because it can't be read where it would be.",
+                    format!("Copy what you need from `.toolgate/quarantine/{}/{name}`.", args.call),
+                ),
+            };
+            return Err(ToolError::new(ErrorCode::NotAFile, format!("`{}` {message}", args.path)).with_hint(hint));
         }
         let content = content(&self.quarantine, &args.call, &change)?;
         Ok(Box::new(PreparedRelease { args, change, content, quarantine: Arc::clone(&self.quarantine) }))

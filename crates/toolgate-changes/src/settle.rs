@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(crate) use self::autoloaded::{NewContent, as_git_paths};
 pub(crate) use self::selection::{ChangeSelection, ChangeSelector};
 use crate::change_applier::ChangeApplier;
-use crate::change_log::quarantined_path;
 use crate::commit::diff_of;
 use crate::in_place_command::InPlaceCommand;
 use crate::workspace_changes::WorkspaceChanges;
@@ -67,16 +66,33 @@ impl ChangeSettler {
         in_place: Option<Arc<InPlaceCommand>>,
         apply_mode: ApplyMode,
     ) -> Result<SettledChanges, ToolError> {
-        let (settled, failed) = match (staged, in_place, apply_mode) {
-            (Some(staged), _, ApplyMode::OnCommit) => (self.keep_rehearsal(staged), NOT_APPLIED),
-            (Some(staged), ..) => (self.apply_staged(staged.as_ref()), NOT_APPLIED),
-            (None, Some(in_place), _) if in_place.is_confined || in_place.is_open => {
-                (self.settle_in_place(&in_place), NOT_RECORDED)
+        match (staged, in_place) {
+            (Some(staged), _) => Ok(self.settle_staged(staged, apply_mode)),
+            (None, Some(in_place)) if in_place.is_confined || in_place.is_open => {
+                self.settle_in_place(&in_place).or_else(|error| Ok(noted(format!("{NOT_RECORDED} {error}"))))
             }
-            (None, Some(in_place), _) => return self.settle_in_place(&in_place),
-            (None, None, _) => (Ok(noted(NOT_RECORDABLE.into())), ""),
+            (None, Some(in_place)) => self.settle_in_place(&in_place),
+            (None, None) => Ok(noted(NOT_RECORDABLE.into())),
+        }
+    }
+
+    /// Applies or keeps staged changes. Those that can't be applied now are kept as a rehearsal, so that nothing is lost.
+    fn settle_staged(&self, mut staged: Box<dyn StagedChanges>, apply_mode: ApplyMode) -> SettledChanges {
+        let settled = match apply_mode {
+            ApplyMode::OnCommit => self.keep_rehearsal(staged.as_mut()),
+            _ => self.apply_staged(staged.as_ref()),
         };
-        Ok(settled.unwrap_or_else(|error| noted(format!("{failed} {error}"))))
+        let error = match settled {
+            Ok(settled) => return settled,
+            Err(error) => error,
+        };
+        match staged.keep(Some(self.changer.run())) {
+            Ok(name) => {
+                let kept = format!("They are kept as the rehearsal `{name}`: solve that, then `commit` it.");
+                SettledChanges { rehearsal: Some(name), ..noted(format!("{NOT_APPLIED} {error} {kept}")) }
+            }
+            Err(lost) => noted(format!("{NOT_APPLIED} {error} They can't be kept either: {lost}")),
+        }
     }
 
     fn apply_staged(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {
@@ -84,18 +100,18 @@ impl ChangeSettler {
         let mut attempt = 0;
         let (choice, undecodable) = loop {
             attempt += 1;
-            let differences = staged.differences(files)?;
-            let choice = self.workspace().selector.choose(differences.all, staged);
+            let mut differences = staged.differences(files)?;
+            let undecodable = std::mem::take(&mut differences.not_utf8);
+            let choice = self.workspace().selector.choose(differences, staged);
             if choice.chosen.is_empty() {
-                break (choice, differences.not_utf8);
+                break (choice, undecodable);
             }
             match self.changer.write_changes(choice.chosen.clone(), staged) {
-                Ok(()) => break (choice, differences.not_utf8),
+                Ok(()) => break (choice, undecodable),
                 Err(error) if error.code == ErrorCode::StaleFile && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error),
             }
         };
-        staged.touch(files);
         change_log.keep_for_diffs(&choice.chosen, files);
         let mut settled = counted(&choice.chosen);
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
@@ -108,16 +124,16 @@ impl ChangeSettler {
     }
 
     /// Stores the staged changes of a rehearsed command, and shows them.
-    fn keep_rehearsal(&self, mut staged: Box<dyn StagedChanges>) -> Result<SettledChanges, ToolError> {
+    fn keep_rehearsal(&self, staged: &mut dyn StagedChanges) -> Result<SettledChanges, ToolError> {
         let files = self.workspace().files.as_ref();
-        let differences = staged.differences(files)?.all;
-        let changes: Vec<Change> = differences.iter().map(|difference| difference.change.clone()).collect();
+        let differences = staged.differences(files)?;
+        let changes: Vec<Change> = differences.all.iter().map(|difference| difference.change.clone()).collect();
         let mut settled = counted(&changes);
         settled.diff =
-            self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged.as_ref(), files, differ));
+            self.workspace().options.differ.as_deref().map(|differ| diff_of(&changes, staged, files, differ));
         settled.rehearsal = Some(staged.keep(Some(self.changer.run()))?);
-        let choice = self.workspace().selector.choose(differences, staged.as_ref());
-        list_quarantined(&mut settled, choice.quarantined.into_iter().map(quarantined_path).collect());
+        let choice = self.workspace().selector.choose(differences, staged);
+        list_quarantined(&mut settled, choice.would_be_quarantined());
         Ok(settled)
     }
 }

@@ -138,9 +138,8 @@ impl Snapshot {
             }
             let before = was.map(|was| self.state(was)).transpose()?;
             let after = files.node(&place, true)?.map(|node| node.state);
-            if before != after {
-                changes.push(Change { path: files.shown(&place), place, before, after });
-            }
+            let change = Change { path: files.shown(&place), place, before, after };
+            changes.extend(Some(change).filter(|change| !change.is_nothing()));
         }
         Ok(changes)
     }

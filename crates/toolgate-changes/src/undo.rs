@@ -1,7 +1,7 @@
 //! The tool `undo`: undoes the changes of a call, a turn or a run. It is a tool like any other, so an undo is judged,
 //! recorded and can itself be undone. A file that was changed again since is left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl Undo {
             }
         }
         let changed: Vec<UndoableChange> =
-            files.into_values().filter(|UndoableChange { change, .. }| change.before != change.after).collect();
+            files.into_values().filter(|UndoableChange { change, .. }| !change.is_nothing()).collect();
         if changed.is_empty() {
             return Err(ToolError::new(ErrorCode::NotFound, "There are no changes of that call, turn or run.")
                 .with_hint("`toolgate changes` shows what can be undone."));
@@ -178,11 +178,25 @@ impl PreparedCall for PreparedUndo {
     }
 
     fn run<'a>(self: Box<Self>, hands: &'a dyn Hands) -> BoxFuture<'a, Result<Value, ToolError>> {
-        Box::pin(std::future::ready(self.undo(hands)))
+        let opened = self.open_closed_directories(hands);
+        let undone = self.undo(hands);
+        opened.iter().rev().for_each(|directory| hands.restore_mode(directory));
+        Box::pin(std::future::ready(undone))
     }
 }
 
 impl PreparedUndo {
+    /// Makes directories accessible that the change left closed to their owner: the owner undoes what is in them.
+    fn open_closed_directories(&self, hands: &dyn Hands) -> Vec<WorkspacePath> {
+        let is_closed = |state: &FileState| state.is_directory() && state.permissions() & 0o700 != 0o700;
+        let closed = self.found.iter().filter(|found| found.change.after.as_ref().is_some_and(is_closed));
+        let mut directories: Vec<WorkspacePath> = closed.map(|found| found.change.place.clone()).collect();
+        // Outermost first.
+        directories.sort();
+        directories.retain(|directory| hands.suspend_mode(directory).is_ok());
+        directories
+    }
+
     fn undo(&self, hands: &dyn Hands) -> Result<Value, ToolError> {
         let mut plan = UndoPlan::default();
         let layout = GitLayout::of(self.found.iter().map(|found| &found.change.place));
@@ -201,6 +215,7 @@ impl PreparedUndo {
             plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);
             plan.add(&hands.shown(directory), undone.map(|undone| undone.back));
         }
+        plan.keep_filled_directories(hands)?;
         plan.carry_out(hands, self.contents.as_ref())
     }
 
@@ -212,7 +227,10 @@ impl PreparedUndo {
             return Err(ToolError::new(ErrorCode::StaleFile, format!("`{}` has changed since.", change.path)));
         }
         change.before.as_ref().map_or(Ok(()), |before| self.check(&change.path, before))?;
-        Ok(Change { path: change.path.clone(), place, before: now, after: change.before.clone() })
+        let after = restored(change, now.as_ref()).map_err(|what| {
+            ToolError::new(ErrorCode::StaleFile, format!("The {what} of `{}` has changed since.", change.path))
+        })?;
+        Ok(Change { path: change.path.clone(), place, before: now, after })
     }
 
     /// Checks that the previous content is available.
@@ -233,6 +251,22 @@ impl PreparedUndo {
     }
 }
 
+/// The state to restore, where the content is still as the change left it. Permission bits that somebody set since are kept.
+/// The error says what somebody changed, where the change was of nothing else.
+fn restored(change: &Change, now: Option<&FileState>) -> Result<Option<FileState>, &'static str> {
+    let (Some(before), Some(after), Some(now)) = (&change.before, &change.after, now) else {
+        return Ok(change.before.clone());
+    };
+    let is_mode_kept = before.kind() != after.kind() || now.mode == after.mode;
+    if before.is(after) && !is_mode_kept {
+        return Err("mode");
+    }
+    if before.is(after) && before.mode == after.mode && now.differs_from(after) {
+        return Err("modification time");
+    }
+    Ok(Some(FileState { mode: if is_mode_kept { before.mode } else { now.mode }, ..before.clone() }))
+}
+
 /// What is undone and what isn't.
 #[derive(Default)]
 struct UndoPlan {
@@ -248,6 +282,29 @@ impl UndoPlan {
             Ok(changes) => self.back.extend(changes),
             Err(error) => self.refused.push(json!({ "path": path, "code": error.code, "reason": error.message })),
         }
+    }
+
+    /// A directory that the undone change made goes only if nothing else is in it by now.
+    fn keep_filled_directories(&mut self, hands: &dyn Hands) -> Result<(), ToolError> {
+        let goes = |change: &&Change| change.after.is_none();
+        let is_directory = |change: &&Change| change.before.as_ref().is_some_and(FileState::is_directory);
+        let mut removed: BTreeSet<WorkspacePath> =
+            self.back.iter().filter(goes).map(|change| change.place.clone()).collect();
+        let directories: BTreeSet<WorkspacePath> =
+            self.back.iter().filter(goes).filter(is_directory).map(|change| change.place.clone()).collect();
+        // Deepest first: a directory that stays keeps those that it is in.
+        for directory in directories.iter().rev() {
+            let is_filled = hands.hides_something(directory)?
+                || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place));
+            if is_filled {
+                removed.remove(directory);
+                let path = hands.shown(directory);
+                let reason = format!("`{path}` holds something else by now, so it stays.");
+                self.refused.push(json!({ "path": path, "code": ErrorCode::StaleFile, "reason": reason }));
+            }
+        }
+        self.back.retain(|change| change.after.is_some() || removed.contains(&change.place));
+        Ok(())
     }
 
     fn carry_out(mut self, hands: &dyn Hands, contents: &BlobStore) -> Result<Value, ToolError> {

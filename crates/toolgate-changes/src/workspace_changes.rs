@@ -13,7 +13,7 @@ use toolgate_contract::{
 use toolgate_journal::{Recorder, RunOptions};
 
 use crate::change_applier::ChangeApplier;
-use crate::change_log::{ChangeLog, quarantined_path};
+use crate::change_log::ChangeLog;
 use crate::commit::Commit;
 use crate::git::CommittedFiles;
 use crate::read_tracker::ReadTracker;
@@ -84,8 +84,7 @@ impl WorkspaceChanges {
 
     /// What would be quarantined of staged changes, and why.
     pub fn would_quarantine(&self, staged: &dyn StagedChanges) -> Result<Vec<QuarantinedPath>, ToolError> {
-        let selection = self.selector.choose(staged.differences(self.files.as_ref())?.all, staged);
-        Ok(selection.quarantined.into_iter().map(quarantined_path).collect())
+        Ok(self.selector.choose(staged.differences(self.files.as_ref())?, staged).would_be_quarantined())
     }
 
     /// The tool that applies the staged changes of a rehearsed command.

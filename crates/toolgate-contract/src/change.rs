@@ -1,6 +1,7 @@
 //! A change to files: the old and the new content. One call makes one change, of one file or many, completely or not at
 //! all; a change is also the unit of undo.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{Blob, ChangeSource, ToolError, WorkspacePath};
@@ -55,9 +56,35 @@ pub struct FileState {
     pub bytes: u64,
     /// Permission bits, or [`LINK_MODE`]; for directories and pipes also the file type.
     pub mode: u32,
+    /// The modification time of a regular file; none where it isn't known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Timestamp>,
+    /// Who owns it; none if that is the user who runs Toolgate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<FileOwner>,
+}
+
+/// The user and the group that own a file, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileOwner {
+    /// The user.
+    pub user: u32,
+    /// The group.
+    pub group: u32,
 }
 
 impl FileState {
+    /// A state whose time isn't known, of a file that belongs to the user who runs Toolgate.
+    pub fn new(sha256: impl Into<String>, bytes: u64, mode: u32) -> Self {
+        Self { sha256: sha256.into(), bytes, mode, modified: None, owner: None }
+    }
+
+    /// Whether one of them isn't what the other is: by type, content, permission bits, or by a time that both know.
+    pub fn differs_from(&self, other: &Self) -> bool {
+        let is_other_time = self.modified.zip(other.modified).is_some_and(|(one, other)| one != other);
+        !self.is(other) || self.mode != other.mode || is_other_time
+    }
+
     /// Whether both states have the same type and content, ignoring permission bits.
     pub fn is(&self, other: &Self) -> bool {
         self.kind() == other.kind() && self.sha256 == other.sha256
@@ -113,6 +140,14 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether the path is afterwards what it was before.
+    pub fn is_nothing(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => !before.differs_from(after),
+            (before, after) => before.is_none() && after.is_none(),
+        }
+    }
+
     /// Merges a later change of the same path into this one. If something else changed the path in between, only the
     /// later change counts.
     pub fn followed_by(&mut self, later: &Self) {
@@ -139,6 +174,8 @@ pub trait Changes: Send + Sync {
     /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
     /// and links.
     fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
+    /// How many bytes of previous content one change can keep for undo.
+    fn undo_room(&self) -> u64;
     /// The run that this change belongs to.
     fn run(&self) -> &str;
     /// Records that the session has seen this content at a path.

@@ -58,12 +58,15 @@ pub trait Files: Send + Sync {
     /// Links what is at a path into one of Toolgate's state directories, so that the content survives when the path is
     /// replaced. Copies it only where a hard link isn't possible.
     fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
-    /// Sets a file's modification time.
-    fn touch(&self, place: &WorkspacePath, modified: Timestamp) -> Result<(), ToolError>;
+    /// Makes a directory accessible that the current user owns, until [`Files::restore_mode`]. Meanwhile it is reported
+    /// with the mode that it had.
+    fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
+    /// Gives a directory its mode back, unless it got another one since.
+    fn restore_mode(&self, directory: &WorkspacePath);
+    /// Why nothing can be created or removed in a directory; none if it can, or if there is no such directory.
+    fn is_closed(&self, directory: &WorkspacePath) -> Option<String>;
     /// Removes the temporary files that the change `id` of these paths left behind when its process was killed.
     fn clear_temporary(&self, places: &[WorkspacePath], id: &str) -> Result<(), ToolError>;
-    /// Removes a directory and the directories in it, as far as they are empty.
-    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
     /// A path as a caller would write it: relative in the workspace, absolute elsewhere.
     fn shown(&self, place: &WorkspacePath) -> String;
     /// How well access is confined to the roots on this kernel.

@@ -45,7 +45,7 @@ pub use artifacts::{ArtifactDraft, Artifacts};
 pub use blob::Blob;
 pub use call::Call;
 pub use change::{
-    Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
+    Change, Changes, DIRECTORY_MODE, FileContent, FileEdit, FileOwner, FileState, LINK_MODE, PIPE_MODE, SeenVersion,
 };
 pub use clock::{Clock, SystemClock};
 pub use decision::{Decision, Finding, Layer, RuleName, Verdict};
@@ -81,6 +81,7 @@ pub use skill::{AllowedTools, SkillCandidate, SkillOwner, SkillScript, Skills};
 pub use spec::{ArgumentFormat, Declaration, Risk, SideEffect, Spec};
 pub use staged_changes::{
     ChangeSource, Differ, Difference, Differences, QuarantinedPath, Rehearsals, SettledChanges, StagedChanges,
+    UnreadableChange,
 };
 pub use tier::Tier;
 pub use tool::{AnyTool, BoxFuture, PreparedCall, Preview, Tool, VersionAdapter, erase};

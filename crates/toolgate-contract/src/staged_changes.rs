@@ -16,8 +16,8 @@ pub trait StagedChanges: ChangeSource {
     /// The new content of a path, if it has at most `most` bytes; none for something deleted or neither a file nor a
     /// link.
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError>;
-    /// Sets the modification times of files that the command only touched.
-    fn touch(&self, files: &dyn Files);
+    /// Moves whatever was made of a path under a name in a directory, without reading it.
+    fn take_whole(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
     /// Keeps the changes on disk when this value is dropped, so that they can be opened again by the returned name.
     /// `owner` is the run that may do so; none allows every run.
     fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError>;
@@ -57,6 +57,8 @@ pub trait ChangeSource: Send + Sync {
 pub struct Differences {
     /// Every path that differs.
     pub all: Vec<Difference>,
+    /// Paths whose differences can't be told. They are never applied.
+    pub unreadable: Vec<UnreadableChange>,
     /// Names that aren't UTF-8, in printable form. No tool can reach them, so they are never applied.
     pub not_utf8: Vec<String>,
 }
@@ -68,6 +70,19 @@ pub struct Difference {
     pub change: Change,
     /// Whether something else changed the path while the command ran.
     pub is_stale: bool,
+}
+
+/// A path that the command changed, and that can't be read or compared: itself, and everything in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableChange {
+    /// The path, as a caller would write it.
+    pub path: String,
+    /// The resolved path.
+    pub place: WorkspacePath,
+    /// The mode of what the command made there, as [`FileState`](crate::FileState) has it; none if it removed it.
+    pub mode: Option<u32>,
+    /// Why it can't be read.
+    pub reason: String,
 }
 
 /// What became of a command's changes.

@@ -30,6 +30,13 @@ impl WorkspacePath {
         Self { root: self.root, path }
     }
 
+    /// Every directory that contains this path, from the root down.
+    pub fn ancestors(&self) -> impl DoubleEndedIterator<Item = Self> {
+        let ends = self.path.match_indices('/').map(|(at, _)| at);
+        let paths = std::iter::once("").chain(ends.map(|at| &self.path[..at]));
+        paths.map(|path| Self { root: self.root, path: path.to_owned() })
+    }
+
     /// Whether `other` is this path or beneath it.
     pub fn covers(&self, other: &Self) -> bool {
         self.root == other.root && is_beneath(&self.path, &other.path)

@@ -8,8 +8,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, linkat};
-use toolgate_contract::{Blob, Change, ChangeSource, Durability, FileState, sha256_of};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, linkat};
+use toolgate_contract::{Blob, Change, ChangeSource, Durability, FileOwner, FileState, sha256_of};
 
 use crate::JournalError;
 use crate::directory::DirectoryHandle;
@@ -62,6 +62,11 @@ impl BlobStore {
         self.quota
     }
 
+    /// How many bytes stay stored when the quota is reached: the contents of one change have to fit.
+    pub fn room(&self) -> u64 {
+        self.quota / 5 * 4
+    }
+
     /// Protects the new contents of these changes from eviction by the contents that they replace.
     pub fn pin(&self, changes: &[Change]) -> BlobPin<'_> {
         let hashes: Vec<String> =
@@ -101,15 +106,17 @@ impl BlobStore {
     }
 
     /// Stores the content of a file that is about to be replaced. If `alone`, the file has no other name: then it is
-    /// hard-linked into the store instead of copied. Call [`BlobStore::own`] afterwards, whether the file was replaced
-    /// or not.
+    /// hard-linked into the store instead of copied, unless its mode keeps its owner out. Call [`BlobStore::own`]
+    /// afterwards, whether the file was replaced or not.
     pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<(), JournalError> {
         if self.has(state) {
             return Ok(());
         }
         self.directory.remove(&state.sha256)?;
         let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let linked = alone.then(|| linkat(CWD, itself, self.directory.fd(), &state.sha256, AtFlags::SYMLINK_FOLLOW));
+        let is_readable = state.mode & Mode::RUSR.as_raw_mode() != 0;
+        let linked = (alone && is_readable)
+            .then(|| linkat(CWD, itself, self.directory.fd(), &state.sha256, AtFlags::SYMLINK_FOLLOW));
         if linked.is_none_or(|linked| linked.is_err()) {
             self.copy(file, &state.sha256)?;
         }
@@ -163,7 +170,7 @@ impl BlobStore {
     fn evict(&self) -> Result<u64, JournalError> {
         let (mut entries, pinned) = (self.entries()?, self.pinned().clone());
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
-        let (mut total, mut counted, room) = (0, 0, self.quota / 5 * 4);
+        let (mut total, mut counted, room) = (0, 0, self.room());
         for (index, entry) in entries.iter().enumerate() {
             let is_newest = index == 0;
             if !is_newest && counted + entry.bytes > room && !pinned.contains(&entry.name) {
@@ -204,10 +211,21 @@ impl ChangeSource for BlobStore {
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
         let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
         copy_ownership(directory, name, temporary);
+        if let Some(FileOwner { user, group }) = state.owner {
+            // Only root can give a file to somebody else.
+            let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+            let _ = rustix::fs::chownat(directory, temporary, user, group, AtFlags::SYMLINK_NOFOLLOW);
+        }
         // `chown` clears the special bits, so the mode is set afterwards.
         if !state.is_link() {
             let permissions = Mode::from_raw_mode(state.permissions());
             rustix::fs::chmodat(directory, temporary, permissions, AtFlags::empty())?;
+        }
+        if let Some(modified) = state.modified {
+            let omitted = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+            let modified = Timespec { tv_sec: modified.as_second(), tv_nsec: modified.subsec_nanosecond() as _ };
+            let times = Timestamps { last_access: omitted, last_modification: modified };
+            rustix::fs::utimensat(directory, temporary, &times, AtFlags::SYMLINK_NOFOLLOW)?;
         }
         Ok(rustix::fs::renameat(directory, temporary, directory, name)?)
     }
@@ -306,7 +324,7 @@ mod tests {
         let contents = contents.with_quota(1_000);
         let (brought, others) = (Blob::from(vec![0; 100]), (1..40u8).map(|n| Blob::from(vec![n; 100])));
         contents.put(&brought).unwrap();
-        let state = FileState { sha256: brought.sha256().to_owned(), bytes: 100, mode: 0o644 };
+        let state = FileState::new(brought.sha256(), 100, 0o644);
         let change =
             Change { path: "a".into(), place: WorkspacePath::in_workspace("a"), before: None, after: Some(state) };
         let pinned = contents.pin(&[change]);

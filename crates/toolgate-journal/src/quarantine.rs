@@ -105,7 +105,7 @@ impl CallQuarantine {
         let name = place_file.map(|place_file| {
             let name = last.map_or(0, |last| last + 1).to_string();
             // A process may have been killed after writing this file and before saving the list.
-            self.directory.remove(&name)?;
+            self.remove_content(&name)?;
             let placed = place_file(self.directory.fd().as_fd(), &name);
             placed.map_err(|error| self.directory.error("couldn't be filled", &name, error))?;
             Ok(name)
@@ -125,7 +125,18 @@ impl CallQuarantine {
     pub fn save(&mut self) -> Result<(), JournalError> {
         let text = serde_json::to_vec_pretty(&self.changes).map_err(JournalError::Encode)?;
         self.directory.put(LIST, &text, Durability::Os)?;
-        std::mem::take(&mut self.dropped).iter().try_for_each(|name| self.directory.remove(name))
+        std::mem::take(&mut self.dropped).iter().try_for_each(|name| self.remove_content(name))
+    }
+
+    /// Removes quarantined content: a file, a link, or a directory that was quarantined as a whole.
+    fn remove_content(&self, name: &str) -> Result<(), JournalError> {
+        let path = self.directory.path().join(name);
+        match std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            true => {
+                std::fs::remove_dir_all(path).map_err(|error| self.directory.error("couldn't be removed", name, error))
+            }
+            false => self.directory.remove(name),
+        }
     }
 
     /// The target of a quarantined symbolic link.

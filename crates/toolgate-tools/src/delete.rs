@@ -1,16 +1,17 @@
 //! `delete`: removes a file, or a directory with everything in it. Removed content is saved for undo. For a symbolic
 //! link, it removes the link, never the target.
 
+use std::os::fd::BorrowedFd;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
-    Access, Effect, EntryKind, ErrorCode, Hands, Permission, Risk, SideEffect, Spec, Tool, ToolError, WorkspacePath,
+    Access, Change, ChangeSource, Effect, ErrorCode, FileState, Hands, PIPE_MODE, Permission, Risk, SideEffect, Spec,
+    Tool, ToolError, WorkspacePath,
 };
 
-use crate::support::target_file::TargetFile;
-
-/// Maximum number of files removed in one call.
-const MAX_FILES: usize = 10_000;
+/// Maximum number of files and directories removed in one call.
+const MAX_PATHS: usize = 20_000;
 
 /// Removes a file or directory.
 pub struct DeleteTool;
@@ -24,6 +25,9 @@ pub struct Args {
     /// Whether to remove a directory with everything in it.
     #[serde(default)]
     recursive: bool,
+    /// Whether to remove it although its content is larger than what undo can keep.
+    #[serde(default)]
+    permanently: bool,
 }
 
 /// The result.
@@ -31,7 +35,7 @@ pub struct Args {
 pub struct Output {
     /// The path.
     path: String,
-    /// How many files were removed.
+    /// How many files were removed, without directories.
     files: usize,
 }
 
@@ -55,58 +59,67 @@ impl Tool for DeleteTool {
 
     async fn run(&self, args: Args, hands: &dyn Hands) -> Result<Output, ToolError> {
         let target = hands.target(Access::Delete, &args.path)?;
-        match TargetFile::load_at(hands, &args.path, target.clone()) {
-            Ok(found) => {
-                found.bytes()?;
-                hands.change(vec![found.into_removal()])?;
-                Ok(Output { path: args.path, files: 1 })
-            }
-            Err(error) if error.code == ErrorCode::NotAFile => remove_directory(&args, &target, hands),
-            Err(error) => Err(error),
+        let removals = removals(hands, &args.path, target)?;
+        let is_directory = |change: &Change| change.before.as_ref().is_some_and(FileState::is_directory);
+        let files = removals.iter().filter(|change| !is_directory(change)).count();
+        if is_directory(&removals[0]) && !args.recursive {
+            let message = format!("`{}` is a directory with {files} files in it.", args.path);
+            return Err(ToolError::new(ErrorCode::NotAFile, message)
+                .with_hint("Set `recursive` to remove the entire directory."));
         }
+        if !args.permanently {
+            check_undo_room(&args.path, &removals, hands.undo_room())?;
+        }
+        hands.write_changes(removals, &NothingNew)?;
+        Ok(Output { path: args.path, files })
     }
 }
 
-fn remove_directory(args: &Args, directory: &WorkspacePath, hands: &dyn Hands) -> Result<Output, ToolError> {
-    let mut files = Vec::new();
-    collect(hands, directory, &mut files)?;
-    if !args.recursive {
-        let message = format!("`{}` is a directory with {} files in it.", args.path, files.len());
-        return Err(
-            ToolError::new(ErrorCode::NotAFile, message).with_hint("Set `recursive` to remove the entire directory.")
-        );
+/// The removal of a path and of everything in it. If any of it can't be removed, nothing is.
+fn removals(hands: &dyn Hands, path: &str, target: WorkspacePath) -> Result<Vec<Change>, ToolError> {
+    let (mut removals, mut pending) = (Vec::new(), vec![target]);
+    while let Some(place) = pending.pop() {
+        let before = hands.state_at(&place)?.ok_or_else(|| ToolError::not_found(path))?;
+        let path = hands.shown(&place);
+        if before.is_directory() {
+            if hands.hides_something(&place)? {
+                let message = format!("`{path}` holds files that are hidden from tools.");
+                return Err(ToolError::new(ErrorCode::SensitivePath, message));
+            }
+            pending.extend(hands.entries_at(&place)?.into_iter().rev().map(|entry| entry.place));
+        } else if !(before.is_file() || before.is_link() || before.kind() == PIPE_MODE) {
+            let message = format!("`{path}` is a socket or device, which undo can't restore.");
+            return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Remove it with `shell` first."));
+        }
+        if removals.len() == MAX_PATHS {
+            let message = format!("There are more than {MAX_PATHS} files and directories in it.");
+            return Err(
+                ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its directories one by one.")
+            );
+        }
+        removals.push(Change { path, place, before: Some(before), after: None });
     }
-    let count = files.len();
-    if count > 0 {
-        hands.change(files.into_iter().map(TargetFile::into_removal).collect())?;
-    }
-    hands.remove_empty_directories(directory)?;
-    Ok(Output { path: args.path.clone(), files: count })
+    Ok(removals)
 }
 
-/// Collects every file in a directory. If any entry can't be removed, nothing is removed.
-fn collect(hands: &dyn Hands, directory: &WorkspacePath, files: &mut Vec<TargetFile>) -> Result<(), ToolError> {
-    if hands.hides_something(directory)? {
-        let message = format!("`{}` holds files that are hidden from tools.", directory.path);
-        return Err(ToolError::new(ErrorCode::SensitivePath, message));
+/// Refuses what undo couldn't bring back.
+fn check_undo_room(path: &str, removals: &[Change], room: u64) -> Result<(), ToolError> {
+    let bytes: u64 = removals.iter().filter_map(|change| Some(change.before.as_ref()?.bytes)).sum();
+    if bytes <= room {
+        return Ok(());
     }
-    for entry in hands.entries_at(directory)? {
-        match entry.kind {
-            EntryKind::Directory => collect(hands, &entry.place, files)?,
-            EntryKind::File | EntryKind::Link if files.len() == MAX_FILES => {
-                let message = format!("There are more than {MAX_FILES} files in it.");
-                return Err(
-                    ToolError::new(ErrorCode::LimitReached, message).with_hint("Remove its directories one by one.")
-                );
-            }
-            EntryKind::File | EntryKind::Link => {
-                files.push(TargetFile::load_at(hands, &hands.shown(&entry.place), entry.place.clone())?);
-            }
-            EntryKind::Other => {
-                let message = format!("`{}` is a pipe, socket or device, which undo can't restore.", entry.place.path);
-                return Err(ToolError::new(ErrorCode::NotAFile, message).with_hint("Remove it with `shell` first."));
-            }
-        }
+    let message = format!(
+        "`{path}` holds {bytes} bytes, and undo can keep {room} of them (`undo.quota_bytes`), so removing it can't be undone."
+    );
+    Err(ToolError::new(ErrorCode::LimitReached, message)
+        .with_hint("Set `permanently` to remove it all the same, or ask the person to raise `undo.quota_bytes`."))
+}
+
+/// A change that only removes needs no new content.
+struct NothingNew;
+
+impl ChangeSource for NothingNew {
+    fn put(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &str, _temporary: &str) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::InvalidInput.into())
     }
-    Ok(())
 }

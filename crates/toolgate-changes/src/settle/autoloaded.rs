@@ -11,7 +11,7 @@ use toolgate_policy::{
     AutoloadedKind, autoloaded, autoloaded_beneath, is_git_autoloaded, suspicious_in_git_config, suspicious_in_git_todo,
 };
 
-use self::repositories::{ChangedRepositories, above};
+use self::repositories::ChangedRepositories;
 pub(crate) use self::stated_effects::as_git_paths;
 
 /// The largest size of an ordinary git configuration file.
@@ -128,13 +128,13 @@ impl<'a> AutoloadScanner<'a> {
             let state = || self.files.node(place, false).ok().flatten().map(|node| node.state);
             self.links.contains(place) || state().is_some_and(|state| state.is_link())
         };
-        let passes_link = above(&place).skip(1).chain([place.clone()]).any(|place| is_link(&place));
+        let passes_link = place.ancestors().skip(1).chain([place.clone()]).any(|place| is_link(&place));
         (!passes_link).then_some(place)
     }
 
     /// Whether it is anything but what git writes for a worktree: a reference to the repository that contains it.
     fn common_dir_fault(&self, change: &Change) -> Option<String> {
-        let directories: Vec<WorkspacePath> = above(&change.place).collect();
+        let directories: Vec<WorkspacePath> = change.place.ancestors().collect();
         let is_plain = match directories.as_slice() {
             [.., repository, worktrees, _] => {
                 worktrees.path.ends_with("worktrees") && self.repositories.contain(repository)

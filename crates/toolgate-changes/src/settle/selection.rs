@@ -1,10 +1,13 @@
 //! Decides which changes of a command are applied and which are quarantined, with the reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toolgate_contract::QuarantineMode;
-use toolgate_contract::{Access, Change, Difference, FileState, Files, HiddenPaths, StagedChanges, WorkspacePath};
+use toolgate_contract::{
+    Access, Change, Difference, Differences, FileState, Files, HiddenPaths, QuarantinedPath, StagedChanges,
+    UnreadableChange, WorkspacePath,
+};
 
 use super::autoloaded::{AutoloadScanner, NewContent};
 use crate::git::{CommittedFiles, DecoyGuard};
@@ -18,6 +21,8 @@ pub(crate) struct ChangeSelection {
     pub(crate) quarantined: Vec<(Change, String)>,
     /// Removed directories that have to stay, because something in them stays.
     pub(crate) needed: Vec<Change>,
+    /// Changes that can't be read, and so are neither applied nor judged.
+    pub(crate) unreadable: Vec<UnreadableChange>,
     /// Notes about applied changes.
     pub(crate) notes: Vec<String>,
     /// Applied files that git loads automatically, whatever the repository's directory is called, and that are
@@ -37,12 +42,16 @@ pub(crate) struct ChangeSelector {
 
 impl ChangeSelector {
     /// Decides about staged changes.
-    pub(crate) fn choose(&self, differences: Vec<Difference>, staged: &dyn StagedChanges) -> ChangeSelection {
+    pub(crate) fn choose(&self, differences: Differences, staged: &dyn StagedChanges) -> ChangeSelection {
+        let Differences { all, unreadable, .. } = differences;
         let new_content = |place: &WorkspacePath, max_bytes: u64| staged.content(place, max_bytes);
-        let scanner =
-            AutoloadScanner::new(differences.iter().map(|one| &one.change), &new_content, self.files.as_ref());
+        let scanner = AutoloadScanner::new(all.iter().map(|one| &one.change), &new_content, self.files.as_ref());
         let is_moved = |change: &Change| self.committed.allows(change, staged, self.files.as_ref());
-        self.select(differences, &scanner, &new_content, &is_moved)
+        let closed = ClosedDirectories::new(&all, self.files.as_ref());
+        let mut choice = self.select(all, &scanner, &new_content, &is_moved, &closed);
+        choice.keep_directories_of(unreadable.iter().map(|unreadable| &unreadable.place));
+        choice.unreadable = unreadable;
+        choice
     }
 
     /// Decides about changes that were made in place: those to quarantine have to be reverted.
@@ -50,7 +59,7 @@ impl ChangeSelector {
         let new_content = |place: &WorkspacePath, max_bytes: u64| self.files.content(place, max_bytes);
         let scanner = AutoloadScanner::new(changes.iter(), &new_content, self.files.as_ref());
         let differences = changes.iter().cloned().map(|change| Difference { change, is_stale: false }).collect();
-        self.select(differences, &scanner, &new_content, &|_| false)
+        self.select(differences, &scanner, &new_content, &|_| false, &ClosedDirectories::default())
     }
 
     /// `is_moved` says whether a change only moves a hidden file from one committed version to another.
@@ -60,13 +69,14 @@ impl ChangeSelector {
         scanner: &AutoloadScanner<'_>,
         new_content: &NewContent<'_>,
         is_moved: &dyn Fn(&Change) -> bool,
+        closed: &ClosedDirectories,
     ) -> ChangeSelection {
         let decoys = DecoyGuard::new(differences.iter().map(|one| &one.change), new_content);
         let is_denied = |change: &Change| {
             let is_harmless = scanner.is_harmless_git_file(change);
             is_denied(change, self.hidden_paths.as_ref()) && !is_harmless && !is_moved(change)
         };
-        choose(differences, &is_denied, &decoys, scanner, self.quarantine)
+        choose(differences, &is_denied, &decoys, scanner, self.quarantine, closed)
     }
 
     /// Notes about suspicious changes that were made in place and stay.
@@ -94,6 +104,7 @@ fn choose(
     decoys: &DecoyGuard,
     scanner: &AutoloadScanner<'_>,
     quarantine: QuarantineMode,
+    closed: &ClosedDirectories,
 ) -> ChangeSelection {
     let mut choice = ChangeSelection::default();
     let mut missing: BTreeSet<WorkspacePath> = BTreeSet::new();
@@ -105,7 +116,7 @@ fn choose(
             Some(reason) if quarantine == QuarantineMode::On => Some(reason.clone()),
             _ if is_denied(&change) => Some(DENIED.to_owned()),
             _ if is_stale => Some(STALE.to_owned()),
-            _ => None,
+            _ => closed.reason(&change).map(str::to_owned),
         };
         if let Some(reason) = reason {
             if is_directory(&change.after) {
@@ -122,7 +133,9 @@ fn choose(
         }
         choice.chosen.push(change);
     }
-    keep_directories_that_are_needed(&mut choice);
+    let stays = choice.quarantined.iter().filter(|(change, _)| change.before.is_some());
+    let stays: Vec<WorkspacePath> = stays.map(|(change, _)| change.place.clone()).collect();
+    choice.keep_directories_of(stays.iter());
     choice
 }
 
@@ -135,19 +148,45 @@ fn is_denied(change: &Change, hidden_paths: &dyn HiddenPaths) -> bool {
     hidden_paths.hides(access, &change.place) && guards_all
 }
 
-/// A directory in which something stays can't be removed.
-fn keep_directories_that_are_needed(choice: &mut ChangeSelection) {
-    let stays: Vec<WorkspacePath> = choice
-        .quarantined
-        .iter()
-        .filter(|(change, _)| change.before.is_some())
-        .map(|(change, _)| change.place.clone())
-        .collect();
-    let is_needed = |change: &Change| {
-        let goes = is_directory(&change.before) && !is_directory(&change.after);
-        goes && stays.iter().any(|place| change.place.covers(place))
-    };
-    choice.needed = choice.chosen.extract_if(.., |change| is_needed(change)).collect();
+impl ChangeSelection {
+    /// What isn't applied, and why.
+    pub(crate) fn would_be_quarantined(&self) -> Vec<QuarantinedPath> {
+        let rejected = self.quarantined.iter().map(|(change, reason)| (&change.path, reason));
+        let unreadable = self.unreadable.iter().map(|unreadable| (&unreadable.path, &unreadable.reason));
+        let quarantined =
+            |(path, reason): (&String, &String)| QuarantinedPath { path: path.clone(), reason: reason.clone() };
+        rejected.chain(unreadable).map(quarantined).collect()
+    }
+
+    /// A directory in which something stays can't be removed.
+    fn keep_directories_of<'p>(&mut self, stays: impl Iterator<Item = &'p WorkspacePath>) {
+        let stays: Vec<&WorkspacePath> = stays.collect();
+        let is_needed = |change: &Change| {
+            let goes = is_directory(&change.before) && !is_directory(&change.after);
+            goes && stays.iter().any(|place| change.place.covers(place))
+        };
+        self.needed.extend(self.chosen.extract_if(.., |change| is_needed(change)));
+    }
+}
+
+/// Directories of the workspace in which the user who runs Toolgate can change nothing, with the reason.
+#[derive(Default)]
+struct ClosedDirectories(BTreeMap<WorkspacePath, String>);
+
+impl ClosedDirectories {
+    fn new(differences: &[Difference], files: &dyn Files) -> Self {
+        let directories: BTreeSet<WorkspacePath> =
+            differences.iter().map(|difference| directory_of(&difference.change.place)).collect();
+        let closed = directories.into_iter().filter_map(|directory| {
+            let reason = files.is_closed(&directory)?;
+            Some((directory, reason))
+        });
+        Self(closed.collect())
+    }
+
+    fn reason(&self, change: &Change) -> Option<&str> {
+        self.0.get(&directory_of(&change.place)).map(String::as_str)
+    }
 }
 
 fn is_directory(state: &Option<FileState>) -> bool {
@@ -157,4 +196,9 @@ fn is_directory(state: &Option<FileState>) -> bool {
 fn parent(place: &WorkspacePath) -> Option<WorkspacePath> {
     let (parent, _) = place.path.rsplit_once('/')?;
     Some(WorkspacePath { root: place.root, path: parent.to_owned() })
+}
+
+/// The directory that holds a path; the root for what is directly in it.
+fn directory_of(place: &WorkspacePath) -> WorkspacePath {
+    parent(place).unwrap_or_else(|| WorkspacePath { root: place.root, path: String::new() })
 }

@@ -74,7 +74,10 @@ impl SnapshotEntry {
 
     /// The state without its hash.
     fn bare(&self) -> FileState {
-        FileState { sha256: String::new(), bytes: self.bytes, mode: self.mode }
+        let bare = FileState::new("", self.bytes, self.mode);
+        let (seconds, nanoseconds) = self.modified;
+        let modified = Timestamp::new(seconds, nanoseconds).ok().filter(|_| bare.is_file());
+        FileState { modified, ..bare }
     }
 
     /// The recorded state with its hash; `copy` is the open copy.

@@ -15,6 +15,7 @@ mod init;
 mod mcp;
 mod network;
 mod no_namespaces;
+mod ordinary_user;
 mod ordinary_work;
 mod overlay;
 mod policy;

@@ -36,8 +36,13 @@ pub trait FileHands {
     /// Makes one change, completely or not at all, whose new content comes from a source. It can include directories
     /// and links.
     fn write_changes(&self, changes: Vec<Change>, source: &dyn ChangeSource) -> Result<(), ToolError>;
-    /// Removes a directory at or beneath a path that was declared for deleting, with the empty directories in it.
-    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
+    /// Makes a directory at or beneath a declared path accessible that keeps its owner out, until
+    /// [`FileHands::restore_mode`].
+    fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;
+    /// Gives a directory its mode back.
+    fn restore_mode(&self, directory: &WorkspacePath);
+    /// How many bytes of previous content one change can keep for undo.
+    fn undo_room(&self) -> u64;
 
     /// Records that the session has seen this content at a path it may read.
     fn saw(&self, place: &WorkspacePath, sha256: &str);

@@ -16,7 +16,7 @@ fn an_export_needs_nothing_else() {
     let ending = CallEnding { refs: vec![stored.clone(), stored], ..CallEnding::default() };
     let text = Blob::from(b"before".to_vec());
     world.state.contents(Durability::Os).unwrap().put(&text).unwrap();
-    let state = |hash: &str| Some(FileState { sha256: hash.into(), bytes: 6, mode: 0o644 });
+    let state = |hash: &str| Some(FileState::new(hash, 6, 0o644));
     let change = Change {
         path: "a.txt".into(),
         place: WorkspacePath::in_workspace("a.txt"),

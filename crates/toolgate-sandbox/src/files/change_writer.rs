@@ -2,11 +2,12 @@
 //! Then new content is written, outermost first, and renamed into place when all of it is on disk. Directories get their modes
 //! last, so that a read-only one can still be filled. Everything starts at a root's descriptor and follows no symlink.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
-use toolgate_contract::{Change, ChangeSource, FileState, PIPE_MODE, WorkspacePath};
+use toolgate_contract::{Change, ChangeSource, FileOwner, FileState, PIPE_MODE, WorkspacePath};
 
 use crate::files::atomic_write::{FailedChange, new_name};
 use crate::files::fsync::SyncBatch;
@@ -24,24 +25,9 @@ pub(crate) fn write_changes(
     let flush =
         SyncBatch::of(changes.iter().filter(|change| change.after.as_ref().is_some_and(FileState::is_file)).count());
     let mut writer = ChangeWriter { method, roots, changes, source, id, flush, parent: None, loosened: Vec::new() };
-    let mut order: Vec<usize> = (0..changes.len()).collect();
-    order.sort_by(|one, other| changes[*one].place.cmp(&changes[*other].place));
-    let failed = |index| move |error| FailedChange { index, error };
-    for &index in order.iter().rev().filter(|index| needs_removal(&changes[**index])) {
-        writer.remove(index).map_err(failed(index))?;
-    }
-    for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
-        writer.write_out(index).map_err(failed(index))?;
-    }
-    writer.flush.finish().map_err(failed(0))?;
-    for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
-        writer.place(index).map_err(failed(index))?;
-    }
-    for &index in order.iter().rev() {
-        writer.finish(index).map_err(failed(index))?;
-    }
+    let written = writer.write();
     writer.tighten();
-    Ok(())
+    written
 }
 
 /// Whether the old side has to be removed first: for good, or because a directory can't be replaced by a rename.
@@ -50,7 +36,7 @@ fn needs_removal(change: &Change) -> bool {
     change.before.is_some() && (change.after.is_none() || is_directory(&change.before) != is_directory(&change.after))
 }
 
-/// Whether only the mode changes.
+/// Whether only the mode or the time changes.
 fn has_same_content(change: &Change) -> bool {
     change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(before, after)| before.is(after))
 }
@@ -65,10 +51,31 @@ struct ChangeWriter<'a> {
     /// The directory that was used last, kept open because the next change is often in it.
     parent: Option<(WorkspacePath, OwnedFd)>,
     /// Directories that were made writable meanwhile, and their modes before.
-    loosened: Vec<(OwnedFd, String, Mode)>,
+    loosened: Vec<(WorkspacePath, OwnedFd, Mode)>,
 }
 
 impl ChangeWriter<'_> {
+    fn write(&mut self) -> Result<(), FailedChange> {
+        let changes = self.changes;
+        let mut order: Vec<usize> = (0..changes.len()).collect();
+        order.sort_by(|one, other| changes[*one].place.cmp(&changes[*other].place));
+        let failed = |index| move |error| FailedChange { index, error };
+        for &index in order.iter().rev().filter(|index| needs_removal(&changes[**index])) {
+            self.remove(index).map_err(failed(index))?;
+        }
+        for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
+            self.write_out(index).map_err(failed(index))?;
+        }
+        self.flush.finish().map_err(failed(0))?;
+        for &index in order.iter().filter(|index| changes[**index].after.is_some()) {
+            self.place(index).map_err(failed(index))?;
+        }
+        for &index in order.iter().rev() {
+            self.finish(index).map_err(failed(index))?;
+        }
+        Ok(())
+    }
+
     fn remove(&mut self, index: usize) -> Result<(), Errno> {
         let change = &self.changes[index];
         let directory = change.before.as_ref().is_some_and(FileState::is_directory);
@@ -104,7 +111,7 @@ impl ChangeWriter<'_> {
         let (source, temporary) = (self.source, new_name(self.id, index));
         self.in_parent(index, |parent, name| match () {
             () if after.is_directory() => Ok(()),
-            () if has_same_content(change) && !after.is_link() => set_mode(parent, name, after.permissions()),
+            () if has_same_content(change) && !after.is_link() => set_metadata(parent, name, after),
             () if after.kind() == PIPE_MODE => make_pipe(parent, name, &temporary, after.permissions()),
             () => source.put(change, parent, name, &temporary).map_err(|error| errno(&error)),
         })
@@ -138,7 +145,7 @@ impl ChangeWriter<'_> {
         if self.parent.as_ref().is_none_or(|(known, _)| *known != directory) {
             let opened =
                 openat2::open(self.method, self.roots[index], &directory.path, OFlags::PATH | OFlags::DIRECTORY)?;
-            self.parent = Some((directory, opened));
+            self.parent = Some((directory.clone(), opened));
         }
         let Some((_, parent)) = &self.parent else { return Err(Errno::NOENT) };
         match act(parent.as_fd(), name) {
@@ -147,15 +154,19 @@ impl ChangeWriter<'_> {
         }
         let mode = Mode::from_raw_mode(rustix::fs::fstat(parent)?.st_mode & 0o7777);
         rustix::fs::chmodat(parent, ".", mode | Mode::RWXU, AtFlags::empty())?;
-        self.loosened.push((parent.try_clone().map_err(|error| errno(&error))?, ".".into(), mode));
+        self.loosened.push((directory, parent.try_clone().map_err(|error| errno(&error))?, mode));
         act(parent.as_fd(), name)
     }
 
-    /// Restores the modes of directories that still exist.
+    /// Restores the modes of directories that still exist, apart from those that the change itself gave a mode.
     fn tighten(&self) {
-        let gone = |directory: &OwnedFd| rustix::fs::fstat(directory).is_ok_and(|found| found.st_nlink == 0);
-        for (directory, name, mode) in self.loosened.iter().filter(|(directory, ..)| !gone(directory)) {
-            let _ = rustix::fs::chmodat(directory, name.as_str(), *mode, AtFlags::empty());
+        let is_gone = |directory: &OwnedFd| rustix::fs::fstat(directory).is_ok_and(|found| found.st_nlink == 0);
+        let given: BTreeSet<&WorkspacePath> =
+            self.changes.iter().filter(|change| change.after.is_some()).map(|change| &change.place).collect();
+        for (place, directory, mode) in self.loosened.iter().rev() {
+            if !given.contains(place) && !is_gone(directory) {
+                let _ = rustix::fs::chmodat(directory, ".", *mode, AtFlags::empty());
+            }
         }
     }
 }
@@ -168,6 +179,21 @@ fn set_mode(parent: BorrowedFd<'_>, name: &str, permissions: u32) -> Result<(), 
     }
     let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
     rustix::fs::chmod(itself, Mode::from_raw_mode(permissions))
+}
+
+/// Sets permission bits, the modification time if it is known, and the owner if we may.
+fn set_metadata(parent: BorrowedFd<'_>, name: &str, state: &FileState) -> Result<(), Errno> {
+    if let Some(FileOwner { user, group }) = state.owner {
+        // `chown` clears the special bits, so the mode is set afterwards.
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        let _ = rustix::fs::chownat(parent, name, user, group, AtFlags::SYMLINK_NOFOLLOW);
+    }
+    set_mode(parent, name, state.permissions())?;
+    let Some(modified) = state.modified else { return Ok(()) };
+    let omitted = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    let modified = Timespec { tv_sec: modified.as_second(), tv_nsec: modified.subsec_nanosecond() as _ };
+    let times = Timestamps { last_access: omitted, last_modification: modified };
+    rustix::fs::utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 fn make_pipe(parent: BorrowedFd<'_>, name: &str, temporary: &str, permissions: u32) -> Result<(), Errno> {

@@ -7,13 +7,14 @@ pub(crate) use crate::files::layer_directory::LayerDirectory;
 pub(crate) use crate::files::layer_directory::sweep;
 
 use parking_lot::Mutex;
-use std::fs;
-use std::os::fd::BorrowedFd;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{
     Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, Rehearsals, StagedChanges, Substitute,
@@ -28,7 +29,6 @@ pub struct OverlayChanges {
     /// The root that is the lower directory of each layer, and the directory of the layer.
     layers: Vec<(usize, PathBuf)>,
     started: Timestamp,
-    touched: Mutex<Vec<(WorkspacePath, Timestamp)>>,
     substitutes: Mutex<PlacedSubstitutes>,
     owner: Option<String>,
     // Dropped in this order: the contents of the directory, then the directory.
@@ -42,8 +42,8 @@ impl OverlayChanges {
         let layers = layers(rehearsal.layers(), roots);
         let started =
             directory.begun().map_err(|error| ToolError::io("A command's changes can't be looked at", &error))?;
-        let (touched, substitutes) = (Mutex::default(), Mutex::default());
-        Ok(Self { layers, started, touched, substitutes, owner: None, rehearsal, directory })
+        let substitutes = Mutex::default();
+        Ok(Self { layers, started, substitutes, owner: None, rehearsal, directory })
     }
 
     /// Makes layers over what a command can change, in a new directory of `parent`.
@@ -122,9 +122,7 @@ impl StagedChanges for OverlayChanges {
     fn differences(&self, files: &dyn Files) -> Result<Differences, ToolError> {
         let unchanged = self.substitutes.lock().take_away();
         unchanged.map_err(|error| ToolError::io("What a command saw of hidden files can't be removed", &error))?;
-        let (differences, touched) = crate::files::overlay_diff::compare(&self.layers, self.started, files)?;
-        *self.touched.lock() = touched;
-        Ok(differences)
+        crate::files::overlay_diff::compare(&self.layers, self.started, files)
     }
 
     fn content(&self, place: &WorkspacePath, most: u64) -> Result<Option<FileContent>, ToolError> {
@@ -139,15 +137,18 @@ impl StagedChanges for OverlayChanges {
         if !found.is_file() || found.len() > most {
             return Ok(None);
         }
-        let bytes = fs::read(&path).map_err(fault)?.into();
-        Ok(Some(FileContent { bytes, mode: Some(found.mode() & 0o7777) }))
+        let mut bytes = Vec::new();
+        open_readable(&path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(fault)?;
+        Ok(Some(FileContent { bytes: bytes.into(), mode: Some(found.mode() & 0o7777) }))
     }
 
-    fn touch(&self, files: &dyn Files) {
-        for (place, modified) in self.touched.lock().iter() {
-            // The time is restored if possible; the content is unchanged either way.
-            let _ = files.touch(place, *modified);
-        }
+    fn take_whole(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+        let from = self.above(place).ok_or(Errno::NOENT)?;
+        // Its own path may be longer than the kernel takes; that of its directory isn't.
+        let (Some(parent), Some(last)) = (from.parent(), from.file_name()) else { return Err(Errno::NOENT.into()) };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+        Ok(rustix::fs::renameat(&parent, last, directory, name)?)
     }
 
     fn keep(&mut self, owner: Option<&str>) -> Result<String, ToolError> {
@@ -166,6 +167,18 @@ impl StagedChanges for OverlayChanges {
 
     fn discard(&mut self) {
         self.set_kept(false);
+    }
+}
+
+/// Opens a file of a layer, also one whose mode keeps its owner out.
+fn open_readable(path: &Path) -> std::io::Result<File> {
+    match (File::open(path), path.parent(), path.file_name().and_then(|name| name.to_str())) {
+        (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::PermissionDenied => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+            Ok(crate::files::grant_owner_access::file(directory.as_fd(), name, OFlags::RDONLY | OFlags::CLOEXEC)?)
+        }
+        (opened, ..) => opened,
     }
 }
 

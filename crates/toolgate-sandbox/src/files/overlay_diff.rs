@@ -13,17 +13,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use rustix::fs::{CWD, Mode, OFlags};
 use toolgate_contract::{
-    Change, Difference, Differences, EntryKind, FileMetadata, FileState, Files, ToolError, WorkspacePath,
+    Change, DIRECTORY_MODE, Difference, Differences, EntryKind, FileMetadata, FileState, Files, LINK_MODE, ToolError,
+    UnreadableChange, WorkspacePath,
 };
 
 use crate::files::root::readable;
-use crate::files::stat;
+use crate::files::{layer_mode, stat};
 
 /// More threads than this would only wait for the disk.
 const MOST_THREADS: usize = 8;
-
-/// Files that a command opened for writing or touched, without changing them, and the time that it gave them.
-type TouchedFiles = Vec<(WorkspacePath, Timestamp)>;
 
 /// A path that may differ: where it is, and where its new side is.
 struct Candidate {
@@ -46,37 +44,67 @@ pub(super) fn compare(
     layers: &[(usize, PathBuf)],
     started: Timestamp,
     files: &dyn Files,
-) -> Result<(Differences, TouchedFiles), ToolError> {
-    let mut walk = LayerWalk { files, candidates: Vec::new(), not_utf8: Vec::new() };
+) -> Result<Differences, ToolError> {
+    let mut walk = LayerWalk::new(files);
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
-        walk.directory(upper, &place, LowerVisibility::Everything)?;
+        walk.layer(upper, &place)?;
     }
-    let LayerWalk { mut candidates, not_utf8, .. } = walk;
+    let LayerWalk { mut candidates, not_utf8, mut unreadable, .. } = walk;
+    candidates.retain(|candidate| !unreadable.iter().any(|failed| failed.place.covers(&candidate.place)));
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
-    let mut found = Differences { all: Vec::with_capacity(candidates.len()), not_utf8 };
-    let mut touched = Vec::new();
-    for (candidate, sides) in candidates.iter().zip(both_sides(&candidates, files)) {
-        let (before, after) = sides?;
+    let mut all = Vec::with_capacity(candidates.len());
+    let sides = both_sides(&candidates, files);
+    for (candidate, sides) in candidates.into_iter().zip(sides) {
+        let path = files.shown(&candidate.place);
+        let (before, after) = match sides {
+            Ok(sides) => sides,
+            Err(error) => {
+                let mode = candidate.above.as_deref().map(mode_in_layer);
+                unreadable.push(UnreadableChange { path, place: candidate.place, mode, reason: error.message });
+                continue;
+            }
+        };
         let is_stale = before.as_ref().is_some_and(|node| node.changed > started && !node.state.is_directory());
         let before = before.map(|node| node.state);
-        if before == after {
-            touched.extend(candidate.touched().filter(|_| !is_stale));
-            continue;
-        }
-        let change = Change { path: files.shown(&candidate.place), place: candidate.place.clone(), before, after };
-        found.all.push(Difference { change, is_stale });
+        let change = Change { path, place: candidate.place, before, after };
+        all.extend(Some(Difference { change, is_stale }).filter(|difference| !difference.change.is_nothing()));
     }
-    Ok((found, touched))
+    Ok(Differences { all, unreadable, not_utf8 })
 }
 
+/// Lists what a layer holds, and what of the workspace it removes. What can't be listed costs only itself.
 struct LayerWalk<'a> {
     files: &'a dyn Files,
+    /// Directories of the layer that are still to be listed.
+    pending: Vec<(PathBuf, WorkspacePath, LowerVisibility)>,
     candidates: Vec<Candidate>,
+    unreadable: Vec<UnreadableChange>,
     not_utf8: Vec<String>,
 }
 
-impl LayerWalk<'_> {
+impl<'a> LayerWalk<'a> {
+    fn new(files: &'a dyn Files) -> Self {
+        let (pending, candidates, unreadable) = Default::default();
+        Self { files, pending, candidates, unreadable, not_utf8: Vec::new() }
+    }
+
+    /// Compares a whole layer. Without recursion: a command can nest directories deeper than a stack is.
+    fn layer(&mut self, upper: &Path, place: &WorkspacePath) -> Result<(), ToolError> {
+        self.directory(upper, place, LowerVisibility::Everything)?;
+        while let Some((above, place, below)) = self.pending.pop() {
+            if let Err(error) = self.directory(&above, &place, below) {
+                self.failed(place, Some(&above), error);
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, place: WorkspacePath, above: Option<&Path>, error: ToolError) {
+        let (path, mode) = (self.files.shown(&place), above.map(mode_in_layer));
+        self.unreadable.push(UnreadableChange { path, place, mode, reason: error.message });
+    }
+
     /// Compares a directory of a layer.
     fn directory(&mut self, upper: &Path, place: &WorkspacePath, below: LowerVisibility) -> Result<(), ToolError> {
         let fault = |error| ToolError::io("What a command changed can't be listed", &error);
@@ -86,7 +114,9 @@ impl LayerWalk<'_> {
             let found = entry.metadata().map_err(fault)?;
             match entry.file_name().to_str() {
                 Some(name) => {
-                    self.entry(entry.path(), &found, place.join(name), below)?;
+                    if let Err(error) = self.entry(entry.path(), &found, place.join(name), below) {
+                        self.failed(place.join(name), Some(&entry.path()), error);
+                    }
                     names.insert(name.to_owned());
                 }
                 None => {
@@ -96,8 +126,8 @@ impl LayerWalk<'_> {
             }
         }
         if below == LowerVisibility::Replaced {
-            for entry in self.files.entries(place)?.iter().filter(|entry| !names.contains(&entry.name)) {
-                self.deleted(&entry.place, entry.kind == EntryKind::Directory)?;
+            for entry in self.files.entries(place)?.into_iter().filter(|entry| !names.contains(&entry.name)) {
+                self.deleted(entry.place, entry.kind == EntryKind::Directory);
             }
         }
         Ok(())
@@ -116,45 +146,63 @@ impl LayerWalk<'_> {
         };
         let was_directory = there.as_ref().is_some_and(FileState::is_directory);
         if found.file_type().is_char_device() && found.rdev() == 0 {
-            return if there.is_some() { self.deleted(&place, was_directory) } else { Ok(()) };
+            if there.is_some() {
+                self.deleted(place, was_directory);
+            }
+            return Ok(());
         }
         if was_directory && !found.is_dir() {
-            self.inside_deleted(&place)?;
+            self.inside_deleted(place.clone());
         }
-        if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != found.mode()) {
-            self.candidates.push(Candidate {
-                place: place.clone(),
-                above: Some(above.clone()),
-                below: below_has(below),
-            });
+        let (below_has, mode) = (below != LowerVisibility::Nothing, layer_mode::of(&above, found));
+        if !was_directory || !found.is_dir() || there.is_some_and(|there| there.mode != mode) {
+            self.candidates.push(Candidate { place: place.clone(), above: Some(above.clone()), below: below_has });
         }
-        match (found.is_dir(), was_directory) {
-            (false, _) => Ok(()),
-            (true, false) => self.directory(&above, &place, LowerVisibility::Nothing),
-            (true, true) if is_opaque(&above) => self.directory(&above, &place, LowerVisibility::Replaced),
-            (true, true) => self.directory(&above, &place, LowerVisibility::Everything),
+        if found.is_dir() {
+            layer_mode::make_accessible(&above, found)
+                .map_err(|error| ToolError::io("A directory that a command made can't be opened", &error))?;
+            let visible = match was_directory {
+                false => LowerVisibility::Nothing,
+                true if is_opaque(&above) => LowerVisibility::Replaced,
+                true => LowerVisibility::Everything,
+            };
+            self.pending.push((above, place, visible));
         }
+        Ok(())
     }
 
     /// A path that was removed, with everything in it.
-    fn deleted(&mut self, place: &WorkspacePath, is_directory: bool) -> Result<(), ToolError> {
+    fn deleted(&mut self, place: WorkspacePath, is_directory: bool) {
         if is_directory {
-            self.inside_deleted(place)?;
+            self.inside_deleted(place.clone());
         }
-        self.candidates.push(Candidate { place: place.clone(), above: None, below: true });
-        Ok(())
+        self.candidates.push(Candidate { place, above: None, below: true });
     }
 
-    fn inside_deleted(&mut self, directory: &WorkspacePath) -> Result<(), ToolError> {
-        for entry in self.files.entries(directory)? {
-            self.deleted(&entry.place, entry.kind == EntryKind::Directory)?;
+    fn inside_deleted(&mut self, directory: WorkspacePath) {
+        let mut pending = vec![directory];
+        while let Some(directory) = pending.pop() {
+            match self.files.entries(&directory) {
+                Err(error) => self.failed(directory, None, error),
+                Ok(entries) => {
+                    for entry in entries {
+                        pending.extend((entry.kind == EntryKind::Directory).then(|| entry.place.clone()));
+                        self.candidates.push(Candidate { place: entry.place, above: None, below: true });
+                    }
+                }
+            }
         }
-        Ok(())
     }
 }
 
-fn below_has(below: LowerVisibility) -> bool {
-    below != LowerVisibility::Nothing
+/// The mode of something in a layer, as a change records it; that of a directory if it can't be told.
+fn mode_in_layer(above: &Path) -> u32 {
+    match fs::symlink_metadata(above) {
+        Ok(found) if found.is_file() => found.mode() & 0o7777,
+        Ok(found) if found.is_symlink() => LINK_MODE,
+        Ok(found) => found.mode(),
+        Err(_) => DIRECTORY_MODE,
+    }
 }
 
 fn is_opaque(directory: &Path) -> bool {
@@ -171,12 +219,6 @@ impl Candidate {
         // Only the hash is needed; thousands of open files would be too many.
         Ok((before.map(|node| FileMetadata { file: None, ..node }), after))
     }
-
-    /// The modification time that the command left.
-    fn touched(&self) -> Option<(WorkspacePath, Timestamp)> {
-        let made = fs::symlink_metadata(self.above.as_deref()?).ok()?;
-        Some((self.place.clone(), Timestamp::new(made.mtime(), made.mtime_nsec() as i32).ok()?))
-    }
 }
 
 /// What is there and what would be.
@@ -190,7 +232,9 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, directory, flags, Mode::empty()).map_err(fault)?;
     let found = stat::look(directory.as_fd(), name.unwrap_or_default(), true).map_err(fault)?;
-    found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))
+    let state = found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))?;
+    let mode = if state.is_directory() { layer_mode::recorded(above).unwrap_or(state.mode) } else { state.mode };
+    Ok(FileState { mode, ..state })
 }
 
 /// Reads both sides of every candidate, in their order. Hashing is most of the work, so several threads share it.

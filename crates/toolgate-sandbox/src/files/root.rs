@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect, OpenFile,
@@ -21,6 +21,7 @@ use crate::files::atomic_write::{new_name, old_name};
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
 use crate::files::resolve::{lexical, outside};
+use crate::files::suspended_modes::SuspendedModes;
 use crate::files::walk::{WalkRoot, walk};
 
 /// Why a root couldn't be opened.
@@ -36,6 +37,7 @@ pub struct RootsError {
 pub struct Roots {
     roots: Vec<RootHandle>,
     method: OpenMethod,
+    suspended_modes: SuspendedModes,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,8 @@ struct RootHandle {
 impl Roots {
     /// Opens the workspace, which is writable, as the first root.
     pub fn open(workspace: &Path) -> Result<Self, RootsError> {
-        let mut roots = Self { roots: Vec::new(), method: OpenMethod::probe() };
+        let (method, suspended_modes) = (OpenMethod::probe(), SuspendedModes::default());
+        let mut roots = Self { roots: Vec::new(), method, suspended_modes };
         roots.add(workspace, RootAccess::Write)?;
         Ok(roots)
     }
@@ -239,6 +242,7 @@ impl Files for Roots {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             parent => parent
                 .and_then(|parent| crate::files::stat::look(parent.as_fd(), name, hashed))
+                .map(|found| found.map(|found| self.suspended_modes.as_it_was(place, found)))
                 .map_err(|error| refusal(place, error)),
         }
     }
@@ -269,18 +273,25 @@ impl Files for Roots {
         }
     }
 
-    fn touch(&self, place: &WorkspacePath, modified: Timestamp) -> Result<(), ToolError> {
-        let time = rustix::fs::Timespec {
-            tv_sec: modified.as_second(),
-            tv_nsec: i64::from(modified.subsec_nanosecond()) as _,
-        };
-        let unchanged = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-        let times = rustix::fs::Timestamps { last_access: unchanged, last_modification: time };
-        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
-        let parent = WorkspacePath { root: place.root, path: parent.to_owned() };
-        let directory = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
-        rustix::fs::utimensat(&directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| refusal(place, error))
+    fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
+        let opened = self.open_at(directory, OFlags::PATH | OFlags::DIRECTORY)?;
+        self.suspended_modes.suspend(directory, &opened).map_err(|error| refusal(directory, error))
+    }
+
+    fn restore_mode(&self, directory: &WorkspacePath) {
+        if let Ok(opened) = self.open_at(directory, OFlags::PATH | OFlags::DIRECTORY) {
+            self.suspended_modes.restore(directory, &opened);
+        }
+    }
+
+    fn is_closed(&self, directory: &WorkspacePath) -> Option<String> {
+        let opened = self.open_at(directory, OFlags::PATH | OFlags::DIRECTORY).ok()?;
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let error = rustix::fs::accessat(&opened, ".", wanted, AtFlags::EACCESS).err()?;
+        // The owner of a directory can open it.
+        let is_ours = rustix::fs::fstat(&opened).is_ok_and(|found| found.st_uid == geteuid().as_raw());
+        (error != Errno::ACCESS || !is_ours)
+            .then(|| format!("nothing can be changed in `{}`: {}", shown(directory), std::io::Error::from(error)))
     }
 
     fn walk<'v>(
@@ -310,19 +321,6 @@ impl Files for Roots {
             }
         }
         Ok(())
-    }
-
-    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
-        for entry in self.entries(directory)?.iter().filter(|entry| entry.kind == EntryKind::Directory) {
-            self.remove_empty_directories(&entry.place)?;
-        }
-        let (parent, name) = directory.path.rsplit_once('/').unwrap_or(("", &directory.path));
-        if name.is_empty() {
-            return Err(ToolError::new(ErrorCode::PolicyDenied, "A root itself is never removed."));
-        }
-        let parent = WorkspacePath { root: directory.root, path: parent.to_owned() };
-        let opened = self.open_at(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
-        rustix::fs::unlinkat(&opened, name, AtFlags::REMOVEDIR).map_err(|error| refusal(directory, error))
     }
 
     fn shown(&self, place: &WorkspacePath) -> String {

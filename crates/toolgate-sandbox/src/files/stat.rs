@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use jiff::Timestamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use toolgate_contract::{FileMetadata, FileState, LINK_MODE, sha256, sha256_of};
+use toolgate_contract::{FileMetadata, FileOwner, FileState, LINK_MODE, sha256, sha256_of};
 
 /// Examines a name in a directory; none if it doesn't exist.
 pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<Option<FileMetadata>, Errno> {
@@ -24,9 +24,13 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Resul
         (None, _) => sha256(""),
     };
     Ok(Some(FileMetadata {
-        state: FileState { sha256, bytes: size_of(&found), mode: mode_of(&found) },
+        state: FileState {
+            modified: modified(&found).filter(|_| FileType::from_raw_mode(found.st_mode).is_file()),
+            owner: owner_of(&found),
+            ..FileState::new(sha256, size_of(&found), mode_of(&found))
+        },
         changed: changed(&found),
-        modified: Timestamp::new(found.st_mtime, found.st_mtime_nsec as i32).unwrap_or(Timestamp::MAX),
+        modified: modified(&found).unwrap_or(Timestamp::MAX),
         links: found.st_nlink as u64,
         number: found.st_ino,
         device: found.st_dev,
@@ -48,6 +52,17 @@ fn size_of(found: &Stat) -> u64 {
         FileType::RegularFile | FileType::Symlink => found.st_size as u64,
         _ => 0,
     }
+}
+
+fn modified(found: &Stat) -> Option<Timestamp> {
+    Timestamp::new(found.st_mtime, found.st_mtime_nsec as i32).ok()
+}
+
+/// The owner, unless it is the user who runs this process.
+pub(crate) fn owner_of(found: &Stat) -> Option<FileOwner> {
+    let ours = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let owner = FileOwner { user: found.st_uid, group: found.st_gid };
+    (ours != (owner.user, owner.group)).then_some(owner)
 }
 
 /// The mode as a change records it: the permission bits of a file; of a symlink only its type.

@@ -27,7 +27,7 @@ impl ChangedRepositories {
     pub(super) fn new<'c>(changes: impl Iterator<Item = &'c Change>, files: &dyn Files) -> Self {
         let sides = WorkspaceSides { changes: changes.map(|change| (&change.place, change)).collect(), files };
         let made = sides.changes.values().filter(|change| change.after.is_some());
-        let directories: BTreeSet<WorkspacePath> = made.flat_map(|change| above(&change.place)).collect();
+        let directories: BTreeSet<WorkspacePath> = made.flat_map(|change| change.place.ancestors()).collect();
         let all: BTreeSet<WorkspacePath> =
             directories.into_iter().filter(|directory| sides.is_repository(directory, WorkspaceSide::New)).collect();
         let new = all.iter().filter(|directory| !sides.is_repository(directory, WorkspaceSide::Old));
@@ -43,7 +43,7 @@ impl ChangedRepositories {
     /// The path, and for each repository that contains it the path it would have if that repository were called `.git`.
     /// Repositories can be nested, to hide one.
     pub(super) fn names(&self, place: &WorkspacePath) -> Vec<String> {
-        let within = above(place).filter(|directory| self.all.contains(directory));
+        let within = place.ancestors().filter(|directory| self.all.contains(directory));
         let named = within.map(|directory| match directory.path.as_str() {
             "" => format!(".git/{}", place.path),
             path => format!("{path}/.git{}", &place.path[path.len()..]),
@@ -53,7 +53,7 @@ impl ChangedRepositories {
 
     /// The existing file that git would load because of this change, if the change turns a directory into a repository.
     pub(super) fn completed_by(&self, place: &WorkspacePath) -> Option<&str> {
-        let directory = above(place).next_back().filter(|_| SIGNS.contains(&name(place)))?;
+        let directory = place.ancestors().next_back().filter(|_| SIGNS.contains(&name(place)))?;
         self.completed.get(&directory).map(String::as_str)
     }
 }
@@ -122,13 +122,6 @@ impl WorkspaceSides<'_> {
         let mut paths = left_alone.map(|entry| format!("{name}/{}", entry.name));
         paths.find(|path| autoloaded(&format!(".git/{path}")).is_some())
     }
-}
-
-/// Every directory that contains a path, from the root down.
-pub(super) fn above(place: &WorkspacePath) -> impl DoubleEndedIterator<Item = WorkspacePath> {
-    let ends = place.path.match_indices('/').map(|(at, _)| at);
-    let paths = std::iter::once("").chain(ends.map(|at| &place.path[..at]));
-    paths.map(|path| WorkspacePath { root: place.root, path: path.to_owned() })
 }
 
 fn inside(directory: &WorkspacePath, name: &str) -> WorkspacePath {

@@ -5,7 +5,7 @@
 use toolgate_contract::{Change, DIRECTORY_MODE, Effect, FileState, Files, LocatedEffect, WorkspacePath};
 use toolgate_policy::autoloaded;
 
-use super::repositories::{ChangedRepositories, above};
+use super::repositories::ChangedRepositories;
 
 /// A path in a repository matters only if it contains one of these names.
 const OF_GIT: [&str; 10] = [
@@ -39,7 +39,7 @@ pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<
     let as_git = |(located, place): &(&LocatedEffect, WorkspacePath)| {
         let names = repositories.names(place).into_iter().skip(1).filter(|path| autoloaded(path).is_some());
         let signs =
-            above(place).skip(1).chain([place.clone()]).filter(|sign| repositories.completed_by(sign).is_some());
+            place.ancestors().skip(1).chain([place.clone()]).filter(|sign| repositories.completed_by(sign).is_some());
         let directories =
             signs.map(|sign| sign.path.rsplit_once('/').map_or(".git".into(), |(path, _)| format!("{path}/.git")));
         let as_if = |path: String| {
@@ -54,11 +54,11 @@ pub(crate) fn as_git_paths(effects: &[LocatedEffect], files: &dyn Files) -> Vec<
 /// The changes for one written file: the file itself, and the directories created for it.
 fn changes_for(place: &WorkspacePath, files: &dyn Files) -> Vec<Change> {
     let exists = |place: &WorkspacePath| files.node(place, false).is_ok_and(|node| node.is_some());
-    let state = |mode| FileState { sha256: String::new(), bytes: 0, mode };
+    let state = |mode| FileState::new("", 0, mode);
     let change = |place: WorkspacePath, mode| {
         let before = exists(&place).then(|| state(mode));
         Change { path: place.path.clone(), place, before, after: Some(state(mode)) }
     };
-    let directories = above(place).skip(1).filter(|directory| !exists(directory));
+    let directories = place.ancestors().skip(1).filter(|directory| !exists(directory));
     directories.map(|directory| change(directory, DIRECTORY_MODE)).chain([change(place.clone(), 0)]).collect()
 }

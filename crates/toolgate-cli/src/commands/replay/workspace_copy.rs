@@ -133,7 +133,7 @@ fn add_missing_directories(back: &mut BTreeMap<WorkspacePath, Change>, copy: &Ro
     for path in directories {
         let place = WorkspacePath::in_workspace(&path);
         if !back.contains_key(&place) && copy.node(&place, false)?.is_none() {
-            let after = FileState { sha256: sha256(""), bytes: 0, mode: DIRECTORY_MODE | 0o755 };
+            let after = FileState::new(sha256(""), 0, DIRECTORY_MODE | 0o755);
             back.insert(place.clone(), Change { path, place, before: None, after: Some(after) });
         }
     }

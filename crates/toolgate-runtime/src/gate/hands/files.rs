@@ -92,9 +92,17 @@ impl FileHands for CallHands {
         Ok(())
     }
 
-    fn remove_empty_directories(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
-        self.reach(Access::Delete, directory)?;
-        self.services.files.remove_empty_directories(directory)
+    fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError> {
+        self.reach(Access::Delete, directory).or_else(|_| self.reach(Access::Write, directory))?;
+        self.services.files.suspend_mode(directory)
+    }
+
+    fn restore_mode(&self, directory: &WorkspacePath) {
+        self.services.files.restore_mode(directory);
+    }
+
+    fn undo_room(&self) -> u64 {
+        self.services.changes.undo_room()
     }
 
     fn saw(&self, place: &WorkspacePath, sha256: &str) {

@@ -1,0 +1,186 @@
+//! What undo restores beside content: directories, modes, times; and what it leaves alone and says so.
+#![allow(clippy::disallowed_methods, reason = "tests make and look at files of their own")]
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use toolgate_contract::{ApprovalScope, Reply};
+use toolgate_runtime::{ApprovalAnswer, Session};
+use toolgate_testkit::{ScriptedApprover, TestWorkspace};
+
+fn world() -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), "")
+}
+
+/// A session in which every ask is answered yes.
+fn trusting(world: &TestWorkspace) -> Session {
+    let yes = (0..100).map(|_| ApprovalAnswer::Granted { scope: ApprovalScope::Call, by: "ada".into() });
+    world.session().approved_by(Arc::new(ScriptedApprover::with(yes)))
+}
+
+async fn perform(world: &TestWorkspace, tool: &str, args: Value) -> (String, Value) {
+    let Reply { tool_call_id, payload, error, .. } = world.perform_in(&trusting(world), tool, args).await;
+    (tool_call_id, payload.unwrap_or_else(|| panic!("{error:?}")))
+}
+
+async fn undo(world: &TestWorkspace, call: String) -> Value {
+    perform(world, "undo", json!({ "call": call })).await.1
+}
+
+/// Everything beneath a directory, with mode, time and content.
+fn tree(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(path) = pending.pop() {
+        for entry in fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()) {
+            let facts = fs::symlink_metadata(&entry).unwrap();
+            let (mode, shown) = (facts.permissions().mode(), entry.strip_prefix(directory).unwrap().to_owned());
+            match facts.is_dir() {
+                true if shown.starts_with(".toolgate") => continue,
+                true => pending.push(entry),
+                false if facts.is_file() => found.push(format!("{shown:?} {:?}", facts.modified().unwrap())),
+                false => {}
+            }
+            let content = if facts.is_file() { fs::read(directory.join(&shown)).unwrap() } else { Vec::new() };
+            found.push(format!("{shown:?} {mode:o} {content:?}"));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn set_time(path: &Path, seconds: u64) {
+    File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_deleted_directory_comes_back_whole() {
+    let world = world();
+    world.file("e/f", "1\n").file("e/sub/g", "2\n");
+    fs::create_dir_all(world.path().join("e/empty/inner")).unwrap();
+    fs::set_permissions(world.path().join("e/empty"), Permissions::from_mode(0o750)).unwrap();
+    std::os::unix::fs::symlink("nowhere", world.path().join("e/link")).unwrap();
+    set_time(&world.path().join("e/f"), 1_000_000);
+    let before = tree(world.path());
+    let (call, _) = perform(&world, "delete", json!({"path": "e", "recursive": true})).await;
+    assert_eq!(tree(world.path()), Vec::<String>::new());
+    let undone = undo(&world, call).await;
+    assert_eq!(undone["refused"], json!([]), "{undone}");
+    assert_eq!(tree(world.path()), before);
+}
+
+#[tokio::test]
+async fn an_empty_directory_is_deleted_on_record() {
+    let world = world();
+    fs::create_dir(world.path().join("empty")).unwrap();
+    let (call, _) = perform(&world, "delete", json!({"path": "empty", "recursive": true})).await;
+    assert!(!world.path().join("empty").exists());
+    undo(&world, call).await;
+    assert!(world.path().join("empty").is_dir());
+}
+
+#[tokio::test]
+async fn directories_that_somebody_removed_are_made_again() {
+    let world = world();
+    world.file("a/b/f", "1\n");
+    let (call, _) = perform(&world, "delete", json!({"path": "a/b/f"})).await;
+    fs::remove_dir(world.path().join("a/b")).unwrap();
+    fs::remove_dir(world.path().join("a")).unwrap();
+    undo(&world, call).await;
+    assert_eq!(fs::read_to_string(world.path().join("a/b/f")).unwrap(), "1\n");
+}
+
+#[tokio::test]
+async fn directories_that_a_write_or_a_move_made_go_with_it_if_they_are_empty() {
+    let world = world();
+    world.file("old.txt", "old\n");
+    let (written, _) = perform(&world, "write", json!({"path": "new/deep/file.txt", "content": "x\n"})).await;
+    let (moved, _) = perform(&world, "move", json!({"from": "old.txt", "to": "moved/there.txt"})).await;
+    let undone = undo(&world, moved).await;
+    assert!(undone["undone"].as_array().unwrap().contains(&json!("moved")), "{undone}");
+    assert!(!world.path().join("moved").exists() && world.path().join("old.txt").exists());
+    world.file("new/by hand.txt", "mine\n");
+    let undone = undo(&world, written).await;
+    assert!(undone["undone"].as_array().unwrap().contains(&json!("new/deep")), "{undone}");
+    assert_eq!(undone["refused"][0]["path"], "new", "{undone}");
+    assert!(!world.path().join("new/deep").exists());
+    assert_eq!(fs::read_to_string(world.path().join("new/by hand.txt")).unwrap(), "mine\n");
+}
+
+#[tokio::test]
+async fn a_mode_that_somebody_set_since_is_kept() {
+    let world = world().confined();
+    world.file("a.sh", "old\n").file("b.sh", "b\n");
+    let path = world.path().join("a.sh");
+    let (call, _) = perform(&world, "write", json!({"path": "a.sh", "content": "new\n"})).await;
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    undo(&world, call).await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
+
+    let (call, payload) = perform(&world, "shell", json!({"command": "chmod 700 b.sh"})).await;
+    assert_eq!(payload["changes"]["paths"], json!(["~b.sh"]), "{payload}");
+    fs::set_permissions(world.path().join("b.sh"), Permissions::from_mode(0o711)).unwrap();
+    let refused = world.perform_in(&trusting(&world), "undo", json!({"call": call})).await.error.unwrap();
+    assert!(refused.details.unwrap().to_string().contains("The mode of `b.sh`"));
+    fs::set_permissions(world.path().join("b.sh"), Permissions::from_mode(0o700)).unwrap();
+    undo(&world, call).await;
+    assert_eq!(fs::metadata(world.path().join("b.sh")).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[tokio::test]
+async fn a_touch_alone_is_named_and_undone() {
+    let world = world().confined();
+    world.file("a.txt", "a\n").file("b.txt", "b\n");
+    set_time(&world.path().join("a.txt"), 1_000_000);
+    let before = tree(world.path());
+    for options in [json!({"command": "touch a.txt"}), json!({"command": "touch a.txt", "stdin": true})] {
+        let (call, payload) = perform(&world, "shell", options).await;
+        assert_eq!(payload["changes"]["paths"], json!(["~a.txt"]), "{payload}");
+        assert_ne!(tree(world.path()), before);
+        undo(&world, call).await;
+        assert_eq!(tree(world.path()), before);
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_that_undo_could_not_keep_says_so_beforehand() {
+    let world = TestWorkspace::new(toolgate_tools::all(), "[undo]\nquota_bytes = 1000\n");
+    world.file("large/a", vec![1; 600]).file("large/b", vec![2; 600]);
+    let refused = world.perform_in(&trusting(&world), "delete", json!({"path": "large", "recursive": true})).await;
+    let error = refused.error.unwrap();
+    assert!(error.message.contains("can't be undone") && error.hint.unwrap().contains("permanently"));
+    assert!(world.path().join("large/a").exists());
+    perform(&world, "delete", json!({"path": "large", "recursive": true, "permanently": true})).await;
+    assert!(!world.path().join("large").exists());
+}
+
+#[tokio::test]
+async fn owners_are_restored_where_we_may() {
+    if !is_root() {
+        return toolgate_testkit::skip("not-root", "only root can give files to others");
+    }
+    let world = world();
+    world.file("theirs", "x\n");
+    std::os::unix::fs::chown(world.path().join("theirs"), Some(12_345), Some(12_346)).unwrap();
+    let (call, _) = perform(&world, "delete", json!({"path": "theirs"})).await;
+    undo(&world, call).await;
+    let found = fs::metadata(world.path().join("theirs")).unwrap();
+    assert_eq!(
+        (std::os::unix::fs::MetadataExt::uid(&found), std::os::unix::fs::MetadataExt::gid(&found)),
+        (12_345, 12_346)
+    );
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
+}
