@@ -95,7 +95,7 @@ impl OverlayChanges {
     /// Where the new side of a path is.
     fn above(&self, place: &WorkspacePath) -> Option<PathBuf> {
         let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
-        Some(upper.join(&place.path))
+        Some(place.beneath(upper))
     }
 }
 
@@ -170,7 +170,7 @@ impl StagedChanges for OverlayChanges {
 }
 
 impl ChangeSource for OverlayChanges {
-    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()> {
         let from = self.above(&change.place).ok_or(Errno::NOENT)?;
         // overlayfs's own record of the file that this was copied from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
@@ -180,7 +180,7 @@ impl ChangeSource for OverlayChanges {
         }
     }
 
-    fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &str) {
+    fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8]) {
         let Some(made) = self.above(&change.place).and_then(|path| fs::symlink_metadata(path).ok()) else { return };
         let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
         let time = Timespec { tv_sec: made.mtime(), tv_nsec: made.mtime_nsec() as _ };

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,6 @@ use toolgate_contract::{
     Change, Difference, Differences, EntryKind, FileMetadata, FileState, Files, ToolError, WorkspacePath,
 };
 
-use crate::files::root::readable;
 use crate::files::stat;
 
 /// More threads than this would only wait for the disk.
@@ -47,14 +47,14 @@ pub(super) fn compare(
     started: Timestamp,
     files: &dyn Files,
 ) -> Result<(Differences, TouchedFiles), ToolError> {
-    let mut walk = LayerWalk { files, candidates: Vec::new(), not_utf8: Vec::new() };
+    let mut walk = LayerWalk { files, candidates: Vec::new() };
     for (root, upper) in layers {
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.directory(upper, &place, LowerVisibility::Everything)?;
     }
-    let LayerWalk { mut candidates, not_utf8, .. } = walk;
+    let LayerWalk { mut candidates, .. } = walk;
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
-    let mut found = Differences { all: Vec::with_capacity(candidates.len()), not_utf8 };
+    let mut found = Differences { all: Vec::with_capacity(candidates.len()) };
     let mut touched = Vec::new();
     for (candidate, sides) in candidates.iter().zip(both_sides(&candidates, files)) {
         let (before, after) = sides?;
@@ -73,7 +73,6 @@ pub(super) fn compare(
 struct LayerWalk<'a> {
     files: &'a dyn Files,
     candidates: Vec<Candidate>,
-    not_utf8: Vec<String>,
 }
 
 impl LayerWalk<'_> {
@@ -84,19 +83,12 @@ impl LayerWalk<'_> {
         for entry in fs::read_dir(upper).map_err(fault)? {
             let entry = entry.map_err(fault)?;
             let found = entry.metadata().map_err(fault)?;
-            match entry.file_name().to_str() {
-                Some(name) => {
-                    self.entry(entry.path(), &found, place.join(name), below)?;
-                    names.insert(name.to_owned());
-                }
-                None => {
-                    let shown = readable(std::os::unix::ffi::OsStrExt::as_bytes(&*entry.file_name()));
-                    self.not_utf8.push(self.files.shown(&place.join(&shown)));
-                }
-            }
+            let inner = place.join_bytes(entry.file_name().as_bytes());
+            names.insert(inner.clone());
+            self.entry(entry.path(), &found, inner, below)?;
         }
         if below == LowerVisibility::Replaced {
-            for entry in self.files.entries(place)?.iter().filter(|entry| !names.contains(&entry.name)) {
+            for entry in self.files.entries(place)?.iter().filter(|entry| !names.contains(&entry.place)) {
                 self.deleted(&entry.place, entry.kind == EntryKind::Directory)?;
             }
         }
@@ -186,10 +178,10 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
     let fault = |error: rustix::io::Errno| {
         ToolError::io(&format!("What was made of `{}` can't be read", place.path), &error.into())
     };
-    let (directory, name) = (above.parent().unwrap_or(above), above.file_name().and_then(|name| name.to_str()));
+    let (directory, name) = (above.parent().unwrap_or(above), above.file_name().unwrap_or_default());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, directory, flags, Mode::empty()).map_err(fault)?;
-    let found = stat::look(directory.as_fd(), name.unwrap_or_default(), true).map_err(fault)?;
+    let found = stat::look(directory.as_fd(), name.as_bytes(), true).map_err(fault)?;
     found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))
 }
 
