@@ -195,7 +195,7 @@ impl PreparedUndo {
         }
         for (directory, changes) in repositories {
             let inverse = |change: &Change| self.inverse(change, hands);
-            let path = self.roots.get(directory.root).map(|root| root.join(&directory.path)).unwrap_or_default();
+            let path = self.roots.get(directory.root).map(|root| directory.beneath(root)).unwrap_or_default();
             let repository = RepositoryUndo { directory, path, changes, contents: &self.contents, hands };
             let undone = repository.inverse(&inverse);
             plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);

@@ -68,8 +68,8 @@ async fn every_tool_that_changes_files_changes_the_one_with_these_bytes() {
     assert_eq!(fs::read(path(&world, b"new\xfd/b\x80")).unwrap(), b"new\n");
     let (moved, _) = call(&world, "move", json!({"from": r"d\xfe/a\xff", "to": r"d\xfe/c\xfc"})).await;
     assert_eq!(fs::read(path(&world, b"d\xfe/c\xfc")).unwrap(), b"four\n");
-    let (deleted, gone) = call(&world, "delete", json!({"path": r"d\xfe", "recursive": true})).await;
-    assert_eq!((gone["files"].as_u64(), path(&world, b"d\xfe").exists()), (Some(1), false));
+    let (deleted, _) = call(&world, "delete", json!({"path": r"d\xfe/c\xfc"})).await;
+    assert!(!path(&world, b"d\xfe/c\xfc").exists());
     for (id, name, content) in [
         (deleted, &b"d\xfe/c\xfc"[..], Some("four\n")),
         (moved, b"d\xfe/a\xff", Some("four\n")),
@@ -81,6 +81,8 @@ async fn every_tool_that_changes_files_changes_the_one_with_these_bytes() {
         call(&world, "undo", json!({"call": id})).await;
         assert_eq!(fs::read(path(&world, name)).ok().as_deref(), content.map(str::as_bytes), "{name:?}");
     }
+    let (_, gone) = call(&world, "delete", json!({"path": r"d\xfe", "recursive": true})).await;
+    assert_eq!((gone["files"].as_u64(), path(&world, b"d\xfe").exists()), (Some(1), false));
 }
 
 #[tokio::test]
