@@ -169,15 +169,16 @@ fn what_is_quarantined_is_there_and_is_released_to_the_same_name() {
 fn a_rehearsal_shows_them_and_its_commit_makes_them() {
     for is_ordinary in [false, true] {
         let world = world();
-        let ordinary = world.as_ordinary_user();
-        let program: &Program<'_> = if is_ordinary { &ordinary } else { &|args| world.run(args) };
+        let ordinary = is_ordinary.then(|| world.as_ordinary_user());
+        let program = |args: &[&str]| ordinary.as_ref().map_or_else(|| world.run(args), |ordinary| ordinary(args));
+        let program: &Program<'_> = &program;
         let before = everything(&world);
         let command = r"echo two > $'kept\xff'; mkdir $'n\xfe'; echo n > $'n\xfe/n\xff'; rm -r $'gone\xff'";
         let reply = shell(program, command, &json!({ "rehearse": true }));
         assert_eq!(everything(&world), before);
         let changes = &reply["payload"]["changes"];
         let diff = changes["diff"].as_str().unwrap();
-        assert!(diff.contains(r"kept\xff") && diff.contains(r"n\xfe/n\xff"), "{diff}");
+        assert!(diff.contains(r"a/kept\377") && diff.contains(r"b/n\376/n\377"), "{diff}");
         let args = json!({ "rehearsal": changes["rehearsal"] }).to_string();
         let run = world.last_run().file_name().unwrap().to_str().unwrap().to_owned();
         let committed = program(&["--json", "call", "--approve", "--run", &run, "commit", &args]).json();
@@ -196,8 +197,10 @@ fn what_policy_hides_is_hidden_beneath_them_and_under_them() {
         for name in [&b"d\xff/.env"[..], b"key\xfe.pem", br"d\xff/.env"] {
             world.put(&path(world, name), "TOKEN=correct-horse");
         }
+        // Read by a script: policy reads what a command itself names.
+        world.put(&world.workspace().join("look.sh"), "cat d*/.env key*.pem; ls");
         world.shell("chmod -R a+rX .");
-        let reply = shell(program, "cat d*/.env key*.pem; ls", &more);
+        let reply = shell(program, "sh look.sh", &more);
         assert!(!reply.to_string().contains("horse"), "{reply}");
         let read = program(&["--json", "call", "read", r#"{"path":"key\\xfe.pem"}"#]).json();
         assert_eq!(read["error"]["code"], json!("sensitive_path"), "{read}");
