@@ -184,7 +184,8 @@ impl ChangeLog {
         }
         let mut quarantine = self.quarantine_of(call)?;
         let added = choice.quarantined.iter().try_for_each(|(change, reason)| {
-            let place_file = |directory: BorrowedFd<'_>, name: &str| staged.put(change, directory, name, name);
+            let place_file =
+                |directory: BorrowedFd<'_>, name: &str| staged.put(change, directory, name.as_bytes(), name);
             add_to_quarantine(&mut quarantine, change, reason, &place_file)
         });
         let taken = choice.unreadable.iter().try_for_each(|unreadable| {

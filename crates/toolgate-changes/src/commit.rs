@@ -68,10 +68,6 @@ impl RestoreTool for Commit {
             let message = format!("`{}` was changed since the rehearsal.", stale.change.path);
             return Err(ToolError::new(ErrorCode::StaleFile, message).with_hint("Rehearse the command again."));
         }
-        if let Some(name) = differences.not_utf8.first() {
-            let message = format!("The name of `{name}` isn't valid UTF-8, so no tool can write it.");
-            return Err(ToolError::new(ErrorCode::IoError, message));
-        }
         let choice = workspace.selector.choose(differences, staged.as_ref());
         Ok(Box::new(PreparedCommit { staged, choice, workspace }))
     }

@@ -116,12 +116,11 @@ impl InPlaceCommand {
         snapshot.refresh(all.iter(), self.changer.workspace.files.as_ref())
     }
 
-    /// Ends the command: records everything that it changed, and settles it under the same lock, together with paths
-    /// that aren't valid UTF-8, which undo can't address. The snapshot stays until that is done, for recovery after a
-    /// kill.
+    /// Ends the command: records everything that it changed, and settles it under the same lock. The snapshot stays
+    /// until that is done, for recovery after a kill.
     pub(crate) fn end<T>(
         &self,
-        settle: impl FnOnce(&ChangeLock, Vec<Change>, Vec<String>) -> Result<T, ToolError>,
+        settle: impl FnOnce(&ChangeLock, Vec<Change>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let (change_log, files) = (self.changer.workspace.log()?, self.changer.workspace.files.as_ref());
         if !self.is_confined && !self.is_open && !change_log.is_in_place() {
@@ -130,8 +129,7 @@ impl InPlaceCommand {
         let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
         self.catch_up(None)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
-        let undecodable = snapshot.as_ref().map(|snapshot| snapshot.undecodable(files)).unwrap_or_default();
-        let settled = settle(&turn, self.net_changes(made), undecodable)?;
+        let settled = settle(&turn, self.net_changes(made))?;
         snapshot.into_iter().for_each(Snapshot::rest);
         Ok(settled)
     }

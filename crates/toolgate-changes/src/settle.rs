@@ -98,16 +98,14 @@ impl ChangeSettler {
     fn apply_staged(&self, staged: &dyn StagedChanges) -> Result<SettledChanges, ToolError> {
         let (files, change_log) = (self.workspace().files.as_ref(), self.workspace().log()?);
         let mut attempt = 0;
-        let (choice, undecodable) = loop {
+        let choice = loop {
             attempt += 1;
-            let mut differences = staged.differences(files)?;
-            let undecodable = std::mem::take(&mut differences.not_utf8);
-            let choice = self.workspace().selector.choose(differences, staged);
+            let choice = self.workspace().selector.choose(staged.differences(files)?, staged);
             if choice.chosen.is_empty() {
-                break (choice, undecodable);
+                break choice;
             }
             match self.changer.write_changes(choice.chosen.clone(), staged) {
-                Ok(()) => break (choice, undecodable),
+                Ok(()) => break choice,
                 Err(error) if error.code == ErrorCode::StaleFile && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error),
             }
@@ -116,10 +114,9 @@ impl ChangeSettler {
         let mut settled = counted(&choice.chosen);
         settled.notes.extend(choice.notes.iter().take(MAX_QUARANTINED).cloned());
         settled.notes.extend(lost(change_log.beyond_quota(&choice.chosen)));
-        let unnameable = undecodable.into_iter().map(|path| QuarantinedPath { path, reason: NOT_UTF8.into() });
         let quarantined = change_log.quarantine(&self.changer.origin.tool_call_id, staged, &choice);
         settled.notes.extend(quarantined.as_ref().err().map(ToString::to_string));
-        list_quarantined(&mut settled, unnameable.chain(quarantined.unwrap_or_default()).collect());
+        list_quarantined(&mut settled, quarantined.unwrap_or_default());
         Ok(settled)
     }
 
@@ -141,7 +138,6 @@ impl ChangeSettler {
 const NOT_RECORDABLE: &str = "It changed files in place, so undo doesn't cover its changes.";
 const NOT_APPLIED: &str = "None of its changes were written to the workspace.";
 const NOT_RECORDED: &str = "Its changes couldn't be recorded, so undo doesn't cover them.";
-const NOT_UTF8: &str = "its name isn't valid UTF-8, so no tool can address it";
 
 fn noted(note: String) -> SettledChanges {
     SettledChanges { notes: vec![note], ..SettledChanges::default() }

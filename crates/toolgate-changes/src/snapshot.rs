@@ -45,9 +45,6 @@ pub(crate) struct Snapshot {
     scope: SnapshotScope,
     places: BTreeMap<WorkspacePath, SnapshotEntry>,
     epoch: Option<ClockEpoch>,
-    /// Paths that aren't valid UTF-8, escaped for display, which no tool can address: those at the beginning, and those
-    /// now.
-    undecodable: [BTreeSet<WorkspacePath>; 2],
     /// The number of the next copy, and how many bytes can still be copied.
     next: u64,
     room: u64,
@@ -63,8 +60,7 @@ impl Snapshot {
             None => (store.begin(&name)?, BTreeMap::new()),
         };
         let (room, next, epoch) = (scope.quota, first_free(&earlier), ClockEpoch::now());
-        let (places, undecodable) = (BTreeMap::new(), Default::default());
-        let mut snapshot = Self { scope, places, epoch, undecodable, next, room, stored };
+        let mut snapshot = Self { scope, places: BTreeMap::new(), epoch, next, room, stored };
         snapshot.fill(earlier, files)?;
         snapshot.save()?;
         snapshot.stored.publish(&name)?;
@@ -77,7 +73,7 @@ impl Snapshot {
         let places: BTreeMap<WorkspacePath, SnapshotEntry> = places.into_iter().collect();
         let copied: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
         let (next, room) = (first_free(&places), scope.quota.saturating_sub(copied));
-        Some(Self { scope, places, epoch, undecodable: Default::default(), next, room, stored })
+        Some(Self { scope, places, epoch, next, room, stored })
     }
 
     /// Records every path, and reuses copies of an earlier snapshot where nothing has changed since.
@@ -87,10 +83,8 @@ impl Snapshot {
         files: &dyn Files,
     ) -> Result<(), ToolError> {
         let moment = self.stored.time()?;
-        let (places, undecodable) = self.scan(files)?;
-        self.undecodable[0] = undecodable;
         let mut found = Vec::new();
-        for place in places {
+        for place in self.scan(files)? {
             found.extend(files.node(&place, false)?.map(|node| (place, node)));
         }
         // The smallest first: most files can be copied that way, and files written by people are small.
@@ -124,8 +118,7 @@ impl Snapshot {
         let places = match only {
             Some(places) => places.iter().filter(|place| self.scope.covers(place)).cloned().collect(),
             None => {
-                let (mut places, undecodable) = self.scan(files)?;
-                self.undecodable[1] = undecodable;
+                let mut places = self.scan(files)?;
                 places.extend(self.places.keys().cloned());
                 places
             }
@@ -142,12 +135,6 @@ impl Snapshot {
             changes.extend(Some(change).filter(|change| !change.is_nothing()));
         }
         Ok(changes)
-    }
-
-    /// New paths that aren't valid UTF-8, escaped for display, as of the last complete scan.
-    pub(crate) fn undecodable(&self, files: &dyn Files) -> Vec<String> {
-        let [then, now] = &self.undecodable;
-        now.difference(then).map(|place| files.shown(place)).collect()
     }
 
     /// Copies the previous contents of these paths to the blob store. The changes are recorded next, then
@@ -224,19 +211,15 @@ impl Snapshot {
         Ok(self.stored.write(&record?)?)
     }
 
-    /// Every path, and separately the paths that aren't valid UTF-8.
-    fn scan(&self, files: &dyn Files) -> Result<(BTreeSet<WorkspacePath>, BTreeSet<WorkspacePath>), ToolError> {
-        let found = Mutex::new((BTreeSet::new(), BTreeSet::new()));
+    /// Every path.
+    fn scan(&self, files: &dyn Files) -> Result<BTreeSet<WorkspacePath>, ToolError> {
+        let found = Mutex::new(BTreeSet::new());
         let visitors = || -> Visitor<'_> {
             Box::new(|walked: &VisitedEntry<'_>| {
                 if self.scope.except.contains(walked.place) {
                     return WalkStep::Past;
                 }
-                // An escaped name resolves to nothing.
-                let is_shown = walked.place.path.contains("\\x") && matches!(files.node(walked.place, false), Ok(None));
-                let mut found = found.lock();
-                let list = if is_shown { &mut found.1 } else { &mut found.0 };
-                list.insert(walked.place.clone());
+                found.lock().insert(walked.place.clone());
                 WalkStep::On
             })
         };

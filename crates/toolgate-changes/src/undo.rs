@@ -209,7 +209,7 @@ impl PreparedUndo {
         }
         for (directory, changes) in repositories {
             let inverse = |change: &Change| self.inverse(change, hands);
-            let path = self.roots.get(directory.root).map(|root| root.join(&directory.path)).unwrap_or_default();
+            let path = self.roots.get(directory.root).map(|root| directory.beneath(root)).unwrap_or_default();
             let repository = RepositoryUndo { directory, path, changes, contents: &self.contents, hands };
             let undone = repository.inverse(&inverse);
             plan.kept_objects += undone.as_ref().map_or(0, |undone| undone.kept_objects);
@@ -267,6 +267,11 @@ fn restored(change: &Change, now: Option<&FileState>) -> Result<Option<FileState
     Ok(Some(FileState { mode: if is_mode_kept { before.mode } else { now.mode }, ..before.clone() }))
 }
 
+fn filled(directory: &WorkspacePath, hands: &dyn Hands) -> ToolError {
+    let message = format!("`{}` holds something else by now, so it stays.", hands.shown(directory));
+    ToolError::new(ErrorCode::StaleFile, message)
+}
+
 /// What is undone and what isn't.
 #[derive(Default)]
 struct UndoPlan {
@@ -294,13 +299,9 @@ impl UndoPlan {
             self.back.iter().filter(goes).filter(is_directory).map(|change| change.place.clone()).collect();
         // Deepest first: a directory that stays keeps those that it is in.
         for directory in directories.iter().rev() {
-            let is_filled = hands.hides_something(directory)?
-                || hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place));
-            if is_filled {
+            if hands.entries_at(directory)?.iter().any(|entry| !removed.contains(&entry.place)) {
                 removed.remove(directory);
-                let path = hands.shown(directory);
-                let reason = format!("`{path}` holds something else by now, so it stays.");
-                self.refused.push(json!({ "path": path, "code": ErrorCode::StaleFile, "reason": reason }));
+                self.add(&hands.shown(directory), Err(filled(directory, hands)));
             }
         }
         self.back.retain(|change| change.after.is_some() || removed.contains(&change.place));
@@ -314,9 +315,17 @@ impl UndoPlan {
                 .with_details(json!({ "refused": self.refused })));
         }
         self.back.sort_by(|one, other| one.place.cmp(&other.place));
-        let undone: Vec<String> = self.back.iter().map(|change| change.path.clone()).collect();
         if !self.back.is_empty() {
-            hands.write_changes(self.back, contents)?;
+            hands.write_changes(self.back.clone(), contents)?;
+        }
+        let (mut undone, back) = (Vec::new(), std::mem::take(&mut self.back));
+        for change in back {
+            // What policy hides in a directory, or what somebody added this moment, keeps it.
+            let is_directory = change.before.as_ref().is_some_and(FileState::is_directory);
+            match is_directory && change.after.is_none() && hands.state_at(&change.place)?.is_some() {
+                true => self.add(&change.path, Err(filled(&change.place, hands))),
+                false => undone.push(change.path),
+            }
         }
         let mut result = json!({ "undone": undone, "refused": self.refused });
         if self.kept_objects > 0 {

@@ -1,11 +1,9 @@
 //! The files of the workspace, as the sandbox provides them to the other crates.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -28,10 +26,9 @@ pub trait Files: Send + Sync {
     /// Reports the name and type of every entry of a directory, unless the directory still has the stamp `known`.
     fn look(
         &self,
-        root: usize,
-        directory: &Path,
+        directory: &WorkspacePath,
         known: Option<&DirectoryStamp>,
-        each: &mut dyn FnMut(&OsStr, EntryKind),
+        each: &mut dyn FnMut(&str, EntryKind),
     ) -> Result<DirectoryScan, ToolError>;
     /// Makes directories of a root readable that the current user owns but can't read, except these.
     fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError>;
@@ -165,7 +162,7 @@ pub enum EntryKind {
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectoryEntry {
-    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
+    /// Its name; bytes that aren't UTF-8 are escaped as `\xNN`.
     pub name: String,
     /// Its path.
     pub place: WorkspacePath,

@@ -18,6 +18,7 @@ mod egress;
 mod error;
 mod event;
 mod event_origin;
+mod file_name;
 mod files;
 mod hands;
 mod hash;
@@ -56,6 +57,7 @@ pub use egress::{Denial, EgressPolicy};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{ApprovalScope, CallEnding, Event, EventPayload, ProcessOutput, RefusedRequest, RunFacts};
 pub use event_origin::EventOrigin;
+pub use file_name::{escape_path, unescape_path};
 pub use files::{
     BeforeApply, DirectoryEntry, DirectoryScan, DirectoryStamp, EntryKind, FileMetadata, Files, HiddenPaths, OpenFile,
 };

@@ -45,11 +45,11 @@ pub trait ChangeSource: Send + Sync {
     ) -> std::io::Result<Option<File>> {
         Ok(None)
     }
-    /// Puts a change's new file or link under a name in a directory, atomically replacing existing content. `temporary`
+    /// Puts a change's new file or link under a name in a directory, as the kernel has it, atomically replacing existing content. `temporary`
     /// is the name that [`ChangeSource::write_out`] used.
-    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()>;
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()>;
     /// Finishes a created directory, after everything in it is in place.
-    fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &str) {}
+    fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &[u8]) {}
 }
 
 /// The differences between staged changes and the workspace.
@@ -59,8 +59,6 @@ pub struct Differences {
     pub all: Vec<Difference>,
     /// Paths whose differences can't be told. They are never applied.
     pub unreadable: Vec<UnreadableChange>,
-    /// Names that aren't UTF-8, in printable form. No tool can reach them, so they are never applied.
-    pub not_utf8: Vec<String>,
 }
 
 /// One path that differs.

@@ -55,7 +55,7 @@ pub struct EntryMetadata {
 
 /// One entry that a walk visits.
 pub struct VisitedEntry<'a> {
-    /// Its path. A name that isn't UTF-8 is shown with `\xNN` here, and only [`VisitedEntry::open`] can open it.
+    /// Its path.
     pub place: &'a WorkspacePath,
     /// Its type.
     pub kind: EntryKind,

@@ -1,9 +1,14 @@
 //! Resolved paths. A path is resolved once, before the call is judged; afterwards only the resolved path is opened,
 //! without following links, so that what was judged is what is touched.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
-use crate::Effect;
+use crate::{Effect, escape_path, unescape_path};
 
 /// The directory in a workspace that contains Toolgate's own state.
 pub const STATE_DIRECTORY: &str = ".toolgate";
@@ -13,7 +18,8 @@ pub const STATE_DIRECTORY: &str = ".toolgate";
 pub struct WorkspacePath {
     /// The index of the root; 0 is the workspace itself.
     pub root: usize,
-    /// The path relative to that root, without `.`, `..` or links; empty for the root.
+    /// The path relative to that root, without `.`, `..` or links; empty for the root. Bytes that aren't UTF-8 are
+    /// escaped, as [`escape_path`] does.
     pub path: String,
 }
 
@@ -35,6 +41,28 @@ impl WorkspacePath {
         let ends = self.path.match_indices('/').map(|(at, _)| at);
         let paths = std::iter::once("").chain(ends.map(|at| &self.path[..at]));
         paths.map(|path| Self { root: self.root, path: path.to_owned() })
+    }
+
+    /// The path of an entry of this directory, by its name as the kernel has it.
+    #[must_use]
+    pub fn join_bytes(&self, name: &[u8]) -> Self {
+        self.join(&escape_path(name))
+    }
+
+    /// The path as the kernel has it.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        unescape_path(&self.path)
+    }
+
+    /// The directory of the path and its last name, as the kernel has them.
+    pub fn parent_and_name(&self) -> (Cow<'_, [u8]>, Cow<'_, [u8]>) {
+        let (parent, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        (unescape_path(parent), unescape_path(name))
+    }
+
+    /// The path beneath this directory of the machine.
+    pub fn beneath(&self, root: &Path) -> PathBuf {
+        root.join(OsStr::from_bytes(&self.bytes()))
     }
 
     /// Whether `other` is this path or beneath it.

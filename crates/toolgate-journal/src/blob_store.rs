@@ -208,7 +208,7 @@ impl ChangeSource for BlobStore {
         Ok(None)
     }
 
-    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()> {
         let Some(state) = &change.after else { return Err(ErrorKind::InvalidInput.into()) };
         copy_ownership(directory, name, temporary);
         if let Some(FileOwner { user, group }) = state.owner {
@@ -232,15 +232,15 @@ impl ChangeSource for BlobStore {
 }
 
 /// A file that replaces another keeps its owner and attributes; only root can change the owner.
-fn copy_ownership(directory: BorrowedFd<'_>, name: &str, new: &str) {
+fn copy_ownership(directory: BorrowedFd<'_>, name: &[u8], new: &str) {
     let Ok(old) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
     let _ = rustix::fs::chownat(directory, new, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
-    let open = |name: &str| {
+    let open = |name: &[u8]| {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::fs::openat(directory, name, flags, Mode::empty())
     };
-    if let (Ok(from), Ok(to)) = (open(name), open(new)) {
+    if let (Ok(from), Ok(to)) = (open(name), open(new.as_bytes())) {
         copy_attributes(&from, &to);
     }
 }

@@ -2,13 +2,15 @@
 //! widen it. They are requested with the first call, and only from clients with a handshake: the later protocol version
 //! has no roots.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use toolgate_contract::WorkspacePath;
+use toolgate_contract::{WorkspacePath, escape_path};
 use toolgate_runtime::{PathBounds, Session};
 
 use crate::methods::RequestContext;
@@ -58,7 +60,7 @@ fn bounds(answer: &Value, workspace: &Path) -> Option<PathBounds> {
         return None;
     }
     let inside = paths.iter().filter_map(|root| root.strip_prefix(workspace).ok());
-    let places = inside.filter_map(|path| path.to_str()).map(WorkspacePath::in_workspace).collect();
+    let places = inside.map(|path| WorkspacePath::in_workspace(escape_path(path.as_os_str().as_bytes()))).collect();
     Some(PathBounds { source: "the client's roots".into(), places })
 }
 
@@ -66,8 +68,9 @@ fn bounds(answer: &Value, workspace: &Path) -> Option<PathBounds> {
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    let path = percent_decode_str(path).decode_utf8().ok()?;
-    let path = PathBuf::from(path.trim_end_matches('/'));
+    let path = percent_decode_str(path).collect::<Vec<u8>>();
+    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    let path = PathBuf::from(OsStr::from_bytes(&path[..end]));
     let has_parent = path.components().any(|part| part == Component::ParentDir);
     (path.is_absolute() && !has_parent).then_some(path)
 }
@@ -84,6 +87,7 @@ mod tests {
             (&["file:///home/ada"], None),
             (&["file:///home/ada/tour/src"], Some(&["src"])),
             (&["file://localhost/home/ada/tour/a%20b/"], Some(&["a b"])),
+            (&["file:///home/ada/tour/a%FF/"], Some(&[r"a\xff"])),
             (&["file:///home/ada/tour/src", "file:///etc"], Some(&["src"])),
             (&["file:///etc"], Some(&[])),
             (&["file:///home/ada/tourist"], Some(&[])),

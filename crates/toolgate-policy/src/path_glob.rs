@@ -1,9 +1,12 @@
 //! Glob patterns over paths, with the semantics of `.gitignore`: a pattern without `/` matches a name at any depth, a
 //! pattern with `/` is relative to the root (`./name` anchors a single name), and a match covers everything beneath it.
 
-use toolgate_config::ConfigFault;
-
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use toolgate_config::ConfigFault;
+use toolgate_contract::unescape_path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -88,20 +91,28 @@ impl PathSet {
 
     pub(crate) fn is_match(&self, path: &str) -> bool {
         let path = self.letters.compare(tidy(path));
-        self.alone.is_match(&path) || self.covering.is_match(&path) || above(&path).any(|up| self.covering.is_match(up))
+        let covers = |path: &str| self.covering.is_match(path, self.letters);
+        self.alone.is_match(&path, self.letters) || covers(&path) || above(&path).any(covers)
     }
 
     /// The indexes of the patterns that match, each once, in the given order.
     pub(crate) fn matches(&self, path: &str) -> Vec<usize> {
         let path = self.letters.compare(tidy(path));
         let mut found = Vec::new();
-        self.alone.add_matches(&path, &mut found);
-        self.covering.add_matches(&path, &mut found);
-        above(&path).for_each(|up| self.covering.add_matches(up, &mut found));
+        self.alone.add_matches(&path, self.letters, &mut found);
+        self.covering.add_matches(&path, self.letters, &mut found);
+        above(&path).for_each(|up| self.covering.add_matches(up, self.letters, &mut found));
         found.sort_unstable();
         found.dedup();
         found
     }
+}
+
+/// The forms of a path in which a pattern may match it: as it is shown, and for rules that tighten also as the kernel has
+/// it. There a byte that is shown as `\xNN` is one character, which `?` matches.
+fn forms(path: &str, letters: CaseFolding) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    let exact = Some(unescape_path(path)).filter(|exact| letters == CaseFolding::Folded && **exact != *path.as_bytes());
+    std::iter::once(path.as_bytes().into()).chain(exact)
 }
 
 /// Every parent directory of a path, from the top.
@@ -124,13 +135,14 @@ impl IndexedGlobs {
         Ok(Self { set, owners: patterns.iter().map(|(owner, _)| *owner).collect() })
     }
 
-    fn is_match(&self, path: &str) -> bool {
-        !self.set.is_empty() && self.set.is_match(path)
+    fn is_match(&self, path: &str, letters: CaseFolding) -> bool {
+        !self.set.is_empty() && forms(path, letters).any(|form| self.set.is_match(OsStr::from_bytes(&form)))
     }
 
-    fn add_matches(&self, path: &str, found: &mut Vec<usize>) {
+    fn add_matches(&self, path: &str, letters: CaseFolding, found: &mut Vec<usize>) {
         if !self.set.is_empty() {
-            found.extend(self.set.matches(path).into_iter().map(|index| self.owners[index]));
+            let matches = forms(path, letters).flat_map(|form| self.set.matches(OsStr::from_bytes(&form)));
+            found.extend(matches.map(|index| self.owners[index]));
         }
     }
 }
@@ -153,7 +165,7 @@ impl PathPrefilter {
     }
 
     pub(crate) fn lets_through(&self, path: &str) -> bool {
-        self.0.is_match(fold(tidy(path)).as_ref())
+        forms(&fold(tidy(path)), CaseFolding::Folded).any(|form| self.0.is_match(OsStr::from_bytes(&form)))
     }
 }
 
@@ -263,6 +275,23 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_that_is_not_text_is_a_character_that_no_rule_is_dodged_with() {
+        for (pattern, path) in [
+            ("*.pem", r"a\xff.pem"),
+            ("*.pem", r"d\xff/x.pem/y"),
+            ("key?.txt", r"key\xff.txt"),
+            ("key[!0-9].txt", r"dir/key\xff.txt"),
+            (".env*", r"a\xfe/.env\xff"),
+            (r"a\\xff", r"a\x5cxff"),
+        ] {
+            assert!(matches(pattern, CaseFolding::Folded, path), "{pattern} ~ {path}");
+        }
+        assert!(matches(r"a\\xff", CaseFolding::Exact, r"a\xff"), "as it is shown");
+        assert!(!matches(r"a\\xff", CaseFolding::Exact, r"a\x5cxff"), "what loosens is about one file");
+        assert!(PathPrefilter::new(["key?"]).unwrap().lets_through(r"key\xff"));
+    }
+
+    #[test]
     fn patterns_that_cannot_work_say_what_to_write_instead() {
         for (pattern, expected) in [
             ("/etc", "relative to the workspace"),
@@ -281,7 +310,7 @@ mod tests {
 
     #[test]
     fn an_escaped_path_matches_itself_alone() {
-        for path in ["a*b", "a?[x]", "{a,b}", "!x", r"back\slash", "plain/path.rs"] {
+        for path in ["a*b", "a?[x]", "{a,b}", "!x", r"back\slash", r"a\xff", "plain/path.rs"] {
             let pattern = format!("./{}", escape(path));
             assert!(matches(&pattern, CaseFolding::Exact, path), "{pattern}");
         }

@@ -2,13 +2,9 @@
 //! command, and scanning every directory would take longer than most commands. So the content of a directory is cached
 //! for as long as the directory has the same stamp: adding, removing or renaming an entry changes it.
 
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
-
 use parking_lot::Mutex;
 use toolgate_contract::{
-    Access, DirectoryScan, DirectoryStamp, EntryKind, ErrorCode, Files, HiddenPaths, RestrictedPaths, ToolError,
-    WorkspacePath,
+    Access, DirectoryScan, DirectoryStamp, EntryKind, Files, HiddenPaths, RestrictedPaths, ToolError, WorkspacePath,
 };
 
 /// Finds the paths that policy hides, and caches what it saw. It belongs to one policy and one set of files.
@@ -21,13 +17,11 @@ pub struct HiddenPathScanner {
 /// What is known about a directory.
 #[derive(Debug, Default)]
 struct ScannedDirectory {
-    name: OsString,
+    name: String,
     /// The stamp at the time of the scan; none if it has to be scanned every time.
     stamp: Option<DirectoryStamp>,
     hidden: Vec<WorkspacePath>,
     protected: Vec<WorkspacePath>,
-    /// A restricted entry whose name isn't UTF-8, so that no path can name it.
-    unnameable: Option<String>,
     /// The subdirectories that are scanned as well, by name.
     directories: Vec<ScannedDirectory>,
 }
@@ -45,7 +39,7 @@ impl HiddenPathScanner {
         let mut found = RestrictedPaths::default();
         for (root, top) in roots.iter_mut().enumerate() {
             let place = WorkspacePath { root, path: String::new() };
-            ScanPass { files, hidden_paths, path: PathBuf::new(), place, found: &mut found }.visit(top)?;
+            ScanPass { files, hidden_paths, place, found: &mut found }.visit(top)?;
         }
         found.hidden.sort();
         found.protected.sort();
@@ -58,8 +52,6 @@ struct ScanPass<'a> {
     files: &'a dyn Files,
     hidden_paths: &'a dyn HiddenPaths,
     /// The current directory.
-    path: PathBuf,
-    /// The current directory, as a workspace path.
     place: WorkspacePath,
     found: &'a mut RestrictedPaths,
 }
@@ -67,8 +59,9 @@ struct ScanPass<'a> {
 impl ScanPass<'_> {
     fn visit(&mut self, directory: &mut ScannedDirectory) -> Result<(), ToolError> {
         let mut seen = ScannedDirectory::default();
-        let scan = self.files.look(self.place.root, &self.path, directory.stamp.as_ref(), &mut |name, kind| {
-            add_entry(self.hidden_paths, &mut self.place, name, kind, &mut seen);
+        let mut place = self.place.clone();
+        let scan = self.files.look(&self.place, directory.stamp.as_ref(), &mut |name, kind| {
+            add_entry(self.hidden_paths, &mut place, name, kind, &mut seen);
         })?;
         match scan {
             DirectoryScan::Unchanged => {}
@@ -80,41 +73,23 @@ impl ScanPass<'_> {
             // Its content is unknown, so all of it is hidden.
             DirectoryScan::Closed => {
                 let name = std::mem::take(&mut directory.name);
-                let (hidden, unnameable) = match self.path.to_str() {
-                    Some(_) => (vec![self.place.clone()], None),
-                    None => (Vec::new(), Some(self.place.path.clone())),
-                };
-                *directory = ScannedDirectory { name, hidden, unnameable, ..ScannedDirectory::default() };
+                let hidden = vec![self.place.clone()];
+                *directory = ScannedDirectory { name, hidden, ..ScannedDirectory::default() };
             }
             DirectoryScan::Absent => {
                 *directory =
                     ScannedDirectory { name: std::mem::take(&mut directory.name), ..ScannedDirectory::default() }
             }
         }
-        self.add_restricted(directory)?;
+        self.found.hidden.extend_from_slice(&directory.hidden);
+        self.found.protected.extend_from_slice(&directory.protected);
         for inner in &mut directory.directories {
             let shown = self.place.path.len();
-            self.path.push(&inner.name);
-            enter(&mut self.place.path, &inner.name.to_string_lossy());
+            enter(&mut self.place.path, &inner.name);
             let visited = self.visit(inner);
-            self.path.pop();
             self.place.path.truncate(shown);
             visited?;
         }
-        Ok(())
-    }
-
-    fn add_restricted(&mut self, directory: &ScannedDirectory) -> Result<(), ToolError> {
-        let is_unnameable = self.path.to_str().is_none();
-        let all = || directory.hidden.iter().chain(&directory.protected).map(|place| &place.path);
-        if let Some(path) = directory.unnameable.as_ref().or_else(|| all().next().filter(|_| is_unnameable)) {
-            let message =
-                format!("`{path}` must be hidden from commands, but it can't be, because its name isn't UTF-8.");
-            return Err(ToolError::new(ErrorCode::SensitivePath, message)
-                .with_hint("Ask the person to rename it, or the directory that it is in."));
-        }
-        self.found.hidden.extend_from_slice(&directory.hidden);
-        self.found.protected.extend_from_slice(&directory.protected);
         Ok(())
     }
 }
@@ -123,12 +98,12 @@ impl ScanPass<'_> {
 fn add_entry(
     hidden_paths: &dyn HiddenPaths,
     place: &mut WorkspacePath,
-    name: &OsStr,
+    name: &str,
     kind: EntryKind,
     seen: &mut ScannedDirectory,
 ) {
     let length = place.path.len();
-    enter(&mut place.path, &name.to_string_lossy());
+    enter(&mut place.path, name);
     let is_directory = kind == EntryKind::Directory;
     let restricted = if hidden_paths.hides(Access::Read, place) {
         Some(&mut seen.hidden)
@@ -139,7 +114,6 @@ fn add_entry(
         None
     };
     match restricted {
-        Some(_) if name.to_str().is_none() => seen.unnameable = Some(place.path.clone()),
         Some(restricted) => restricted.push(place.clone()),
         None if is_directory => {
             seen.directories.push(ScannedDirectory { name: name.to_owned(), ..ScannedDirectory::default() })
@@ -167,7 +141,7 @@ fn enter(path: &mut String, name: &str) {
 fn carry_over(directories: &mut [ScannedDirectory], known: Vec<ScannedDirectory>) {
     let mut known = known.into_iter().peekable();
     for directory in directories {
-        let is_before = |other: &ScannedDirectory| other.name.as_os_str() < OsStr::new(&directory.name);
+        let is_before = |other: &ScannedDirectory| other.name < directory.name;
         while known.next_if(is_before).is_some() {}
         if let Some(same) = known.next_if(|other| other.name == directory.name) {
             *directory = same;

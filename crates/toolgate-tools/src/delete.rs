@@ -119,7 +119,7 @@ fn check_undo_room(path: &str, removals: &[Change], room: u64) -> Result<(), Too
 struct NothingNew;
 
 impl ChangeSource for NothingNew {
-    fn put(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &str, _temporary: &str) -> std::io::Result<()> {
+    fn put(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &[u8], _temporary: &str) -> std::io::Result<()> {
         Err(std::io::ErrorKind::InvalidInput.into())
     }
 }

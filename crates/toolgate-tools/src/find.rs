@@ -1,11 +1,14 @@
 //! `find`: finds files and directories by path.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Effect, EntryKind, Hands, Permission, Risk, Spec, Tool, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep,
-    WorkspacePath,
+    WorkspacePath, unescape_path,
 };
 
 use crate::support::cursor::{Cursor, ResumePoint, SortKey, SortOrder, page};
@@ -81,7 +84,7 @@ fn enabled() -> bool {
 /// The matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// The paths, relative to the workspace; directories end in `/`, and bytes that aren't UTF-8 are shown as `\xNN`.
+    /// The paths, relative to the workspace; directories end in `/`, and bytes that aren't UTF-8 are escaped as `\xNN`.
     paths: Vec<String>,
     /// Whether there are more; use `cursor`.
     has_more: bool,
@@ -209,6 +212,8 @@ impl PathSearch {
 /// A compiled pattern. It is a set of one glob, since only `globset` sets have fast paths for common patterns.
 struct FindPattern {
     glob: GlobSet,
+    /// Whether it has bytes that aren't UTF-8, as they are shown.
+    is_escaped: bool,
     is_about_path: bool,
     is_about_directories: bool,
 }
@@ -226,12 +231,14 @@ impl FindPattern {
         let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
         let tidy = tidy.strip_suffix('/').unwrap_or(tidy);
         let is_about_path = tidy.contains('/') || pattern.starts_with("./");
-        let glob = GlobBuilder::new(tidy).literal_separator(is_about_path).backslash_escape(true).build();
+        let is_escaped = *unescape_path(tidy) != *tidy.as_bytes();
+        let text = if is_escaped { &*tidy.replace("\\x", r"\\x") } else { tidy };
+        let glob = GlobBuilder::new(text).literal_separator(is_about_path).backslash_escape(true).build();
         let glob = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build()).map_err(|fault| {
             ToolError::invalid_args(format!("The pattern `{pattern}` is not a valid glob: {}.", fault.kind()))
                 .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; put `\\` before a literal special character.")
         })?;
-        Ok(Self { glob, is_about_path, is_about_directories: pattern.ends_with('/') })
+        Ok(Self { glob, is_escaped, is_about_path, is_about_directories: pattern.ends_with('/') })
     }
 
     fn matches(&self, start: &WorkspacePath, walked: &VisitedEntry<'_>) -> bool {
@@ -240,6 +247,10 @@ impl FindPattern {
             Some(relative) if self.is_about_path => relative.trim_start_matches('/'),
             _ => path.rsplit('/').next().unwrap_or_default(),
         };
-        (!self.is_about_directories || walked.kind == EntryKind::Directory) && self.glob.is_match(text)
+        let is_match = || match self.is_escaped {
+            true => self.glob.is_match(text),
+            false => self.glob.is_match(OsStr::from_bytes(&unescape_path(text))),
+        };
+        (!self.is_about_directories || walked.kind == EntryKind::Directory) && is_match()
     }
 }

@@ -59,7 +59,7 @@ pub struct Output {
 /// One entry.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListedEntry {
-    /// Its name; bytes that aren't UTF-8 are shown as `\xNN`.
+    /// Its name; bytes that aren't UTF-8 are escaped as `\xNN`.
     name: String,
     /// Its path, relative to the workspace.
     path: String,

@@ -279,7 +279,7 @@ async fn what_policy_hides_is_not_there() {
 }
 
 #[tokio::test]
-async fn names_that_no_path_can_say() {
+async fn names_that_are_not_text() {
     let world = world();
     let strange = [OsStr::from_bytes(b"new\nline.txt"), OsStr::from_bytes(b"inva\xfflid.txt")];
     for name in strange {
@@ -291,7 +291,7 @@ async fn names_that_no_path_can_say() {
     let expected = json!([r"f\xfe/inner.txt", r"inva\xfflid.txt", "new\nline.txt"]);
     assert_eq!(payload(&world, "find", json!({"pattern": "*.txt"})).await["paths"], expected);
     let found = payload(&world, "grep", json!({"pattern": "hit", "mode": "files"})).await;
-    assert_eq!(found["files"], expected, "they can't be typed, and are searched all the same");
+    assert_eq!(found["files"], expected, "searched like others");
     assert_eq!(
         joined(&world, "find", "paths", json!({"pattern": "*.txt", "limit": 1})).await,
         *expected.as_array().unwrap()

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use toolgate_contract::{Change, FileState, Files, RestrictedPaths, StagedChanges, Substitute, WorkspacePath};
+use toolgate_contract::{
+    Change, FileState, Files, RestrictedPaths, StagedChanges, Substitute, WorkspacePath, unescape_path,
+};
 
 use super::index::GitIndex;
 use super::objects::{GitObjects, blob_id};
@@ -86,7 +88,7 @@ impl CommittedFiles {
     /// What git has of a hidden file; none if it is in no repository, or that can't be known.
     fn look(&self, place: &WorkspacePath, files: &dyn Files) -> Option<HiddenFile> {
         let tracked = tracked_path(place, files)?;
-        let Some(committed) = self.index(&tracked.index(), files)?.blob(tracked.path.as_bytes()) else {
+        let Some(committed) = self.index(&tracked.index(), files)?.blob(&unescape_path(&tracked.path)) else {
             return Some(HiddenFile::Untracked(tracked));
         };
         let content = files.content(place, MAX_FILE_BYTES).ok()??;
@@ -119,7 +121,7 @@ impl CommittedFiles {
             Some(index) => Arc::new(GitIndex::decode(&index.bytes)?),
             None => self.index(&tracked.index(), files)?,
         };
-        let committed = new_index.blob(tracked.path.as_bytes());
+        let committed = new_index.blob(&unescape_path(&tracked.path));
         if change.after.is_none() {
             return Some(committed.is_none());
         }
@@ -130,7 +132,7 @@ impl CommittedFiles {
     }
 
     fn objects(&self, git: &WorkspacePath) -> Option<GitObjects> {
-        Some(GitObjects::in_directory(self.directories.get(git.root)?.join(&git.path)))
+        Some(GitObjects::in_directory(git.beneath(self.directories.get(git.root)?)))
     }
 
     /// An index, read anew only if it was written again.
@@ -171,15 +173,15 @@ fn exclude_file(git: &WorkspacePath, paths: &[String], files: &dyn Files) -> Opt
     files.node(&info, false).ok()?.filter(|found| found.state.is_directory())?;
     let place = info.join("exclude");
     let own = files.content(&place, MAX_FILE_BYTES).ok()?;
-    let patterns: String = paths.iter().map(|path| format!("/{}\n", as_pattern(path))).collect();
-    let added = format!("\n# What is hidden from commands.\n{patterns}").into_bytes();
+    let patterns = paths.iter().flat_map(|path| [b"/", &as_pattern(&unescape_path(path))[..], b"\n"].concat());
+    let added: Vec<u8> = b"\n# What is hidden from commands.\n".iter().copied().chain(patterns).collect();
     let (bytes, mode) = own.map_or((Vec::new(), None), |own| (own.bytes.to_vec(), own.mode));
     let content = [bytes, added.clone()].concat();
     Some(Substitute { place, content: content.into(), mode: mode.unwrap_or(0o644), added: Some(added.into()) })
 }
 
 /// A path as a pattern of `.gitignore` that matches it alone.
-fn as_pattern(path: &str) -> String {
-    let escape = |c: char| if "\\*?[ #!".contains(c) { vec!['\\', c] } else { vec![c] };
-    path.chars().flat_map(escape).collect()
+fn as_pattern(path: &[u8]) -> Vec<u8> {
+    let escape = |byte: &u8| if b"\\*?[ #!".contains(byte) { vec![b'\\', *byte] } else { vec![*byte] };
+    path.iter().flat_map(escape).collect()
 }

@@ -4,7 +4,7 @@
 use toolgate_contract::{Change, SettledChanges, ToolError};
 use toolgate_journal::ChangeLock;
 
-use super::{ChangeSettler, MAX_QUARANTINED, NOT_UTF8, counted, list_quarantined, lost};
+use super::{ChangeSettler, MAX_QUARANTINED, counted, list_quarantined, lost};
 use crate::in_place_command::InPlaceCommand;
 use crate::revert::{InPlaceRevert, RevertOutcome};
 
@@ -16,13 +16,12 @@ const MOUNT_REPLACED: &str =
 impl ChangeSettler {
     /// Records the changes of a command that worked in place, and reverts those that aren't allowed.
     pub(super) fn settle_in_place(&self, in_place: &InPlaceCommand) -> Result<SettledChanges, ToolError> {
-        in_place.end(|turn, changes, undecodable| {
+        in_place.end(|turn, changes| {
             let (has_changed, change_log) = (!changes.is_empty(), self.workspace().log()?);
             let RevertOutcome { stays, restores, quarantined, mut notes } =
                 self.revert(turn, in_place.is_open, changes)?;
             self.changer.record_reverted(&restores)?;
             change_log.keep_for_diffs(&stays, self.workspace().files.as_ref());
-            notes.extend(undecodable.iter().map(|path| format!("Undo doesn't cover `{path}`: {NOT_UTF8}.")));
             let more = notes.len().saturating_sub(MAX_QUARANTINED);
             notes.truncate(MAX_QUARANTINED);
             notes.extend((more > 0).then(|| format!("There are {more} more notes like these.")));

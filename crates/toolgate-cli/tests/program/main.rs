@@ -13,6 +13,7 @@ mod inbox;
 mod inbox_killed;
 mod init;
 mod mcp;
+mod names;
 mod network;
 mod no_namespaces;
 mod ordinary_user;

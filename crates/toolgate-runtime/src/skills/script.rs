@@ -42,7 +42,7 @@ impl SkillLoader {
             .read_to_end(&mut head)
             .map_err(|error| ToolError::io("The script can't be read", &error))?;
         let directory = skills.directory.join(&script.skill);
-        let path = directory.join(&script.path);
+        let path = WorkspacePath::in_workspace(&script.path).beneath(&directory);
         let interpreter = interpreter(&path, is_executable, &head).ok_or_else(|| no_interpreter(script))?;
         let arguments = script.arguments.iter().map(Into::into);
         let mut words = interpreter.into_iter().chain([path.into()]).chain(arguments);

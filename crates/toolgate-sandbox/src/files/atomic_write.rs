@@ -24,7 +24,7 @@ pub(crate) struct FailedChange {
 /// One edit, written to disk and ready to be renamed.
 struct StagedEdit {
     directory: OwnedFd,
-    name: String,
+    name: Vec<u8>,
     /// The new file's name beside its target; none if the target is removed.
     new: Option<String>,
     /// A second name of the old file, until all renames are done.
@@ -75,16 +75,16 @@ fn stage(
     edit: &FileEdit,
     draft: Option<UnnamedFile>,
     temporary: &str,
-    created: &mut Vec<(OwnedFd, String)>,
+    created: &mut Vec<(OwnedFd, Vec<u8>)>,
 ) -> Result<StagedEdit, Errno> {
-    let (parent, name) = edit.place.path.rsplit_once('/').unwrap_or(("", &edit.place.path));
+    let (parent, name) = edit.place.parent_and_name();
     if name.is_empty() {
         return Err(Errno::ISDIR);
     }
-    let directory = open_directory(method, root, parent, edit.after.is_some(), created)?;
+    let directory = open_directory(method, root, &parent, edit.after.is_some(), created)?;
     let mut staged =
-        StagedEdit { directory, name: name.to_owned(), new: None, old: None, is_in_place: false, held: None };
-    let there = rustix::fs::statat(&staged.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        StagedEdit { directory, name: name.into_owned(), new: None, old: None, is_in_place: false, held: None };
+    let there = rustix::fs::statat(&staged.directory, &*staged.name, AtFlags::SYMLINK_NOFOLLOW);
     match (&edit.after, there) {
         (_, Ok(stat)) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Err(Errno::ISDIR),
         (Some(link), _) if link.is_link() => {
@@ -109,16 +109,16 @@ fn stage(
 fn open_directory(
     method: OpenMethod,
     root: BorrowedFd<'_>,
-    path: &str,
+    path: &[u8],
     may_create: bool,
-    created: &mut Vec<(OwnedFd, String)>,
+    created: &mut Vec<(OwnedFd, Vec<u8>)>,
 ) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match openat2::open(method, root, path, flags) {
         Err(Errno::NOENT) if may_create => {}
         other => return other,
     }
-    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (parent, name) = openat2::split(path);
     let parent = open_directory(method, root, parent, true, created)?;
     match rustix::fs::mkdirat(&parent, name, USUAL_DIRECTORY_MODE) {
         Ok(()) => created.push((parent, name.to_owned())),
@@ -192,7 +192,7 @@ fn put_back(staged: &mut [StagedEdit]) {
 }
 
 /// Removes the temporary files of a change that wasn't made.
-fn discard(staged: &[StagedEdit], created: &[(OwnedFd, String)]) {
+fn discard(staged: &[StagedEdit], created: &[(OwnedFd, Vec<u8>)]) {
     for one in staged {
         for name in [&one.new, &one.old].into_iter().flatten() {
             let _ = rustix::fs::unlinkat(&one.directory, name, AtFlags::empty());

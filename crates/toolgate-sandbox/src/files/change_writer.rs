@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
-use toolgate_contract::{Change, ChangeSource, FileOwner, FileState, PIPE_MODE, WorkspacePath};
+use toolgate_contract::{Change, ChangeSource, FileOwner, FileState, PIPE_MODE, WorkspacePath, unescape_path};
 
 use crate::files::atomic_write::{FailedChange, new_name};
 use crate::files::fsync::SyncBatch;
@@ -134,17 +134,18 @@ impl ChangeWriter<'_> {
     fn in_parent(
         &mut self,
         index: usize,
-        mut act: impl FnMut(BorrowedFd<'_>, &str) -> Result<(), Errno>,
+        mut act: impl FnMut(BorrowedFd<'_>, &[u8]) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let place = &self.changes[index].place;
         let (directory, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
         if name.is_empty() {
             return Err(Errno::ISDIR);
         }
+        let name = &*unescape_path(name);
         let directory = WorkspacePath { root: place.root, path: directory.to_owned() };
         if self.parent.as_ref().is_none_or(|(known, _)| *known != directory) {
             let opened =
-                openat2::open(self.method, self.roots[index], &directory.path, OFlags::PATH | OFlags::DIRECTORY)?;
+                openat2::open(self.method, self.roots[index], &directory.bytes(), OFlags::PATH | OFlags::DIRECTORY)?;
             self.parent = Some((directory.clone(), opened));
         }
         let Some((_, parent)) = &self.parent else { return Err(Errno::NOENT) };
@@ -172,7 +173,7 @@ impl ChangeWriter<'_> {
 }
 
 /// Sets permission bits. A symlink that was put there meanwhile isn't followed.
-fn set_mode(parent: BorrowedFd<'_>, name: &str, permissions: u32) -> Result<(), Errno> {
+fn set_mode(parent: BorrowedFd<'_>, name: &[u8], permissions: u32) -> Result<(), Errno> {
     let opened = rustix::fs::openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) == FileType::Symlink {
         return Err(Errno::LOOP);
@@ -182,7 +183,7 @@ fn set_mode(parent: BorrowedFd<'_>, name: &str, permissions: u32) -> Result<(), 
 }
 
 /// Sets permission bits, the modification time if it is known, and the owner if we may.
-fn set_metadata(parent: BorrowedFd<'_>, name: &str, state: &FileState) -> Result<(), Errno> {
+fn set_metadata(parent: BorrowedFd<'_>, name: &[u8], state: &FileState) -> Result<(), Errno> {
     if let Some(FileOwner { user, group }) = state.owner {
         // `chown` clears the special bits, so the mode is set afterwards.
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
@@ -196,9 +197,9 @@ fn set_metadata(parent: BorrowedFd<'_>, name: &str, state: &FileState) -> Result
     rustix::fs::utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-fn make_pipe(parent: BorrowedFd<'_>, name: &str, temporary: &str, permissions: u32) -> Result<(), Errno> {
+fn make_pipe(parent: BorrowedFd<'_>, name: &[u8], temporary: &str, permissions: u32) -> Result<(), Errno> {
     rustix::fs::mknodat(parent, temporary, FileType::Fifo, Mode::from_raw_mode(permissions), 0)?;
-    set_mode(parent, temporary, permissions)?;
+    set_mode(parent, temporary.as_bytes(), permissions)?;
     rustix::fs::renameat(parent, temporary, parent, name)
 }
 

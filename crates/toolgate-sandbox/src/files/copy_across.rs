@@ -8,10 +8,10 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 
-pub(crate) fn copy(from: &Path, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+pub(crate) fn copy(from: &Path, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()> {
     let found = fs::symlink_metadata(from)?;
     // Without a temporary name of its own, the copy gets one here.
-    let temporary = if temporary == name { format!(".{name}-copy") } else { temporary.to_owned() };
+    let temporary = if temporary.as_bytes() == name { format!(".{temporary}-copy") } else { temporary.to_owned() };
     let copied = match found.is_symlink() {
         true => Ok(rustix::fs::symlinkat(fs::read_link(from)?, directory, &*temporary)?),
         false => copy_file(from, &found, directory, &temporary),

@@ -2,7 +2,9 @@
 //! copied and not followed; hidden paths are neither read nor copied.
 
 use parking_lot::Mutex;
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -52,7 +54,7 @@ pub fn copy_workspace(
 }
 
 fn copy(from: &Roots, walked: &VisitedEntry<'_>, to: &Path) -> Result<CopyTotals, ToolError> {
-    let target = to.join(&walked.place.path);
+    let target = walked.place.beneath(to);
     let failed = |error: std::io::Error| ToolError::io(&format!("`{}` couldn't be copied", walked.place.path), &error);
     match walked.kind {
         EntryKind::Directory => {
@@ -69,8 +71,7 @@ fn copy(from: &Roots, walked: &VisitedEntry<'_>, to: &Path) -> Result<CopyTotals
             let Some(link) = from.content(walked.place, 4096)?.filter(|content| content.is_link()) else {
                 return Ok(CopyTotals::default());
             };
-            let leads_to = std::str::from_utf8(&link.bytes).unwrap_or_default();
-            std::os::unix::fs::symlink(leads_to, &target).map_err(failed)?;
+            std::os::unix::fs::symlink(OsStr::from_bytes(&link.bytes), &target).map_err(failed)?;
             Ok(CopyTotals { files: 1, bytes: 0 })
         }
         // A pipe or a device has no content to copy.

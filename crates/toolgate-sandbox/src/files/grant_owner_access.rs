@@ -1,6 +1,7 @@
 //! Gives the owner access to files and directories that only their mode bits deny to us. A command can remove its own
 //! permissions, and what it wrote there has to be found all the same.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -14,7 +15,11 @@ use crate::files::openat2::OpenMethod;
 use crate::files::walk::{NAMES, each_entry};
 
 /// Makes every directory beneath a root readable that we own and can't read, apart from these paths. The new modes stay.
-pub(crate) fn directories(method: OpenMethod, root: BorrowedFd<'_>, except: &BTreeSet<&[u8]>) -> Result<(), Errno> {
+pub(crate) fn directories(
+    method: OpenMethod,
+    root: BorrowedFd<'_>,
+    except: &BTreeSet<Cow<'_, [u8]>>,
+) -> Result<(), Errno> {
     let mut left: Vec<Vec<u8>> = vec![Vec::new()];
     let mut buffer = vec![MaybeUninit::uninit(); NAMES];
     while let Some(path) = left.pop() {
@@ -39,7 +44,7 @@ pub(crate) fn directories(method: OpenMethod, root: BorrowedFd<'_>, except: &BTr
 }
 
 /// Opens a file for reading that we own and can't read. Its mode is restored at once.
-pub(crate) fn file(directory: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<File, Errno> {
+pub(crate) fn file(directory: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<File, Errno> {
     let closed = rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if !FileType::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode).is_file() {
         return Err(Errno::ACCESS);

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use toolgate_contract::{escape_path, unescape_path};
 
 /// By which method files are opened beneath a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,8 @@ impl OpenMethod {
 }
 
 /// Opens `path` beneath `root`. Any symlink, also at the end, is `ELOOP`; a path that leads out is `EXDEV`.
-pub(crate) fn open(
-    method: OpenMethod,
-    root: BorrowedFd<'_>,
-    path: impl AsRef<[u8]>,
-    flags: OFlags,
-) -> Result<OwnedFd, Errno> {
-    let path = if path.as_ref().is_empty() { b"." } else { path.as_ref() };
+pub(crate) fn open(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b"." } else { path };
     match method {
         OpenMethod::Kernel => open_with_openat2(root, path, flags),
         OpenMethod::Walk => open_by_components(root, path, flags),
@@ -105,14 +101,14 @@ pub(crate) fn resolve(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> R
         }
         real.push(name);
         let here = real.join("/");
-        match open(method, root, &here, OFlags::PATH) {
+        match open(method, root, &unescape_path(&here), OFlags::PATH) {
             Ok(_) => {}
             Err(Errno::LOOP) => {
                 links += 1;
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP);
                 }
-                let target = follow(method, root, &here)?;
+                let target = follow(method, root, &unescape_path(&here))?;
                 real.pop();
                 todo.extend(names_of(&target));
             }
@@ -136,15 +132,23 @@ fn names_of(path: &str) -> Vec<String> {
     path.split('/').rev().filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect()
 }
 
+/// A path's directory and its last name.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
 /// The target of the symlink at `path`.
-pub(crate) fn read_link(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<Vec<u8>, Errno> {
-    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+pub(crate) fn read_link(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8]) -> Result<Vec<u8>, Errno> {
+    let (directory, name) = split(path);
     let directory = open(method, root, directory, OFlags::PATH | OFlags::DIRECTORY)?;
     Ok(rustix::fs::readlinkat(&directory, name, Vec::new())?.into_bytes())
 }
 
 /// Where the symlink at `path` leads; an absolute one leads out of the root.
-fn follow(method: OpenMethod, root: BorrowedFd<'_>, path: &str) -> Result<String, Errno> {
-    let target = String::from_utf8(read_link(method, root, path)?).map_err(|_| Errno::ILSEQ)?;
-    if target.starts_with('/') { Err(Errno::XDEV) } else { Ok(target) }
+fn follow(method: OpenMethod, root: BorrowedFd<'_>, path: &[u8]) -> Result<String, Errno> {
+    let target = read_link(method, root, path)?;
+    if target.starts_with(b"/") { Err(Errno::XDEV) } else { Ok(escape_path(&target).into_owned()) }
 }

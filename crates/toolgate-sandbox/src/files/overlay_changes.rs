@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,7 @@ impl OverlayChanges {
     /// Where the new side of a path is.
     fn above(&self, place: &WorkspacePath) -> Option<PathBuf> {
         let (_, upper) = self.layers.iter().find(|(root, _)| *root == place.root)?;
-        Some(upper.join(&place.path))
+        Some(place.beneath(upper))
     }
 }
 
@@ -172,18 +173,22 @@ impl StagedChanges for OverlayChanges {
 
 /// Opens a file of a layer, also one whose mode keeps its owner out.
 fn open_readable(path: &Path) -> std::io::Result<File> {
-    match (File::open(path), path.parent(), path.file_name().and_then(|name| name.to_str())) {
+    match (File::open(path), path.parent(), path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::PermissionDenied => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let directory = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
-            Ok(crate::files::grant_owner_access::file(directory.as_fd(), name, OFlags::RDONLY | OFlags::CLOEXEC)?)
+            Ok(crate::files::grant_owner_access::file(
+                directory.as_fd(),
+                name.as_bytes(),
+                OFlags::RDONLY | OFlags::CLOEXEC,
+            )?)
         }
         (opened, ..) => opened,
     }
 }
 
 impl ChangeSource for OverlayChanges {
-    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()> {
+    fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()> {
         let from = self.above(&change.place).ok_or(Errno::NOENT)?;
         // overlayfs's own record of the file that this was copied from.
         let _ = rustix::fs::lremovexattr(&from, c"user.overlay.origin");
@@ -193,7 +198,7 @@ impl ChangeSource for OverlayChanges {
         }
     }
 
-    fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &str) {
+    fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8]) {
         let Some(made) = self.above(&change.place).and_then(|path| fs::symlink_metadata(path).ok()) else { return };
         let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
         let time = Timespec { tv_sec: made.mtime(), tv_nsec: made.mtime_nsec() as _ };

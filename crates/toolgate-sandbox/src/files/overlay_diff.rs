@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,6 @@ use toolgate_contract::{
     UnreadableChange, WorkspacePath,
 };
 
-use crate::files::root::readable;
 use crate::files::{layer_mode, stat};
 
 /// More threads than this would only wait for the disk.
@@ -50,7 +50,7 @@ pub(super) fn compare(
         let place = WorkspacePath { root: *root, path: String::new() };
         walk.layer(upper, &place)?;
     }
-    let LayerWalk { mut candidates, not_utf8, mut unreadable, .. } = walk;
+    let LayerWalk { mut candidates, mut unreadable, .. } = walk;
     candidates.retain(|candidate| !unreadable.iter().any(|failed| failed.place.covers(&candidate.place)));
     candidates.sort_by(|one, other| one.place.cmp(&other.place));
     let mut all = Vec::with_capacity(candidates.len());
@@ -70,7 +70,7 @@ pub(super) fn compare(
         let change = Change { path, place: candidate.place, before, after };
         all.extend(Some(Difference { change, is_stale }).filter(|difference| !difference.change.is_nothing()));
     }
-    Ok(Differences { all, unreadable, not_utf8 })
+    Ok(Differences { all, unreadable })
 }
 
 /// Lists what a layer holds, and what of the workspace it removes. What can't be listed costs only itself.
@@ -80,13 +80,11 @@ struct LayerWalk<'a> {
     pending: Vec<(PathBuf, WorkspacePath, LowerVisibility)>,
     candidates: Vec<Candidate>,
     unreadable: Vec<UnreadableChange>,
-    not_utf8: Vec<String>,
 }
 
 impl<'a> LayerWalk<'a> {
     fn new(files: &'a dyn Files) -> Self {
-        let (pending, candidates, unreadable) = Default::default();
-        Self { files, pending, candidates, unreadable, not_utf8: Vec::new() }
+        Self { files, pending: Vec::new(), candidates: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Compares a whole layer. Without recursion: a command can nest directories deeper than a stack is.
@@ -112,21 +110,14 @@ impl<'a> LayerWalk<'a> {
         for entry in fs::read_dir(upper).map_err(fault)? {
             let entry = entry.map_err(fault)?;
             let found = entry.metadata().map_err(fault)?;
-            match entry.file_name().to_str() {
-                Some(name) => {
-                    if let Err(error) = self.entry(entry.path(), &found, place.join(name), below) {
-                        self.failed(place.join(name), Some(&entry.path()), error);
-                    }
-                    names.insert(name.to_owned());
-                }
-                None => {
-                    let shown = readable(std::os::unix::ffi::OsStrExt::as_bytes(&*entry.file_name()));
-                    self.not_utf8.push(self.files.shown(&place.join(&shown)));
-                }
+            let inner = place.join_bytes(entry.file_name().as_bytes());
+            names.insert(inner.clone());
+            if let Err(error) = self.entry(entry.path(), &found, inner.clone(), below) {
+                self.failed(inner, Some(&entry.path()), error);
             }
         }
         if below == LowerVisibility::Replaced {
-            for entry in self.files.entries(place)?.into_iter().filter(|entry| !names.contains(&entry.name)) {
+            for entry in self.files.entries(place)?.into_iter().filter(|entry| !names.contains(&entry.place)) {
                 self.deleted(entry.place, entry.kind == EntryKind::Directory);
             }
         }
@@ -228,10 +219,10 @@ fn state_of(above: &Path, place: &WorkspacePath) -> Result<FileState, ToolError>
     let fault = |error: rustix::io::Errno| {
         ToolError::io(&format!("What was made of `{}` can't be read", place.path), &error.into())
     };
-    let (directory, name) = (above.parent().unwrap_or(above), above.file_name().and_then(|name| name.to_str()));
+    let (directory, name) = (above.parent().unwrap_or(above), above.file_name().unwrap_or_default());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, directory, flags, Mode::empty()).map_err(fault)?;
-    let found = stat::look(directory.as_fd(), name.unwrap_or_default(), true).map_err(fault)?;
+    let found = stat::look(directory.as_fd(), name.as_bytes(), true).map_err(fault)?;
     let state = found.map(|node| node.state).ok_or_else(|| ToolError::not_found(&place.path))?;
     let mode = if state.is_directory() { layer_mode::recorded(above).unwrap_or(state.mode) } else { state.mode };
     Ok(FileState { mode, ..state })

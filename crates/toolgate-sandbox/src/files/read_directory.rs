@@ -1,14 +1,12 @@
 //! Lists a directory, unless its modification time proves that it has the same names as before.
 
-use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
-use toolgate_contract::{DirectoryScan, DirectoryStamp, EntryKind};
+use toolgate_contract::{DirectoryScan, DirectoryStamp, EntryKind, escape_path};
 
 use crate::files::openat2;
 use crate::files::openat2::OpenMethod;
@@ -40,7 +38,7 @@ pub(crate) fn look(
     root: BorrowedFd<'_>,
     path: &[u8],
     known: Option<&DirectoryStamp>,
-    each: &mut dyn FnMut(&OsStr, EntryKind),
+    each: &mut dyn FnMut(&str, EntryKind),
 ) -> Result<DirectoryScan, Errno> {
     if known.is_some() && known == marked(root, path).as_ref() {
         return Ok(DirectoryScan::Unchanged);
@@ -58,7 +56,7 @@ pub(crate) fn look(
     let mark = mark(&rustix::fs::fstat(&directory)?);
     let is_reliable = mark.changed.0 < now - SETTLED_AFTER && keeps_time(&directory);
     let mut buffer = vec![MaybeUninit::uninit(); NAMES];
-    each_entry(&directory, &mut buffer, |name, kind| each(OsStr::from_bytes(name), kind))?;
+    each_entry(&directory, &mut buffer, |name, kind| each(&escape_path(name), kind))?;
     Ok(DirectoryScan::Scanned(is_reliable.then_some(mark)))
 }
 

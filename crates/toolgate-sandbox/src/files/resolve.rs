@@ -1,8 +1,10 @@
 //! Resolves a path as a model wrote it to a root and a relative path without `.` and `..`. Lexically: the disk isn't read.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use toolgate_contract::{ErrorCode, ToolError, WorkspacePath};
+use toolgate_contract::{ErrorCode, ToolError, WorkspacePath, escape_path, unescape_path};
 
 /// Finds the root and the relative path that `path` means, without reading the disk.
 pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, ToolError> {
@@ -12,6 +14,8 @@ pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, Tool
     if path == "~" || path.starts_with("~/") {
         return Err(outside(path, "`~` is not expanded and the home directory is outside"));
     }
+    // As the kernel has it, so that one name has one text, however a caller escapes it.
+    let path = &*escape_path(&unescape_path(path)).into_owned();
     let (root, relative) = if path.starts_with('/') { strip_root(roots, path)? } else { (0, path.to_owned()) };
     let mut names: Vec<&str> = Vec::new();
     for name in relative.split('/') {
@@ -27,9 +31,10 @@ pub(crate) fn lexical(roots: &[&Path], path: &str) -> Result<WorkspacePath, Tool
 /// An absolute path has to be inside a root, compared name by name: `/ws-evil` isn't inside `/ws`.
 fn strip_root(roots: &[&Path], path: &str) -> Result<(usize, String), ToolError> {
     let clean = clean_absolute(path);
+    let clean = unescape_path(&clean);
     let inside = roots.iter().enumerate().filter_map(|(index, root)| {
-        let rest = Path::new(&clean).strip_prefix(root).ok()?;
-        Some((root.as_os_str().len(), index, rest.to_string_lossy().into_owned()))
+        let rest = Path::new(OsStr::from_bytes(&clean)).strip_prefix(root).ok()?;
+        Some((root.as_os_str().len(), index, escape_path(rest.as_os_str().as_bytes()).into_owned()))
     });
     let deepest = inside.max_by_key(|(length, ..)| *length);
     deepest.map(|(_, index, rest)| (index, rest)).ok_or_else(|| outside(path, "it is inside no root"))
@@ -70,6 +75,9 @@ mod tests {
             ("/data/../ws/y", Some((0, "y"))),
             ("/data/y", Some((2, "y"))),
             ("with\nnewline", Some((0, "with\nnewline"))),
+            (r"a\xFF/\xc3\xa9", Some((0, r"a\xff/é"))),
+            (r"/ws/a\xff/b\x5cc", Some((0, r"a\xff/b\c"))),
+            (r"a\x2f\x2e\x2e\x2fb", Some((0, r"a\x2f\x2e\x2e\x2fb"))),
             ("..", None),
             ("a/../../etc/passwd", None),
             ("/etc/passwd", None),

@@ -1,11 +1,11 @@
 //! The roots: directories that tools may access, each kept open. Every access starts from a root's descriptor.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use toolgate_contract::{
     Access, BeforeApply, Change, ChangeSource, DirectoryEntry, DirectoryScan, DirectoryStamp, Effect, EntryKind,
     ErrorCode, FileContent, FileEdit, FileMetadata, Files, GuaranteeLevel, LINK_MODE, LocatedEffect, OpenFile,
-    RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath,
+    RootAccess, ToolError, VisitorFactory, WalkOptions, WorkspacePath, escape_path,
 };
 
 use crate::files::atomic_write::{new_name, old_name};
@@ -87,7 +87,7 @@ impl Roots {
 
     fn open_at(&self, place: &WorkspacePath, flags: OFlags) -> Result<OwnedFd, ToolError> {
         let root = self.root(place)?;
-        openat2::open(self.method, root.directory.as_fd(), &place.path, flags).map_err(|error| refusal(place, error))
+        openat2::open(self.method, root.directory.as_fd(), &place.bytes(), flags).map_err(|error| refusal(place, error))
     }
 
     fn root(&self, place: &WorkspacePath) -> Result<&RootHandle, ToolError> {
@@ -129,8 +129,8 @@ impl Roots {
     fn is_plain(&self, written: &WorkspacePath) -> bool {
         let root = self.roots[written.root].directory.as_fd();
         match written.path.contains('/') || written.path.is_empty() {
-            true => openat2::open(self.method, root, &written.path, OFlags::PATH).is_ok(),
-            false => rustix::fs::statat(root, &written.path, AtFlags::SYMLINK_NOFOLLOW)
+            true => openat2::open(self.method, root, &written.bytes(), OFlags::PATH).is_ok(),
+            false => rustix::fs::statat(root, &*written.bytes(), AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| kind_of(&stat) != EntryKind::Link),
         }
     }
@@ -159,7 +159,7 @@ impl Files for Roots {
             Ok(opened) => opened,
             Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
             Err(error) => {
-                let link = openat2::read_link(self.method, self.root(place)?.directory.as_fd(), &place.path);
+                let link = openat2::read_link(self.method, self.root(place)?.directory.as_fd(), &place.bytes());
                 let content = |target: Vec<u8>| FileContent { bytes: target.into(), mode: Some(LINK_MODE) };
                 return link.map(|target| Some(content(target))).map_err(|_| error);
             }
@@ -188,7 +188,7 @@ impl Files for Roots {
             }
             // Removed since the directory was read: then it isn't in the list.
             let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            entries.push(entry(place, OsString::from_vec(name.to_bytes().to_vec()), &stat));
+            entries.push(entry(place, name.to_bytes(), &stat));
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -200,21 +200,18 @@ impl Files for Roots {
 
     fn look(
         &self,
-        root: usize,
-        directory: &Path,
+        directory: &WorkspacePath,
         known: Option<&DirectoryStamp>,
-        each: &mut dyn FnMut(&OsStr, EntryKind),
+        each: &mut dyn FnMut(&str, EntryKind),
     ) -> Result<DirectoryScan, ToolError> {
-        let path = directory.as_os_str().as_bytes();
-        let top = self.roots.get(root).ok_or(Errno::NOENT);
-        let looked = top
-            .and_then(|top| crate::files::read_directory::look(self.method, top.directory.as_fd(), path, known, each));
-        looked.map_err(|error| refusal(&WorkspacePath { root, path: readable(path) }, error))
+        let top = self.root(directory)?.directory.as_fd();
+        crate::files::read_directory::look(self.method, top, &directory.bytes(), known, each)
+            .map_err(|error| refusal(directory, error))
     }
 
     fn grant_owner_access(&self, root: usize, except: &BTreeSet<WorkspacePath>) -> Result<(), ToolError> {
         let top = WorkspacePath { root, path: String::new() };
-        let except = except.iter().filter(|place| place.root == root).map(|place| place.path.as_bytes()).collect();
+        let except = except.iter().filter(|place| place.root == root).map(WorkspacePath::bytes).collect();
         crate::files::grant_owner_access::directories(self.method, self.root(&top)?.directory.as_fd(), &except)
             .map_err(|error| refusal(&top, error))
     }
@@ -235,10 +232,10 @@ impl Files for Roots {
     }
 
     fn node(&self, place: &WorkspacePath, hashed: bool) -> Result<Option<FileMetadata>, ToolError> {
-        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
-        let name = if name.is_empty() { "." } else { name };
+        let (parent, name) = place.parent_and_name();
+        let name = if name.is_empty() { b"." } else { &*name };
         let root = self.root(place)?.directory.as_fd();
-        match openat2::open(self.method, root, parent, OFlags::PATH | OFlags::DIRECTORY) {
+        match openat2::open(self.method, root, &parent, OFlags::PATH | OFlags::DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             parent => parent
                 .and_then(|parent| crate::files::stat::look(parent.as_fd(), name, hashed))
@@ -261,13 +258,14 @@ impl Files for Roots {
     }
 
     fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
-        let (parent, last) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
+        let (parent, last) = place.parent_and_name();
         let root = self.roots.get(place.root).ok_or(Errno::NOENT)?.directory.as_fd();
-        let parent = openat2::open(self.method, root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
-        match rustix::fs::linkat(&parent, last, directory, name, AtFlags::empty()) {
+        let parent = openat2::open(self.method, root, &parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        match rustix::fs::linkat(&parent, &*last, directory, name, AtFlags::empty()) {
             Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {
-                let itself = PathBuf::from(format!("/proc/self/fd/{}/{last}", parent.as_raw_fd()));
-                crate::files::copy_across::copy(&itself, directory, name, name)
+                let parent = PathBuf::from(format!("/proc/self/fd/{}", parent.as_raw_fd()));
+                let itself = parent.join(OsStr::from_bytes(&last));
+                crate::files::copy_across::copy(&itself, directory, name.as_bytes(), name)
             }
             other => Ok(other?),
         }
@@ -326,7 +324,7 @@ impl Files for Roots {
     fn shown(&self, place: &WorkspacePath) -> String {
         match (place.root, self.roots.get(place.root)) {
             (0, _) | (_, None) => shown(place).to_owned(),
-            (_, Some(root)) => root.path.join(&place.path).to_string_lossy().into_owned(),
+            (_, Some(root)) => escape_path(place.beneath(&root.path).as_os_str().as_bytes()).into_owned(),
         }
     }
 
@@ -352,27 +350,9 @@ pub(crate) fn regular_file(fd: OwnedFd, place: &WorkspacePath) -> Result<OpenFil
     }
 }
 
-fn entry(directory: &WorkspacePath, name: OsString, stat: &Stat) -> DirectoryEntry {
-    let name = readable(name.as_bytes());
-    let path = if directory.path.is_empty() { name.clone() } else { format!("{}/{name}", directory.path) };
-    DirectoryEntry {
-        place: WorkspacePath { root: directory.root, path },
-        kind: kind_of(stat),
-        size: stat.st_size as u64,
-        name,
-    }
-}
-
-/// A name as text; bytes that aren't UTF-8 are shown as `\xNN`.
-pub(crate) fn readable(name: &[u8]) -> String {
-    match std::str::from_utf8(name) {
-        Ok(text) => text.to_owned(),
-        Err(_) => name.utf8_chunks().fold(String::new(), |mut text, chunk| {
-            text.push_str(chunk.valid());
-            chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-            text
-        }),
-    }
+fn entry(directory: &WorkspacePath, name: &[u8], stat: &Stat) -> DirectoryEntry {
+    let name = escape_path(name).into_owned();
+    DirectoryEntry { place: directory.join(&name), kind: kind_of(stat), size: stat.st_size as u64, name }
 }
 
 pub(crate) fn kind_of(stat: &Stat) -> EntryKind {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use toolgate_contract::{FileMetadata, FileOwner, FileState, LINK_MODE, sha256, sha256_of};
 
 /// Examines a name in a directory; none if it doesn't exist.
-pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Result<Option<FileMetadata>, Errno> {
+pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], hashed: bool) -> Result<Option<FileMetadata>, Errno> {
     let found = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         other => other?,
@@ -39,7 +39,7 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &str, hashed: bool) -> Resul
 }
 
 /// Opens a file for reading. If a pipe or device has replaced it meanwhile, that doesn't block.
-fn open(directory: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+fn open(directory: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Err(Errno::ACCESS) => crate::files::grant_owner_access::file(directory, name, flags),

@@ -27,8 +27,8 @@ impl PlacedSubstitutes {
             let place = &substitute.place;
             let Some((_, upper)) = layers.iter().find(|(root, _)| *root == place.root) else { continue };
             let Some(lower) = roots.get(place.root) else { continue };
-            make_directories(upper, lower, Path::new(&place.path))?;
-            let path = upper.join(&place.path);
+            make_directories(upper, lower, &place.beneath(Path::new("")))?;
+            let path = place.beneath(upper);
             write_new(&path, &substitute.content, substitute.mode)?;
             placed.push((path, substitute.clone()));
         }

@@ -71,16 +71,16 @@ impl UnnamedFile {
     /// Writes what one edit replaces a file with.
     fn of(method: OpenMethod, root: BorrowedFd<'_>, FileEdit { place, after, .. }: &FileEdit) -> Option<Self> {
         let content = after.as_ref().filter(|content| !content.is_link())?;
-        let (parent, name) = place.path.rsplit_once('/').unwrap_or(("", &place.path));
-        let directory = openat2::open(method, root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
+        let (parent, name) = place.parent_and_name();
+        let directory = openat2::open(method, root, &parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let old = rustix::fs::openat(&directory, name, flags, Mode::empty()).ok()?;
+        let old = rustix::fs::openat(&directory, &*name, flags, Mode::empty()).ok()?;
         let replaced = rustix::fs::fstat(&old).ok()?;
         if !FileType::from_raw_mode(replaced.st_mode).is_file() {
             return None;
         }
         let mut file = create_unnamed(&directory).ok()?;
-        fill(&mut file, content, Some(&replaced), &directory, name).ok()?;
+        fill(&mut file, content, Some(&replaced), &directory, &name).ok()?;
         Some(Self { file, old: ReplacedFile(Some(old)), replaced })
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn fill(
     content: &FileContent,
     replaced: Option<&Stat>,
     directory: &OwnedFd,
-    name: &str,
+    name: &[u8],
 ) -> Result<(), Errno> {
     file.write_all(&content.bytes).map_err(|error| errno(&error))?;
     if let Some(old) = replaced {
@@ -130,7 +130,7 @@ pub(crate) fn fill(
 
 /// Copies extended attributes (access control lists, labels): they belong to the path, not to the content. What the file system
 /// refuses is left out.
-fn copy_attributes(directory: &OwnedFd, name: &str, new: &File) {
+fn copy_attributes(directory: &OwnedFd, name: &[u8], new: &File) {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(old) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return };
     let mut names = vec![0; 4096];

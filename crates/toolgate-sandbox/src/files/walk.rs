@@ -6,6 +6,7 @@ mod filter;
 mod ignore_rules;
 mod work_queue;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,15 +17,15 @@ use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
 use rustix::io::Errno;
 use toolgate_contract::{
     EntryKind, EntryMetadata, SkipReason, ToolError, VisitedEntry, Visitor, VisitorFactory, WalkHandle, WalkOptions,
-    WalkStep, WorkspacePath,
+    WalkStep, WorkspacePath, escape_path,
 };
 
 use self::filter::{EntryDisposition, WalkFilter};
 use self::ignore_rules::IgnoreRules;
 use self::work_queue::WorkQueue;
 use crate::files::openat2;
-use crate::files::openat2::OpenMethod;
-use crate::files::root::{kind_of, readable, refusal, regular_file};
+use crate::files::openat2::{OpenMethod, split};
+use crate::files::root::{kind_of, refusal, regular_file};
 
 /// More threads than this contend for locks in the kernel.
 const MOST_THREADS: usize = 8;
@@ -57,7 +58,7 @@ impl WalkRoot<'_> {
 /// A file or directory that the walk found.
 struct FoundEntry {
     place: WorkspacePath,
-    /// The real path if it isn't UTF-8; `place` has only a readable form of it.
+    /// The path as the kernel has it, if `place` escapes some of it.
     exact: Option<Vec<u8>>,
     kind: EntryKind,
     depth: usize,
@@ -76,11 +77,10 @@ impl FoundEntry {
         if !directory.is_empty() {
             path.extend([directory, "/"]);
         }
-        let is_text = std::str::from_utf8(name).map(|name| path.push_str(name)).is_ok();
-        if !is_text {
-            path.push_str(&readable(name));
-        }
-        let exact = (!is_text || self.exact.is_some()).then(|| join(self.path(), name));
+        let shown = escape_path(name);
+        path.push_str(&shown);
+        let is_escaped = matches!(shown, Cow::Owned(_)) || self.exact.is_some();
+        let exact = is_escaped.then(|| join(self.path(), name));
         let place = WorkspacePath { root: self.place.root, path };
         Self { place, exact, kind, depth: self.depth + 1, left_out: self.left_out }
     }
@@ -101,17 +101,19 @@ pub(crate) fn walk<'v>(
     options: &WalkOptions,
     visitors: &'v VisitorFactory<'v>,
 ) -> Result<u64, ToolError> {
-    let filter = WalkFilter::new(options, &start.path)?;
+    let filter = WalkFilter::new(options, start)?;
     let fault = |error| refusal(start, error);
-    let stat = root.open(start.path.as_bytes(), OFlags::PATH).and_then(rustix::fs::fstat).map_err(fault)?;
-    let entry = FoundEntry { place: start.clone(), exact: None, kind: kind_of(&stat), depth: 0, left_out: None };
+    let exact = start.bytes();
+    let stat = root.open(&exact, OFlags::PATH).and_then(rustix::fs::fstat).map_err(fault)?;
+    let exact = Some(exact.into_owned()).filter(|exact| *exact != start.path.as_bytes());
+    let entry = FoundEntry { place: start.clone(), exact, kind: kind_of(&stat), depth: 0, left_out: None };
     let walk = TreeWalk { root, filter, queue: WorkQueue::default(), unreadable: AtomicU64::new(0) };
     let mut worker = WalkWorker::new(&walk, visitors());
     if entry.kind != EntryKind::Directory {
         worker.visit(&entry);
         return Ok(0);
     }
-    let rules = if options.gitignore { IgnoreRules::above(&root, &start.path) } else { Arc::default() };
+    let rules = if options.gitignore { IgnoreRules::above(&root, &start.bytes()) } else { Arc::default() };
     worker.enter(&entry, &rules).map_err(fault)?;
     walk.go_on(worker, visitors);
     Ok(walk.unreadable.into_inner())
@@ -303,12 +305,4 @@ impl WalkHandle for RootedEntry<'_> {
 
 fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
-}
-
-/// A path's directory and its last name.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (b"", path),
-    }
 }

@@ -1,10 +1,11 @@
 //! Which paths a command tried to change and only confinement kept it from changing. The kernel doesn't report that, so it is
 //! read from the error messages that the command wrote; a path counts only if the profile forbids it and nothing else does.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::Access;
-use toolgate_contract::{Denial, Effect, ErrorCode};
+use toolgate_contract::{Denial, Effect, ErrorCode, escape_path};
 
 use crate::process::command_paths::CommandPaths;
 
@@ -76,7 +77,7 @@ fn denial(written: &str, paths: &CommandPaths, workdir: &Path) -> Option<Denial>
 }
 
 fn of(path: &Path, reason: String) -> Denial {
-    let missing = vec![Effect::write(path.to_string_lossy())];
+    let missing = vec![Effect::write(escape_path(path.as_os_str().as_bytes()))];
     Denial { code: ErrorCode::SandboxDenied, missing, reason, rule: None }
 }
 

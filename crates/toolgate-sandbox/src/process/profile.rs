@@ -127,7 +127,7 @@ impl Profile {
 
     /// The absolute path of a workspace path.
     pub(super) fn locate(&self, place: &WorkspacePath) -> Option<PathBuf> {
-        self.roots.get(place.root).map(|root| root.join(&place.path))
+        self.roots.get(place.root).map(|root| place.beneath(root))
     }
 
     /// Sets one variable of the environment.

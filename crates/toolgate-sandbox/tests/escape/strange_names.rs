@@ -24,12 +24,16 @@ fn strange_names_are_names_and_nothing_more() {
 }
 
 #[test]
-fn a_name_that_is_not_text_is_listed_visibly() {
+fn a_name_that_is_not_text_is_listed_escaped_and_opened_by_that() {
     with_each_way(|scene, way| {
         std::fs::write(scene.workspace().join(OsStr::from_bytes(b"bad\xffname")), "x").unwrap();
         let roots = Roots::open(&scene.workspace()).unwrap().with_open_method(way);
         let names: Vec<String> =
             roots.entries(&WorkspacePath::in_workspace("")).unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["bad\\xffname", "inside", "sub"]);
+        assert_eq!(scene.read(way, r"bad\xffname").unwrap(), "x");
+        std::fs::write(scene.workspace().join(r"bad\xffname"), "literal").unwrap();
+        assert_eq!(scene.read(way, r"bad\x5cxffname").unwrap(), "literal");
+        assert_eq!(scene.read(way, r"sub/\x2e\x2e/\x2e\x2e/outside").unwrap_err().code, ErrorCode::NotFound);
     });
 }

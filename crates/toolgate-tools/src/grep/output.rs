@@ -40,7 +40,7 @@ pub struct Output {
 /// One match.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LineMatch {
-    /// The file, relative to the workspace; bytes that aren't UTF-8 are shown as `\xNN`.
+    /// The file, relative to the workspace; bytes that aren't UTF-8 are escaped as `\xNN`.
     path: String,
     /// The line's number, from 1.
     line: u64,

@@ -1,5 +1,7 @@
 //! Hands on processes: what a call starts is what it declared, with what was granted to it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use toolgate_contract::{
     Access, ApplyMode, BoxFuture, Denial, DeniedAccess, Effect, FileHands, LaunchSpec, NetworkAccess, ProcessGuard,
     ProcessHandle, ProcessHands, SettledChanges, SkillScript, StartDirectory, Stream, Streams, ToolError,
-    WorkspacePath, reported_denials,
+    WorkspacePath, reported_denials, unescape_path,
 };
 
 use super::call_hands::CallHands;
@@ -146,7 +148,8 @@ impl CallHands {
     /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.
     fn writable(&self) -> Vec<PathBuf> {
         let beyond = self.granted.iter().filter(|located| located.real.is_none());
-        beyond.filter_map(|located| Some(PathBuf::from(located.effect.path()?.1))).collect()
+        let path = |path: &str| PathBuf::from(OsStr::from_bytes(&unescape_path(path)));
+        beyond.filter_map(|located| Some(path(located.effect.path()?.1))).collect()
     }
 
     fn is_unsandboxed(&self, command: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What a walk visits, leaves out or never mentions, in ripgrep's order of precedence: the caller's globs, ignore files, file
 //! types, names that begin with a dot.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use ignore::Match;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
-use toolgate_contract::{EntryKind, SkipReason, ToolError, WalkOptions};
+use toolgate_contract::{EntryKind, SkipReason, ToolError, WalkOptions, WorkspacePath, unescape_path};
 
 use super::FoundEntry;
 use super::ignore_rules::IgnoreRules;
@@ -19,6 +20,8 @@ pub(super) struct WalkFilter {
     max_depth: usize,
     then_left_out: bool,
     globs: Override,
+    /// Whether a glob has bytes that aren't UTF-8, as they are shown. Then all globs are about paths as they are shown.
+    has_escaped_globs: bool,
     types: Types,
 }
 
@@ -31,13 +34,15 @@ pub(super) enum EntryDisposition {
 
 impl WalkFilter {
     /// Compiles the options of a walk that starts at `start`.
-    pub(super) fn new(options: &WalkOptions, start: &str) -> Result<Self, ToolError> {
+    pub(super) fn new(options: &WalkOptions, start: &WorkspacePath) -> Result<Self, ToolError> {
+        let has_escaped_globs = options.globs.iter().any(|glob| is_escaped(glob));
         Ok(Self {
+            has_escaped_globs,
             gitignore: options.gitignore,
             hidden: options.hidden,
             max_depth: options.max_depth.unwrap_or(usize::MAX),
             then_left_out: options.then_left_out,
-            globs: globs(&options.globs, start)?,
+            globs: globs(&options.globs, start, has_escaped_globs)?,
             types: types(&options.types)?,
         })
     }
@@ -48,7 +53,8 @@ impl WalkFilter {
 
     pub(super) fn disposition(&self, entry: &FoundEntry, name: &[u8], rules: &IgnoreRules) -> EntryDisposition {
         let (path, is_directory) = (Path::new(OsStr::from_bytes(entry.path())), entry.kind == EntryKind::Directory);
-        match self.globs.matched(path, is_directory) {
+        let shown = if self.has_escaped_globs { Path::new(&entry.place.path) } else { path };
+        match self.globs.matched(shown, is_directory) {
             Match::Whitelist(_) => return EntryDisposition::Visited,
             Match::Ignore(_) => return EntryDisposition::Excluded,
             Match::None => {}
@@ -84,10 +90,19 @@ impl WalkFilter {
     }
 }
 
-fn globs(globs: &[String], start: &str) -> Result<Override, ToolError> {
-    let mut builder = OverrideBuilder::new(start);
+/// Whether a glob has an escape of [`unescape_path`] in it.
+fn is_escaped(glob: &str) -> bool {
+    *unescape_path(glob) != *glob.as_bytes()
+}
+
+fn globs(globs: &[String], start: &WorkspacePath, are_about_shown: bool) -> Result<Override, ToolError> {
+    let exact = start.bytes();
+    let top = if are_about_shown { Path::new(&start.path) } else { Path::new(OsStr::from_bytes(&exact)) };
+    let mut builder = OverrideBuilder::new(top);
     for glob in globs {
-        builder.add(glob).map_err(|fault| {
+        // In a glob, a backslash takes away the meaning of what follows; here it stands for itself.
+        let text = if is_escaped(glob) { glob.replace("\\x", r"\\x").into() } else { Cow::from(glob) };
+        builder.add(&text).map_err(|fault| {
             ToolError::invalid_args(format!("The glob `{glob}` can't be read: {fault}."))
                 .with_hint("Use `*`, `?`, `[a-z]`, `{a,b}` and `**`; `!` in front leaves out what matches.")
         })?;

@@ -35,13 +35,14 @@ pub(super) struct IgnoreRules {
 
 impl IgnoreRules {
     /// The rules that the directories above `start` have for its entries.
-    pub(super) fn above(root: &WalkRoot<'_>, start: &str) -> Arc<Self> {
+    pub(super) fn above(root: &WalkRoot<'_>, start: &[u8]) -> Arc<Self> {
         let mut rules = Arc::default();
-        let directories = start.match_indices('/').map(|(at, _)| &start[..at]);
-        let directories = (!start.is_empty()).then_some("").into_iter().chain(directories);
+        let ends = start.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let directories = ends.map(|(at, _)| &start[..at]);
+        let directories = (!start.is_empty()).then_some(&b""[..]).into_iter().chain(directories);
         for directory in directories {
-            let exists = |name: &[u8]| root.open(&join(directory.as_bytes(), name), rustix::fs::OFlags::PATH).is_ok();
-            rules = Self::found(root, directory.as_bytes(), &exists, &rules);
+            let exists = |name: &[u8]| root.open(&join(directory, name), rustix::fs::OFlags::PATH).is_ok();
+            rules = Self::found(root, directory, &exists, &rules);
         }
         rules
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use memchr::{memchr, memchr_iter, memrchr};
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+use toolgate_contract::unescape_path;
 
 use super::lines::lines;
 
@@ -111,15 +112,19 @@ fn quoted(path: &str) -> String {
         return path.to_owned();
     }
     let mut quoted = String::from("\"");
-    for character in path.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            control if control.is_ascii_control() => _ = write!(quoted, "\\{:03o}", u32::from(control)),
-            other => quoted.push(other),
+    // Git quotes the bytes of a name, and would take an escape of ours for a backslash in it.
+    for chunk in unescape_path(path).utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => quoted.extend(['\\', character]),
+                '\n' => quoted.push_str("\\n"),
+                '\t' => quoted.push_str("\\t"),
+                '\r' => quoted.push_str("\\r"),
+                control if control.is_ascii_control() => _ = write!(quoted, "\\{:03o}", u32::from(control)),
+                other => quoted.push(other),
+            }
         }
+        chunk.invalid().iter().for_each(|byte| _ = write!(quoted, "\\{byte:03o}"));
     }
     quoted.push('"');
     quoted
@@ -295,6 +300,8 @@ mod tests {
     fn odd_paths_are_quoted() {
         let diff = unified(Some("a\t\"b\""), Some("a\t\"b\""), b"1\n", b"2\n");
         assert!(diff.text.contains(r#"--- "a/a\t\"b\"""#), "{}", diff.text);
+        let bytes = unified(Some(r"a\xff\x5cxff"), Some(r"a\xff\x5cxff"), b"1\n", b"2\n");
+        assert!(bytes.text.contains(r#"--- "a/a\377\\xff""#), "{}", bytes.text);
         assert!(unified(Some("a b"), Some("a b"), b"1\n", b"2\n").text.contains("--- a/a b\t\n"));
     }
 

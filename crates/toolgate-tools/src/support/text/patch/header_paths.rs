@@ -1,5 +1,7 @@
 //! Parses the paths in a unified diff's headers: quotes, prefixes, timestamps.
 
+use toolgate_contract::escape_path;
+
 use super::PatchFault;
 
 /// The path that a diff gives for a missing file.
@@ -16,14 +18,18 @@ pub(super) struct HeaderPaths {
 
 /// A path, unquoted, and the rest of the line.
 pub(super) fn name(at: usize, text: &[u8]) -> Result<(String, &[u8]), PatchFault> {
-    let (bytes, rest) = match text.strip_prefix(b"\"") {
-        Some(quoted) => unquoted(quoted).ok_or_else(|| PatchFault::malformed(at, "the quoted path doesn't end."))?,
+    let (path, rest) = match text.strip_prefix(b"\"") {
+        // Git quotes every name that isn't plain text, one with a backslash too.
+        Some(quoted) => unquoted(quoted)
+            .map(|(bytes, rest)| (escape_path(&bytes).into_owned(), rest))
+            .ok_or_else(|| PatchFault::malformed(at, "the quoted path doesn't end."))?,
+        // Otherwise it is written as in an argument.
         None => {
             let end = text.iter().position(|&byte| byte == b'\t').unwrap_or(text.len());
-            (text[..end].to_vec(), &text[end..])
+            let path = String::from_utf8(text[..end].to_vec());
+            (path.map_err(|_| PatchFault::unsupported(at, "the path isn't valid UTF-8."))?, &text[end..])
         }
     };
-    let path = String::from_utf8(bytes).map_err(|_| PatchFault::unsupported(at, "the path isn't valid UTF-8."))?;
     if path.is_empty() || path.contains('\0') {
         return Err(PatchFault::malformed(at, "the path is empty or contains a zero byte."));
     }
@@ -150,6 +156,8 @@ mod tests {
     #[test]
     fn names_are_unquoted_and_end_at_a_tab() {
         assert_eq!(name(0, br#""a/\303\244 \"b\"\t" rest"#).unwrap(), ("a/ä \"b\"\t".to_owned(), &b" rest"[..]));
+        assert_eq!(name(0, br#""a/\377\\xff""#).unwrap().0, r"a/\xff\x5cxff", "bytes that aren't text");
+        assert_eq!(name(0, br"a/\xff").unwrap().0, r"a/\xff", "as in an argument");
         assert_eq!(name(0, b"a/x y\t2020-01-01").unwrap(), ("a/x y".to_owned(), &b"\t2020-01-01"[..]));
         assert!(name(4, b"\"open").unwrap_err().to_string().contains("line 5"));
         assert!(name(0, b"").is_err());
