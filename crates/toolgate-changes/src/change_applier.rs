@@ -60,6 +60,12 @@ impl Changes for ChangeApplier {
             changes = self.announce(change_log, &turn, &edits, &directories, &id)?;
             Ok(())
         });
+        if made.is_ok()
+            && let Err(error) = change_log.tell_commands(&id, &changes, self.workspace.files.as_ref())
+        {
+            change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
+            return Err(error.with_hint("Everything is as it was before."));
+        }
         turn.done()?;
         made?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
@@ -82,16 +88,17 @@ impl Changes for ChangeApplier {
         let id = self.workspace.clock.id().simple().to_string();
         let _pin = change_log.contents().pin(&changes);
         if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
-            change_log.own(&changes)?;
+            change_log.own(&changes, files)?;
             return Err(error);
         }
-        if let Err(error) = files.write_changes(&changes, source, &id) {
+        let written = files.write_changes(&changes, source, &id);
+        if let Err(error) = written.and_then(|()| change_log.tell_commands(&id, &changes, files)) {
             // The intent is still recorded: a partial change is reverted as after a crash.
             change_log.revert_unfinished(&turn, files, None)?;
             return Err(error.with_hint("Everything is as it was before."));
         }
         turn.done()?;
-        change_log.own(&changes)?;
+        change_log.own(&changes, files)?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
         for change in &changes {
             self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);

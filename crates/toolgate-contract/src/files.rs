@@ -51,7 +51,7 @@ pub trait Files: Send + Sync {
     fn node(&self, place: &WorkspacePath, hashed: bool) -> Result<Option<FileMetadata>, ToolError>;
     /// Whether a process has the file open for writing, and so could change it through a mapping without updating its
     /// times. Also true if that can't be determined.
-    fn has_writers(&self, opened: &OpenFile) -> bool;
+    fn has_writers(&self, file: &File) -> bool;
     /// Applies the new states of these changes, one after the other. If it fails midway, the caller restores the old
     /// content that it saved.
     fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError>;

@@ -247,8 +247,8 @@ impl Files for Roots {
         }
     }
 
-    fn has_writers(&self, opened: &OpenFile) -> bool {
-        crate::process::syscall::lease::has_writers(&opened.file)
+    fn has_writers(&self, file: &File) -> bool {
+        crate::process::syscall::lease::has_writers(file)
     }
 
     fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
