@@ -33,6 +33,9 @@ pub trait Rehearsals: Send + Sync {
     fn open(&self, name: &str) -> Result<Box<dyn StagedChanges>, ToolError>;
 }
 
+/// Puts a content under a name in a directory.
+pub type PlaceContent<'a> = dyn Fn(BorrowedFd<'_>, &str) -> std::io::Result<()> + 'a;
+
 /// Provides the new content of changes.
 pub trait ChangeSource: Send + Sync {
     /// Writes a change's new file or link to a temporary name, if that is a separate step. Returns the file that has to
@@ -48,6 +51,11 @@ pub trait ChangeSource: Send + Sync {
     /// Puts a change's new file or link under a name in a directory, atomically replacing existing content. `temporary`
     /// is the name that [`ChangeSource::write_out`] used.
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &str, temporary: &str) -> std::io::Result<()>;
+    /// Takes back the content of a change that was put in place and is about to be reverted, so that it isn't lost.
+    /// `place_file` puts the content under a name in a directory. A source that gave a copy needs nothing back.
+    fn take_back(&self, _change: &Change, _place_file: &PlaceContent<'_>) -> std::io::Result<()> {
+        Ok(())
+    }
     /// Finishes a created directory, after everything in it is in place.
     fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &str) {}
 }
