@@ -79,9 +79,9 @@ async fn a_directory_that_a_command_replaces_keeps_what_a_person_adds_and_the_co
     assert!(kept.iter().any(|content| content == "file\n"), "{kept:?}");
 }
 
-/// Makes a directory unchangeable for everybody, or changeable again; false where that can't be done.
-fn set_immutable(directory: &std::path::Path, is_on: bool) -> bool {
-    let chattr = std::process::Command::new("chattr").arg(if is_on { "+i" } else { "-i" }).arg(directory).output();
+/// Lets a directory get new files and keep those that it has, for everybody, or ends that; false where that can't be done.
+fn set_append_only(directory: &std::path::Path, is_on: bool) -> bool {
+    let chattr = std::process::Command::new("chattr").arg(if is_on { "+a" } else { "-a" }).arg(directory).output();
     chattr.is_ok_and(|done| done.status.success())
 }
 
@@ -90,19 +90,19 @@ async fn what_cant_be_written_half_way_is_kept_whole() {
     let world = world();
     world.file("a.txt", "before\n").file("z/old.txt", "old\n");
     let directory = world.path().join("z");
-    if !set_immutable(&directory, true) {
-        toolgate_testkit::skip("no-immutable-files", "nobody can make a directory immutable here");
+    if !set_append_only(&directory, true) {
+        toolgate_testkit::skip("no-append-only-directories", "nobody can make a directory append-only here");
         return;
     }
-    set_immutable(&directory, false);
-    let command = "echo after > a.txt; ln -s a.txt b; echo new > z/new.txt";
-    // From then on nothing in `z` can be changed: what comes before it has been moved out of the layer by then.
-    let reply = while_it_runs(&world, command, async || assert!(set_immutable(&directory, true))).await;
-    set_immutable(&directory, false);
+    set_append_only(&directory, false);
+    let command = "echo after > a.txt; ln -s a.txt b; echo new > z/old.txt";
+    // From then on nothing in `z` can be replaced: what comes before it has been moved out of the layer by then.
+    let reply = while_it_runs(&world, command, async || assert!(set_append_only(&directory, true))).await;
+    set_append_only(&directory, false);
     let rehearsal = reply["changes"]["rehearsal"].as_str().unwrap_or_else(|| panic!("{reply}"));
     assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "b")), (Some("before\n"), None), "{reply}");
-    let committed = world.perform_in(&world.session(), "commit", json!({ "rehearsal": rehearsal })).await;
-    assert!(committed.ok, "{:?}", committed.error);
-    let texts = ["a.txt", "b", "z/new.txt"].map(|path| read(&world, path));
-    assert_eq!(texts, ["after\n", "after\n", "new\n"].map(|text| Some(text.to_owned())), "{committed:?}");
+    let layer = world.path().join(".toolgate/layers").join(rehearsal).join("changes-0");
+    let kept = ["a.txt", "z/old.txt"].map(|path| std::fs::read_to_string(layer.join(path)).ok());
+    assert_eq!(kept, ["after\n", "new\n"].map(|text| Some(text.to_owned())), "{reply}");
+    assert!(std::fs::read_link(layer.join("b")).is_ok(), "{reply}");
 }
