@@ -23,6 +23,7 @@ const PACKAGES: &[Package] = &[
     Package { command: "fdfind", apt: "fd-find", why: "the peer that finding files is compared with" },
     Package { command: "bwrap", apt: "bubblewrap", why: "a sandbox to fall back to, and to be compared with" },
     Package { command: "pgrep", apt: "procps", why: "tests look for processes that were left behind" },
+    Package { command: "strace", apt: "strace", why: "tests kill a process after one exact system call" },
     Package { command: "unshare", apt: "util-linux", why: "tests make namespaces of their own" },
     Package { command: "mount", apt: "mount", why: "tests make small and read-only file systems" },
     Package { command: "npm", apt: "npm", why: "tests talk to real clients of MCP" },

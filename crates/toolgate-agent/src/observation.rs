@@ -71,6 +71,12 @@ fn error_text(error: &ToolError) -> String {
     if let Some(hint) = &error.hint {
         let _ = write!(text, "\nnext: {hint}");
     }
+    // What a command wrote until it was stopped.
+    for name in ["stdout", "stderr"] {
+        if let Some(output) = error.details.as_ref().and_then(|details| details.get(name)?.as_str()) {
+            let _ = write!(text, "\n{name}:\n{}", output.trim_end_matches('\n'));
+        }
+    }
     text
 }
 

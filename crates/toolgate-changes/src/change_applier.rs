@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Once};
 
 use toolgate_contract::{
@@ -60,6 +61,12 @@ impl Changes for ChangeApplier {
             changes = self.announce(change_log, &turn, &edits, &directories, &id)?;
             Ok(())
         });
+        if made.is_ok()
+            && let Err(error) = change_log.tell_commands(&id, &changes, self.workspace.files.as_ref())
+        {
+            change_log.revert_unfinished(&turn, self.workspace.files.as_ref(), None)?;
+            return Err(error.with_hint("Everything is as it was before."));
+        }
         turn.done()?;
         made?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
@@ -82,16 +89,19 @@ impl Changes for ChangeApplier {
         let id = self.workspace.clock.id().simple().to_string();
         let _pin = change_log.contents().pin(&changes);
         if let Err(error) = change_log.adopt(&changes, files).and_then(|()| self.record(&turn, &id, &changes)) {
-            change_log.own(&changes)?;
+            change_log.own(&changes, files)?;
             return Err(error);
         }
-        if let Err(error) = files.write_changes(&changes, source, &id) {
+        let written = files.write_changes(&changes, source, &id);
+        if let Err(error) = written.and_then(|()| change_log.tell_commands(&id, &changes, files)) {
+            // What the source gave away it gets back: only the workspace forgets it.
+            take_back(&changes, source, files)?;
             // The intent is still recorded: a partial change is reverted as after a crash.
             change_log.revert_unfinished(&turn, files, None)?;
             return Err(error.with_hint("Everything is as it was before."));
         }
         turn.done()?;
-        change_log.own(&changes)?;
+        change_log.own(&changes, files)?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))?;
         for change in &changes {
             self.workspace.reads.wrote(&self.session, &self.origin.tool_call_id, change);
@@ -232,6 +242,20 @@ fn missing_directories<'p>(
         }
     }
     Ok(missing.into_values().collect())
+}
+
+/// Gives the source back what it has put in place already.
+fn take_back(changes: &[Change], source: &dyn ChangeSource, files: &dyn Files) -> Result<(), ToolError> {
+    for change in changes {
+        let Some(after) = change.after.as_ref().filter(|after| after.is_file() || after.is_link()) else { continue };
+        if files.node(&change.place, true)?.is_some_and(|node| node.state.is(after)) {
+            let place_file =
+                |directory: BorrowedFd<'_>, name: &[u8]| files.link_or_copy(&change.place, directory, name);
+            let fault = |error| ToolError::io(&format!("What was made of `{}` can't be kept", change.path), &error);
+            source.take_back(change, &place_file).map_err(fault)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a file contains exactly these bytes. It is read in chunks, so that a large file doesn't have to fit into

@@ -3,6 +3,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -12,7 +13,8 @@ use toolgate_contract::{
     UnreadableChange, WorkspacePath,
 };
 use toolgate_journal::{
-    BlobStore, CallQuarantine, ChangeIntent, ChangeLock, PlaceFile, SigningKey, SnapshotStore, StateDirectory,
+    BlobStore, CallQuarantine, ChangeIntent, ChangeLock, ChangeNotice, PlaceFile, SigningKey, SnapshotStore,
+    StateDirectory,
 };
 
 use crate::in_place_command::InPlaceCommand;
@@ -100,8 +102,41 @@ impl ChangeLog {
         let places: Vec<WorkspacePath> = reverts.iter().map(|change| change.place.clone()).collect();
         files.clear_temporary(&places, RECOVERY_ID)?;
         files.write_changes(&reverts, self.contents.as_ref(), RECOVERY_ID)?;
-        self.own(&changes)?;
+        self.own(&changes, files)?;
+        self.notify(&ChangeNotice { id, changes: Vec::new(), is_reverted: true })?;
         Ok(turn.done()?)
+    }
+
+    /// Tells the commands that work in place, of every process, what a call changed: it isn't theirs. Where one of them is of
+    /// another process, the new content is stored too, since the command may replace it before that process looks. The
+    /// caller holds the change lock, and the change isn't marked as complete yet: after a kill it is reverted, and the
+    /// notice with it.
+    pub(crate) fn tell_commands(&self, id: &str, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
+        let told = self.notify(&ChangeNotice { id: id.to_owned(), changes: changes.to_vec(), is_reverted: false })?;
+        let own = self.watched().iter().filter(|in_place| in_place.is_unsettled()).count();
+        if told <= own {
+            return Ok(());
+        }
+        for change in changes {
+            match &change.after {
+                Some(after) if after.is_link() => {
+                    files.content(&change.place, u64::MAX)?.map_or(Ok(()), |link| self.contents.put(&link.bytes))?;
+                }
+                Some(after) if after.is_file() => {
+                    self.contents.adopt(&files.open(&change.place)?.file, after, false)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a notice for every command that isn't settled, and says how many there are.
+    fn notify(&self, notice: &ChangeNotice) -> Result<usize, ToolError> {
+        let snapshots = self.snapshots()?;
+        let unsettled = snapshots.unsettled()?;
+        snapshots.notify(&unsettled, notice)?;
+        Ok(unsettled.len())
     }
 
     /// The change that reverts one path; none when it never changed, or its previous content is no longer stored.
@@ -137,7 +172,11 @@ impl ChangeLog {
                     }
                     if let (Some(node), Some(before)) = (node, before) {
                         let alone = replaced_names.get(&node.number) == Some(&node.links);
-                        node.file.map_or(Ok(()), |file| self.contents.adopt(&file, before, alone))?;
+                        // What somebody has open for writing is copied: they can go on writing.
+                        let adopt = |file: File| self.contents.adopt(&file, before, alone && !files.has_writers(&file));
+                        if !node.file.map_or(Ok(true), adopt)? {
+                            return Err(changed_meanwhile(&change.path));
+                        }
                     }
                 }
             }
@@ -145,11 +184,12 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Makes sure that adopted contents have no other name.
-    pub(crate) fn own(&self, changes: &[Change]) -> Result<(), ToolError> {
+    /// Makes sure that nobody can change adopted contents any more.
+    pub(crate) fn own(&self, changes: &[Change], files: &dyn Files) -> Result<(), ToolError> {
         let hashes: BTreeSet<&str> =
             changes.iter().filter_map(|change| Some(change.before.as_ref()?.sha256.as_str())).collect();
-        hashes.into_iter().try_for_each(|hash| Ok(self.contents.own(hash)?))
+        let has_writers = |file: &File| files.has_writers(file);
+        hashes.into_iter().try_for_each(|hash| Ok(self.contents.own(hash, &has_writers)?))
     }
 
     /// How many of these can't be undone, because their previous content exceeds the quota.
@@ -170,6 +210,12 @@ impl ChangeLog {
     /// The quarantine of one call.
     pub(crate) fn quarantine_of(&self, call: &str) -> Result<CallQuarantine, ToolError> {
         Ok(self.state.quarantine()?.for_call(call)?)
+    }
+
+    /// The paths that are in the quarantine of one call.
+    pub(crate) fn quarantined_paths(&self, call: &str) -> BTreeSet<String> {
+        let changes = self.state.quarantine().and_then(|quarantine| quarantine.changes(call));
+        changes.unwrap_or_default().into_iter().map(|change| change.path).collect()
     }
 
     /// Moves changes that aren't applied to the quarantine.

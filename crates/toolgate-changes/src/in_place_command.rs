@@ -12,7 +12,7 @@ use toolgate_contract::{
 use toolgate_journal::ChangeLock;
 
 use crate::change_applier::ChangeApplier;
-use crate::snapshot::{Snapshot, SnapshotScope};
+use crate::snapshot::{Snapshot, SnapshotScope, parents};
 
 const STATE_REMOVED: &str = "The command removed or moved Toolgate's own state (`.toolgate`), so its changes are unknown and can't \
                        be reverted. Check git's hooks and configuration, `.envrc` and the settings of editors and agents \
@@ -81,26 +81,28 @@ impl InPlaceCommand {
     /// Records what the command has changed so far; only at these paths if some are given. The caller holds the change
     /// lock.
     pub(crate) fn catch_up(&self, only: Option<&[WorkspacePath]>) -> Result<(), ToolError> {
+        self.record_changes(only, false)
+    }
+
+    /// Collects, seals and records changes. After the final time nothing counts as the command's change any more.
+    fn record_changes(&self, only: Option<&[WorkspacePath]>, is_final: bool) -> Result<(), ToolError> {
         let (changer, mut watched) = (&self.changer, self.watched());
         let files = changer.workspace.files.as_ref();
         let InPlaceState { snapshot: Some(snapshot), made } = &mut *watched else { return Ok(()) };
-        let changes = snapshot.changes(files, only)?;
-        if changes.is_empty() {
-            return Ok(());
-        }
         let contents = changer.workspace.log()?.contents();
-        snapshot.store_previous_contents(&changes, contents)?;
-        let payload = EventPayload::FilesChanging { changes: changes.clone() };
-        changer.recorder.record(&[changer.origin.event(changer.workspace.clock.now(), payload)])?;
-        snapshot.go_on(&changes, contents, files)?;
-        for change in changes {
-            changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, &change);
-            match made.get_mut(&change.place) {
-                Some(known) => known.followed_by(&change),
-                None => drop(made.insert(change.place.clone(), change)),
+        snapshot.collect(files, only, contents)?;
+        if let Some((time, changes)) = snapshot.seal(changer.workspace.clock.now(), is_final)? {
+            let payload = EventPayload::FilesChanging { changes: changes.clone() };
+            changer.recorder.record(&[changer.origin.event(time, payload)])?;
+            for change in changes {
+                changer.workspace.reads.wrote(&changer.session, &changer.origin.tool_call_id, &change);
+                match made.get_mut(&change.place) {
+                    Some(known) => known.followed_by(&change),
+                    None => drop(made.insert(change.place.clone(), change)),
+                }
             }
         }
-        Ok(())
+        snapshot.tidy(contents)
     }
 
     /// Another call changed these paths; they don't count as changes of the command.
@@ -108,12 +110,13 @@ impl InPlaceCommand {
         let mut watched = self.watched();
         let Some(snapshot) = &mut watched.snapshot else { return Ok(()) };
         // Directories are created and removed with their contents.
-        let parents = places.iter().flat_map(|place| {
-            let parent = |(at, _)| WorkspacePath { root: place.root, path: place.path[..at].to_owned() };
-            place.path.match_indices('/').map(parent)
-        });
-        let all: BTreeSet<WorkspacePath> = parents.chain(places.iter().cloned()).collect();
-        snapshot.refresh(all.iter(), self.changer.workspace.files.as_ref())
+        let all: BTreeSet<WorkspacePath> = places.iter().flat_map(parents).chain(places.iter().cloned()).collect();
+        snapshot.changed_by_others(all.iter(), self.changer.workspace.files.as_ref())
+    }
+
+    /// Whether it has a snapshot that isn't settled.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.watched().snapshot.is_some()
     }
 
     /// Ends the command: records everything that it changed, and settles it under the same lock. The snapshot stays
@@ -127,7 +130,7 @@ impl InPlaceCommand {
             return Err(ToolError::new(ErrorCode::IoError, STATE_REMOVED));
         }
         let turn = change_log.turn(files, self.changer.workspace.hidden_paths.as_ref())?;
-        self.catch_up(None)?;
+        self.record_changes(None, true)?;
         let InPlaceState { snapshot, made } = std::mem::take(&mut *self.watched());
         let settled = settle(&turn, self.net_changes(made))?;
         snapshot.into_iter().for_each(Snapshot::rest);

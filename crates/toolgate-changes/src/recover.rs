@@ -1,9 +1,13 @@
 //! Recovery after a process was killed: a half-made change is reverted, and a command that changed files in place is
 //! settled as if it had ended.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jiff::Timestamp;
 use toolgate_contract::{Change, Effect, Event, EventPayload, ToolError, WorkspacePath};
 use toolgate_journal::{ChangeLock, JournalError, RunOptions, read_events};
 
@@ -41,24 +45,33 @@ impl ChangeLog {
         options: &RunOptions,
     ) -> Result<Vec<String>, ToolError> {
         let (SnapshotScope { run, call, .. }, files) = (snapshot.scope().clone(), selector.files.as_ref());
-        let changes = snapshot.changes(files, None)?;
         let opened = match self.state.open_run(&run, options) {
             Err(error @ (JournalError::NoSuchRun { .. } | JournalError::Damaged { .. })) => {
                 // The changes can never be recorded; the snapshot is only useful as the start of the next one.
+                snapshot.collect(files, None, self.contents())?;
+                let is_lost = snapshot.seal(options.clock.now(), true)?.is_some();
                 snapshot.rest();
-                return if changes.is_empty() { Ok(Vec::new()) } else { Err(error.into()) };
+                return if is_lost { Err(error.into()) } else { Ok(Vec::new()) };
             }
             opened => opened?,
         };
-        let record = |changes: Vec<Change>| {
-            let (time, payload) = (options.clock.now(), EventPayload::FilesChanging { changes });
-            let (run, tool_call_id) = (run.clone(), Some(call.clone()));
+        let record = |time: Timestamp, changes: Vec<Change>| {
+            let (run, tool_call_id, payload) =
+                (run.clone(), Some(call.clone()), EventPayload::FilesChanging { changes });
             opened.journal.append(&[Event { time, run, turn: None, trace_id: None, tool_call_id, payload }])
         };
-        if !changes.is_empty() {
-            snapshot.store_previous_contents(&changes, self.contents())?;
-            record(changes.clone())?;
-            snapshot.go_on(&changes, self.contents(), files)?;
+        if let Some((time, changes)) = snapshot.unrecorded() {
+            if !is_recorded(opened.path(), &call, time, &changes)? {
+                record(time, changes)?;
+            }
+            snapshot.tidy(self.contents())?;
+        }
+        if !snapshot.is_final() {
+            snapshot.collect(files, None, self.contents())?;
+            if let Some((time, changes)) = snapshot.seal(options.clock.now(), true)? {
+                record(time, changes)?;
+            }
+            snapshot.tidy(self.contents())?;
         }
         let RecordedChanges { changes, is_open } = RecordedChanges::read(opened.path(), &call)?;
         let id = options.clock.id().simple().to_string();
@@ -68,7 +81,7 @@ impl ChangeLog {
                 let revert = InPlaceRevert { change_log: self, selector, call: &call, id: &id };
                 let RevertOutcome { restores, quarantined, notes, .. } = revert.revert(turn, changes)?;
                 if !restores.is_empty() {
-                    record(restores)?;
+                    record(options.clock.now(), restores)?;
                 }
                 let reverted = quarantined
                     .iter()
@@ -79,6 +92,18 @@ impl ChangeLog {
         snapshot.rest();
         Ok(warnings)
     }
+}
+
+/// Whether the journal of a run has exactly these changes of a call.
+fn is_recorded(run: &Path, call: &str, time: Timestamp, changes: &[Change]) -> Result<bool, ToolError> {
+    for recorded in read_events(run)? {
+        let event = recorded.map_err(|error| ToolError::io("The record can't be read", &error))?.event;
+        let is_it = event.time == time && event.tool_call_id.as_deref() == Some(call);
+        if is_it && matches!(&event.payload, EventPayload::FilesChanging { changes: known } if known == changes) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The changes of one call, according to the record.

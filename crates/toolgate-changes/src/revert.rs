@@ -62,9 +62,20 @@ impl InPlaceRevert<'_> {
     /// The changes that can be reverted. A path that another process has changed since is left alone.
     fn revertible(&self, rejected: Vec<(Change, String)>, outcome: &mut RevertOutcome) -> Vec<RevertStep> {
         let mut steps = Vec::new();
+        let quarantined = self.change_log.quarantined_paths(self.call);
         for (change, reason) in rejected {
             match self.change_log.inverse(&change, self.selector.files.as_ref()) {
                 Ok(Some(restore)) => steps.push(RevertStep { change, reason, restore }),
+                // An earlier recovery restored it and was killed before it could record that.
+                Ok(None) if quarantined.contains(&change.path) && self.holds(&change.place, change.before.as_ref()) => {
+                    outcome.restores.push(Change {
+                        before: change.after,
+                        after: change.before,
+                        path: change.path.clone(),
+                        place: change.place,
+                    });
+                    outcome.quarantined.push(QuarantinedPath { path: change.path, reason });
+                }
                 Ok(None) if self.change_log.can_be_restored(&change) => outcome.stays.push(change),
                 Ok(None) => outcome.stay(
                     change,
@@ -87,7 +98,7 @@ impl InPlaceRevert<'_> {
         let mut added = Vec::new();
         for step in steps {
             let place_file = |directory: BorrowedFd<'_>, name: &str| {
-                self.selector.files.link_or_copy(&step.change.place, directory, name)
+                self.selector.files.link_or_copy(&step.change.place, directory, name.as_bytes())
             };
             match add_to_quarantine(quarantine, &step.change, &step.reason, &place_file) {
                 Ok(()) => added.push(step),
@@ -116,8 +127,17 @@ impl InPlaceRevert<'_> {
                 }
             }
         }
+        let is_made = |change: &&Change| self.holds(&change.place, change.after.as_ref());
+        let made: Vec<Change> = restores.iter().filter(is_made).cloned().collect();
+        self.change_log.tell_commands(self.id, &made, files)?;
         turn.done()?;
         running.iter().try_for_each(|in_place| in_place.changed_by_others(&places))
+    }
+
+    /// Whether a path has this content now.
+    fn holds(&self, place: &WorkspacePath, state: Option<&FileState>) -> bool {
+        let now = self.selector.files.node(place, true).map(|node| node.map(|node| node.state));
+        now.is_ok_and(|now| FileState::same(now.as_ref(), state))
     }
 
     /// Checks which paths were restored.
@@ -128,10 +148,7 @@ impl InPlaceRevert<'_> {
         directories: Vec<RevertStep>,
         outcome: &mut RevertOutcome,
     ) -> Result<(), ToolError> {
-        let is_restored = |step: &RevertStep| {
-            let now = self.selector.files.node(&step.restore.place, true).map(|node| node.map(|node| node.state));
-            now.is_ok_and(|now| FileState::same(now.as_ref(), step.restore.after.as_ref()))
-        };
+        let is_restored = |step: &RevertStep| self.holds(&step.restore.place, step.restore.after.as_ref());
         for step in steps {
             if is_restored(&step) {
                 outcome.quarantined.push(QuarantinedPath { path: step.change.path, reason: step.reason });

@@ -4,20 +4,24 @@
 
 mod entry;
 mod manifest;
+mod recording;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use toolgate_contract::{
     Change, FileMetadata, FileState, Files, ToolError, VisitedEntry, Visitor, WalkOptions, WalkStep, WorkspacePath,
 };
-use toolgate_journal::{BlobStore, ClockEpoch, FilesystemTime, JournalError, SnapshotStore, StoredSnapshot};
+use toolgate_journal::{ClockEpoch, FilesystemTime, JournalError, SnapshotStore, StoredSnapshot};
 
 use self::entry::{FileCopy, SnapshotEntry};
-use self::manifest::{ManifestContents, encode};
+use self::manifest::{Manifest, ManifestContents, encode};
+use self::recording::Unsealed;
+pub(crate) use self::recording::parents;
 
 /// The call that a snapshot belongs to, and the part of the workspace that it covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,6 +53,14 @@ pub(crate) struct Snapshot {
     next: u64,
     room: u64,
     stored: StoredSnapshot,
+    /// Changes that were found and that the journal may not have yet, and when they were found.
+    unrecorded: Vec<Change>,
+    found_at: Timestamp,
+    /// Notices of other calls that the baseline includes.
+    notices: BTreeSet<String>,
+    unsealed: Unsealed,
+    /// The command has ended, and everything that it changed is known.
+    is_final: bool,
 }
 
 impl Snapshot {
@@ -60,7 +72,19 @@ impl Snapshot {
             None => (store.begin(&name)?, BTreeMap::new()),
         };
         let (room, next, epoch) = (scope.quota, first_free(&earlier), ClockEpoch::now());
-        let mut snapshot = Self { scope, places: BTreeMap::new(), epoch, next, room, stored };
+        let mut snapshot = Self {
+            scope,
+            places: BTreeMap::new(),
+            epoch,
+            next,
+            room,
+            stored,
+            unrecorded: Vec::new(),
+            found_at: Timestamp::UNIX_EPOCH,
+            notices: BTreeSet::new(),
+            unsealed: Unsealed::default(),
+            is_final: false,
+        };
         snapshot.fill(earlier, files)?;
         snapshot.save()?;
         snapshot.stored.publish(&name)?;
@@ -69,11 +93,14 @@ impl Snapshot {
 
     /// The snapshot that a killed process left behind; none unless it has valid signatures and can be decoded.
     pub(crate) fn read(mut stored: StoredSnapshot) -> Option<Self> {
-        let ManifestContents { scope, epoch, places } = read_manifest(&mut stored)?;
-        let places: BTreeMap<WorkspacePath, SnapshotEntry> = places.into_iter().collect();
-        let copied: u64 = places.values().filter_map(|was| was.copy.as_ref()).map(FileCopy::bytes).sum();
+        let Manifest { scope, epoch, places, unrecorded, notices, is_final } = read_manifest(&mut stored)?;
+        let listed = places.values().filter_map(|was| Some(was.copy.as_ref()?.number())).collect();
+        stored.remove_unlisted(&listed).ok()?;
+        let copied: u64 = places.values().map(SnapshotEntry::copied_bytes).sum();
         let (next, room) = (first_free(&places), scope.quota.saturating_sub(copied));
-        Some(Self { scope, places, epoch, next, room, stored })
+        let (found_at, unrecorded) = unrecorded.unwrap_or_default();
+        let unsealed = Unsealed::default();
+        Some(Self { scope, places, epoch, next, room, stored, unrecorded, found_at, notices, unsealed, is_final })
     }
 
     /// Records every path, and reuses copies of an earlier snapshot where nothing has changed since.
@@ -137,64 +164,16 @@ impl Snapshot {
         Ok(changes)
     }
 
-    /// Copies the previous contents of these paths to the blob store. The changes are recorded next, then
-    /// [`Snapshot::go_on`].
-    pub(crate) fn store_previous_contents(&self, changes: &[Change], contents: &BlobStore) -> Result<(), ToolError> {
-        for Change { place, before, .. } in changes {
-            let (Some(was), Some(before)) = (self.places.get(place), before) else { continue };
-            if let Some(target) = &was.target {
-                contents.put(&target.clone().into())?;
-            }
-            if let Some(copy) = &was.copy
-                && let Some(file) = self.stored.copy(copy.number())?
-            {
-                contents.adopt(&file, before, true)?;
+    /// Everything is recorded: the next snapshot can start from this one. The command of a snapshot that isn't final never
+    /// began; it changed nothing, and after a kill from here on nothing counts as its change.
+    pub(crate) fn rest(mut self) {
+        if !self.is_final {
+            self.is_final = true;
+            // A snapshot that can't be written any more can't be kept either.
+            if self.save_update().is_err() {
+                return self.stored.discard();
             }
         }
-        Ok(())
-    }
-
-    /// These changes are recorded: from now on, the current content is the baseline.
-    pub(crate) fn go_on(
-        &mut self,
-        changes: &[Change],
-        contents: &BlobStore,
-        files: &dyn Files,
-    ) -> Result<(), ToolError> {
-        self.refresh(changes.iter().map(|change| &change.place), files)?;
-        let handed_over = changes.iter().filter_map(|change| change.before.as_ref());
-        handed_over.filter(|before| before.is_file()).try_for_each(|before| Ok(contents.own(&before.sha256)?))
-    }
-
-    /// Makes the current content of these paths the baseline.
-    pub(crate) fn refresh<'a>(
-        &mut self,
-        places: impl Iterator<Item = &'a WorkspacePath>,
-        files: &dyn Files,
-    ) -> Result<(), ToolError> {
-        let moment = self.stored.time()?;
-        let (mut refreshed, mut before) = (Vec::new(), Vec::new());
-        for place in places {
-            if !self.scope.covers(place) {
-                continue;
-            }
-            if let Some(was) = self.places.remove(place) {
-                self.room += was.copy.as_ref().map_or(0, FileCopy::bytes);
-                before.push(was);
-            }
-            if let Some(node) = files.node(place, false)? {
-                self.keep(place.clone(), &node, &moment, files)?;
-            }
-            refreshed.push(place);
-        }
-        // Saved before copies are removed: after a kill here, every copy in the manifest still exists.
-        let updates: Vec<_> = refreshed.into_iter().map(|place| (place, self.places.get(place))).collect();
-        self.stored.append(&encode(&updates)?)?;
-        before.into_iter().try_for_each(|was| Ok(self.forget(Some(was))?))
-    }
-
-    /// Everything is recorded: the next snapshot can start from this one.
-    pub(crate) fn rest(self) {
         let keeps_times = self.stored.time().is_ok_and(|moment| moment.keeps_times());
         match keeps_times && self.stored.is_signed() && self.epoch.is_some() {
             true => self.stored.keep_as_last(),
@@ -264,7 +243,7 @@ impl Snapshot {
         let Ok(mut opened) = files.open(place) else { return Ok((None, true)) };
         let fault = |error: std::io::Error| ToolError::io(&format!("`{}` can't be kept for undo", place.path), &error);
         // Checked first: a process that opens it for writing later changes its ctime.
-        let has_writers = files.has_writers(&opened);
+        let has_writers = files.has_writers(&opened.file);
         let mut copy = self.stored.new_copy(self.next)?;
         std::io::copy(&mut opened.file, &mut copy).map_err(fault)?;
         let copied = FileCopy::new(self.next, &copy).map_err(fault)?;
@@ -289,12 +268,12 @@ impl Snapshot {
 /// signature is invalid, or the clock was set since.
 fn from_last(store: &SnapshotStore, name: &str) -> Option<(StoredSnapshot, BTreeMap<WorkspacePath, SnapshotEntry>)> {
     let mut stored = store.begin_from_last(name)?;
-    let ManifestContents { epoch, places, .. } = read_manifest(&mut stored)?;
-    (epoch.is_some() && epoch == ClockEpoch::now()).then(|| (stored, places.into_iter().collect()))
+    let Manifest { epoch, places, .. } = read_manifest(&mut stored)?;
+    (epoch.is_some() && epoch == ClockEpoch::now()).then_some((stored, places))
 }
 
-fn read_manifest(stored: &mut StoredSnapshot) -> Option<ManifestContents> {
-    ManifestContents::decode(&stored.records().ok()??)
+fn read_manifest(stored: &mut StoredSnapshot) -> Option<Manifest> {
+    Manifest::decode(&stored.records().ok()??)
 }
 
 /// The first number that no copy has.

@@ -102,6 +102,13 @@ pub(crate) fn print_tool_error(error: &ToolError) {
     if let Some(hint) = &error.hint {
         anstream::eprintln!("  {} {}", paint(BLUE, "next:"), plain(hint));
     }
+    // What a command wrote until it was stopped.
+    for name in ["stdout", "stderr"] {
+        if let Some(output) = error.details.as_ref().and_then(|details| details.get(name)?.as_str()) {
+            anstream::eprintln!("  {}", paint(BLUE, format!("{name}:")));
+            anstream::eprintln!("{}", plain(output.trim_end_matches('\n')));
+        }
+    }
 }
 
 /// A decision in its colour.

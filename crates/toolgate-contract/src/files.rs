@@ -48,13 +48,13 @@ pub trait Files: Send + Sync {
     fn node(&self, place: &WorkspacePath, hashed: bool) -> Result<Option<FileMetadata>, ToolError>;
     /// Whether a process has the file open for writing, and so could change it through a mapping without updating its
     /// times. Also true if that can't be determined.
-    fn has_writers(&self, opened: &OpenFile) -> bool;
+    fn has_writers(&self, file: &File) -> bool;
     /// Applies the new states of these changes, one after the other. If it fails midway, the caller restores the old
     /// content that it saved.
     fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError>;
     /// Links what is at a path into one of Toolgate's state directories, so that the content survives when the path is
     /// replaced. Copies it only where a hard link isn't possible.
-    fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()>;
+    fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<()>;
     /// Makes a directory accessible that the current user owns, until [`Files::restore_mode`]. Meanwhile it is reported
     /// with the mode that it had.
     fn suspend_mode(&self, directory: &WorkspacePath) -> Result<(), ToolError>;

@@ -60,6 +60,8 @@ pub trait ProcessHandle: Send + Sync {
     fn opened(&self) -> Vec<WorkspacePath>;
     /// Lets it go on without its call. False if it has ended already.
     fn detach(&self) -> bool;
+    /// Whether it goes on, or went on, without its call.
+    fn is_detached(&self) -> bool;
     /// Kills it and everything that it started. Returns when all are gone.
     fn stop(&self) -> BoxFuture<'_, ()>;
     /// Begins to kill it, and lets go of it when it is gone.

@@ -33,6 +33,9 @@ pub trait Rehearsals: Send + Sync {
     fn open(&self, name: &str) -> Result<Box<dyn StagedChanges>, ToolError>;
 }
 
+/// Puts a content under a name in a directory.
+pub type PlaceContent<'a> = dyn Fn(BorrowedFd<'_>, &[u8]) -> std::io::Result<()> + 'a;
+
 /// Provides the new content of changes.
 pub trait ChangeSource: Send + Sync {
     /// Writes a change's new file or link to a temporary name, if that is a separate step. Returns the file that has to
@@ -45,9 +48,14 @@ pub trait ChangeSource: Send + Sync {
     ) -> std::io::Result<Option<File>> {
         Ok(None)
     }
-    /// Puts a change's new file or link under a name in a directory, as the kernel has it, atomically replacing existing content. `temporary`
-    /// is the name that [`ChangeSource::write_out`] used.
+    /// Puts a change's new file or link under a name in a directory, as the kernel has it, atomically replacing
+    /// existing content. `temporary` is the name that [`ChangeSource::write_out`] used.
     fn put(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8], temporary: &str) -> std::io::Result<()>;
+    /// Takes back the content of a change that was put in place and is about to be reverted, so that it isn't lost.
+    /// `place_file` puts the content under a name in a directory. A source that gave a copy needs nothing back.
+    fn take_back(&self, _change: &Change, _place_file: &PlaceContent<'_>) -> std::io::Result<()> {
+        Ok(())
+    }
     /// Finishes a created directory, after everything in it is in place.
     fn finish(&self, _change: &Change, _directory: BorrowedFd<'_>, _name: &[u8]) {}
 }

@@ -105,53 +105,67 @@ impl BlobStore {
         stored.and_then(|file| file.metadata().ok()).is_some_and(|facts| facts.len() == state.bytes)
     }
 
-    /// Stores the content of a file that is about to be replaced. If `alone`, the file has no other name: then it is
-    /// hard-linked into the store instead of copied, unless its mode keeps its owner out. Call [`BlobStore::own`]
-    /// afterwards, whether the file was replaced or not.
-    pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<(), JournalError> {
+    /// Stores the content of a file that is about to be replaced. If `alone`, the file has no other name and nobody has it
+    /// open for writing: then it is hard-linked into the store instead of copied, unless its mode keeps its owner
+    /// out. Call [`BlobStore::own`] afterwards, whether the file was replaced or not. False if the file doesn't have that content any more.
+    pub fn adopt(&self, file: &File, state: &FileState, alone: bool) -> Result<bool, JournalError> {
         if self.has(state) {
-            return Ok(());
+            return Ok(true);
         }
         self.directory.remove(&state.sha256)?;
         let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
         let is_readable = state.mode & Mode::RUSR.as_raw_mode() != 0;
         let linked = (alone && is_readable)
             .then(|| linkat(CWD, itself, self.directory.fd(), &state.sha256, AtFlags::SYMLINK_FOLLOW));
-        if linked.is_none_or(|linked| linked.is_err()) {
-            self.copy(file, &state.sha256)?;
+        if linked.is_none_or(|linked| linked.is_err()) && !self.copy(file, &state.sha256)? {
+            return Ok(false);
         }
-        self.count(state.bytes)
+        self.count(state.bytes)?;
+        Ok(true)
     }
 
-    /// Makes sure that adopted content has no other name, through which it could be changed.
-    pub fn own(&self, hash: &str) -> Result<(), JournalError> {
+    /// Makes sure that adopted content can't be changed any more: that it has no other name, and that nobody who
+    /// `has_writers` tells of can write to it. Where it was changed already, it isn't that content any more, and goes.
+    pub fn own(&self, hash: &str, has_writers: &dyn Fn(&File) -> bool) -> Result<(), JournalError> {
         let Some(file) = self.directory.existing(hash)? else { return Ok(()) };
-        match file.metadata().map_err(|error| self.directory.error("couldn't be inspected", hash, error))?.nlink() {
-            1 => rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
-                .map_err(|errno| self.directory.error("couldn't be made private", hash, errno.into())),
-            _ => self.copy(&file, hash),
+        let facts = file.metadata().map_err(|error| self.directory.error("couldn't be inspected", hash, error))?;
+        if facts.nlink() == 1 && !has_writers(&file) {
+            return rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
+                .map_err(|errno| self.directory.error("couldn't be made private", hash, errno.into()));
+        }
+        match self.copy(&file, hash)? {
+            true => Ok(()),
+            false => self.directory.remove(hash),
         }
     }
 
-    fn copy(&self, file: &File, hash: &str) -> Result<(), JournalError> {
+    /// Copies a file into the store. False if it doesn't have the content with this hash; then nothing is stored.
+    fn copy(&self, file: &File, hash: &str) -> Result<bool, JournalError> {
         let fault = |error| self.directory.error("couldn't be written", hash, error);
-        let mut draft = self.directory.draft()?;
-        let mut from = file;
+        let (mut draft, mut from) = (self.directory.draft()?, file);
         from.seek(SeekFrom::Start(0)).and_then(|_| std::io::copy(&mut from, &mut draft.file)).map_err(fault)?;
-        draft.place(&self.directory, hash, self.durability)
+        draft.file.seek(SeekFrom::Start(0)).map_err(fault)?;
+        // The copy is verified, not the file: a process that has the file open could change it in between.
+        if sha256_of(&draft.file).map_err(fault)?.0 != hash {
+            return Ok(false);
+        }
+        draft.place(&self.directory, hash, self.durability)?;
+        Ok(true)
     }
 
-    /// Writes the content of a state to a new file in another directory, readable only by its owner at first.
+    /// Writes the content of a state to a new file in another directory, readable only by its owner at first. What was
+    /// written is verified: content that is no longer what was stored is never restored.
     fn write_file(&self, state: &FileState, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<File> {
         let gone = || std::io::Error::new(ErrorKind::NotFound, "its content is no longer stored");
         let mut stored = self.directory.existing(&state.sha256).ok().flatten().ok_or_else(gone)?;
-        if sha256_of(&stored)?.0 != state.sha256 {
-            return Err(gone());
-        }
-        stored.seek(SeekFrom::Start(0))?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?);
         std::io::copy(&mut stored, &mut file)?;
+        file.seek(SeekFrom::Start(0))?;
+        if sha256_of(&file)?.0 != state.sha256 {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty())?;
+            return Err(gone());
+        }
         Ok(file)
     }
 

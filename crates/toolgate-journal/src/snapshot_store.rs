@@ -3,6 +3,7 @@
 //! snapshot stays as `.last`, for the next one to start from. What a snapshot says is for `toolgate-changes` to know; here it
 //! is a list of signed records, and copies of files.
 
+mod change_notice;
 mod filesystem_time;
 mod signed_records;
 mod stored_snapshot;
@@ -13,6 +14,7 @@ use std::io;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
+pub use self::change_notice::ChangeNotice;
 pub use self::filesystem_time::{ClockEpoch, FilesystemTime};
 use self::signed_records::SignedRecords;
 pub use self::stored_snapshot::StoredSnapshot;
@@ -48,6 +50,7 @@ impl SnapshotStore {
     pub fn begin_from_last(&self, name: &str) -> Option<StoredSnapshot> {
         let draft = draft_name(name);
         self.directory.rename(LAST, &draft).ok()?;
+        change_notice::clear(&self.directory.open(&draft).ok()?);
         self.lock(&draft).ok().flatten()
     }
 
@@ -68,7 +71,7 @@ impl SnapshotStore {
         read: impl Fn(StoredSnapshot) -> Option<T>,
     ) -> Result<(Vec<T>, Vec<String>), JournalError> {
         let (mut snapshots, mut warnings) = (Vec::new(), Vec::new());
-        for name in self.directory.names()?.into_iter().filter(|name| !name.starts_with('.')) {
+        for name in self.unsettled()? {
             match self.lock(&name) {
                 // In use by another process.
                 Ok(None) => {}
@@ -79,6 +82,24 @@ impl SnapshotStore {
             }
         }
         Ok((snapshots, warnings))
+    }
+
+    /// The snapshots of commands that aren't settled, of every process.
+    pub fn unsettled(&self) -> Result<Vec<String>, JournalError> {
+        Ok(self.directory.names()?.into_iter().filter(|name| !name.starts_with('.')).collect())
+    }
+
+    /// Tells these commands what a call changed. The caller holds the change lock. Without a key nobody could tell a notice
+    /// from one that a command wrote, so there are none.
+    pub fn notify(&self, snapshots: &[String], notice: &ChangeNotice) -> Result<(), JournalError> {
+        let Some(key) = &self.key else { return Ok(()) };
+        for name in snapshots {
+            // A snapshot that can't be opened is of a command that never began, and is gone by now.
+            if let Ok(directory) = self.directory.open(name) {
+                change_notice::add(&directory, key, notice)?;
+            }
+        }
+        Ok(())
     }
 
     /// Deletes unused snapshots: incomplete ones, and those kept for longer than a day.

@@ -57,6 +57,10 @@ pub(crate) fn error_text(error: &ToolError) -> String {
     if let Some(hint) = &error.hint {
         words += &format!("\nnext: {hint}");
     }
+    // What a command wrote until it was stopped.
+    for name in ["stdout", "stderr"] {
+        words.extend(detail(name).map(|output| format!("\n{name}:\n{}", output.trim_end_matches('\n'))));
+    }
     words
 }
 

@@ -8,7 +8,8 @@ use super::{ChangeSettler, MAX_QUARANTINED, counted, list_quarantined, lost};
 use crate::in_place_command::InPlaceCommand;
 use crate::revert::{InPlaceRevert, RevertOutcome};
 
-const OTHERS_COUNTED: &str = "It changed files in place, so changes that others made meanwhile count as its own.";
+const OTHERS_COUNTED: &str =
+    "It changed files in place, so what other programs changed meanwhile counts as its own. Calls of Toolgate don't.";
 
 const MOUNT_REPLACED: &str =
     "was replaced while the command ran. From then on the command could read or change the new file.";

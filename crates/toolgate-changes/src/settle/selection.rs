@@ -95,6 +95,7 @@ impl ChangeSelector {
 
 const STALE: &str = "another program changed it while the command ran, and that version stays";
 const DENIED: &str = "policy blocks changes to this path";
+const IN_USE: &str = "it would replace a directory in which something stays";
 const NO_DIRECTORY: &str = "its directory is quarantined";
 
 /// Differences are sorted by path, so a directory comes before its contents.
@@ -165,7 +166,11 @@ impl ChangeSelection {
             let goes = is_directory(&change.before) && !is_directory(&change.after);
             goes && stays.iter().any(|place| change.place.covers(place))
         };
-        self.needed.extend(self.chosen.extract_if(.., |change| is_needed(change)));
+        let needed = self.chosen.extract_if(.., |change| is_needed(change));
+        // What the command put in the directory's place is its work, which isn't lost.
+        let (removed, replaced): (Vec<Change>, Vec<Change>) = needed.partition(|change| change.after.is_none());
+        self.needed.extend(removed);
+        self.quarantined.extend(replaced.into_iter().map(|change| (change, IN_USE.to_owned())));
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct SnapshotEntry {
     pub(super) copy: Option<FileCopy>,
     /// The target of a symbolic link.
     pub(super) target: Option<Vec<u8>>,
+    /// The hash of what another call left here, whose content is in the blob store.
+    left_by_others: Option<String>,
 }
 
 /// Seconds and nanoseconds.
@@ -46,7 +48,35 @@ impl SnapshotEntry {
         let FileMetadata { state, device, number, changed, modified, .. } = node;
         let (mode, bytes, device, number) = (state.mode, state.bytes, *device, *number);
         let (changed, modified) = (time(changed), time(modified));
-        Self { mode, bytes, device, number, changed, modified, is_young: true, is_reliable: false, copy, target }
+        let (is_young, is_reliable, left_by_others) = (true, false, None);
+        Self { mode, bytes, device, number, changed, modified, is_young, is_reliable, copy, target, left_by_others }
+    }
+
+    /// What another call left at a path. The file wasn't seen then, so only its content tells whether it is still that.
+    pub(super) fn left_by_others(state: &FileState) -> Self {
+        Self {
+            mode: state.mode,
+            bytes: state.bytes,
+            device: 0,
+            number: 0,
+            changed: (0, 0),
+            modified: (0, 0),
+            is_young: true,
+            is_reliable: false,
+            copy: None,
+            target: None,
+            left_by_others: Some(state.sha256.clone()),
+        }
+    }
+
+    /// Whether its content is known: it isn't a file that was too large to copy.
+    pub(super) fn has_content(&self) -> bool {
+        !self.bare().is_file() || self.copy.is_some() || self.left_by_others.is_some()
+    }
+
+    /// How many bytes its copy has.
+    pub(super) fn copied_bytes(&self) -> u64 {
+        self.copy.as_ref().map_or(0, FileCopy::bytes)
     }
 
     /// Sets how far the file's ctime can be relied on.
@@ -83,6 +113,9 @@ impl SnapshotEntry {
     /// The recorded state with its hash; `copy` is the open copy.
     pub(super) fn state(&self, copy: Option<&File>) -> std::io::Result<FileState> {
         let bare = self.bare();
+        if let Some(sha256) = &self.left_by_others {
+            return Ok(FileState::new(sha256, self.bytes, self.mode));
+        }
         if !bare.is_file() {
             return Ok(FileState { sha256: sha256(self.target.as_deref().unwrap_or_default()), ..bare });
         }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolgate_contract::{Change, Durability, WorkspacePath, sha256};
-use toolgate_journal::{BlobStore, SigningKey, SnapshotStore, StateDirectory};
+use toolgate_contract::{Change, Clock, Durability, FileState, SystemClock, WorkspacePath, sha256};
+use toolgate_journal::{BlobStore, ChangeNotice, SigningKey, SnapshotStore, StateDirectory};
 use toolgate_sandbox::Roots;
 use toolgate_testkit::wait_until;
 
@@ -72,7 +72,12 @@ impl World {
 
     /// The copies that the next snapshot starts from: their names and inodes.
     fn copies(&self) -> BTreeMap<String, u64> {
-        let entries = std::fs::read_dir(self.at(".toolgate/snapshots/.last")).into_iter().flatten().flatten();
+        self.copies_of(".last")
+    }
+
+    /// The copies of a snapshot.
+    fn copies_of(&self, name: &str) -> BTreeMap<String, u64> {
+        let entries = std::fs::read_dir(self.at(".toolgate/snapshots").join(name)).into_iter().flatten().flatten();
         let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
         let is_copy = |entry: &std::fs::DirEntry| name(entry).parse::<u64>().is_ok();
         entries.filter(is_copy).map(|entry| (name(&entry), entry.metadata().unwrap().ino())).collect()
@@ -170,12 +175,11 @@ fn one_that_begins_from_the_last_has_what_is_there_by_then() {
         assert_eq!(before_of(&changes, name), Some(content), "{name}");
     }
     assert_eq!(before_of(&changes, "link"), Some(sha256("two")));
-    snapshot.store_previous_contents(&changes, &world.contents()).unwrap();
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
     let link = changes.iter().find(|change| change.path == "link").unwrap().before.clone().unwrap();
     assert_eq!(world.contents().get(&link.sha256).unwrap(), Some(b"two".to_vec().into()));
-    snapshot.rest();
-    let kept = world.copies().iter().filter(|(name, inode)| copies.get(*name) == Some(inode)).count();
-    assert_eq!(kept, 2, "what nobody touched was copied once: {copies:?} and then {:?}", world.copies());
+    let kept = world.copies_of("call").iter().filter(|(name, inode)| copies.get(*name) == Some(inode)).count();
+    assert_eq!(kept, 2, "what nobody touched was copied once: {copies:?} and then {:?}", world.copies_of("call"));
 }
 
 #[test]
@@ -270,18 +274,19 @@ fn a_replaced_copy_is_not_used() {
 }
 
 #[test]
-fn what_was_refreshed_is_known_after_a_kill() {
+fn what_was_sealed_is_known_after_a_kill() {
     let world = World::new();
     world.put("a", "1");
     world.put("b", "1");
     let mut snapshot = world.take(Some(1));
     world.put("a", "2");
-    let changes = snapshot.changes(&world.files, None).unwrap();
-    snapshot.store_previous_contents(&changes, &world.contents()).unwrap();
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
     drop(snapshot);
     let mut abandoned = world.abandoned(1).0.remove(0);
-    assert_eq!(abandoned.changes(&world.files, None).unwrap(), changes, "killed before it was on record");
-    abandoned.go_on(&changes, &world.contents(), &world.files).unwrap();
+    assert_eq!(abandoned.unrecorded(), None, "killed before it was sealed");
+    abandoned.collect(&world.files, None, &world.contents()).unwrap();
+    let (time, changes) = abandoned.seal(SystemClock.now(), false).unwrap().unwrap();
+    assert_eq!((changes.len(), before_of(&changes, "a")), (1, Some(sha256("1"))));
     drop(abandoned);
     // A process was killed while writing; the rest is missing.
     let list = world.at(".toolgate/snapshots/call/list");
@@ -289,10 +294,98 @@ fn what_was_refreshed_is_known_after_a_kill() {
     world.put("b", "2");
     for _ in 0..2 {
         let mut abandoned = world.abandoned(1).0.remove(0);
-        let changes = abandoned.changes(&world.files, None).unwrap();
-        assert_eq!((changes.len(), before_of(&changes, "b")), (1, Some(sha256("1"))), "killed afterwards");
-        abandoned.refresh([WorkspacePath::in_workspace("a")].iter(), &world.files).unwrap();
+        assert_eq!(abandoned.unrecorded(), Some((time, changes.clone())), "killed afterwards");
+        let more = abandoned.changes(&world.files, None).unwrap();
+        assert_eq!((more.len(), before_of(&more, "b")), (1, Some(sha256("1"))));
+    }
+    let mut abandoned = world.abandoned(1).0.remove(0);
+    abandoned.collect(&world.files, None, &world.contents()).unwrap();
+    assert_eq!(
+        abandoned.seal(SystemClock.now(), true).unwrap().unwrap().1.len(),
+        2,
+        "what isn't on record is repeated"
+    );
+    drop(abandoned);
+    world.put("b", "3");
+    for _ in 0..2 {
+        let mut settled = world.abandoned(1).0.remove(0);
+        settled.collect(&world.files, None, &world.contents()).unwrap();
+        assert!(settled.is_final() && settled.unrecorded().is_some_and(|(_, changes)| changes.len() == 2));
     }
     let before = changes[0].before.clone().unwrap();
     assert_eq!(world.contents().get(&before.sha256).unwrap(), Some(b"1".to_vec().into()));
+}
+
+#[test]
+fn a_copy_that_a_kill_left_unlisted_is_no_obstacle_and_no_content_goes_with_it() {
+    let world = World::new();
+    world.put("a", "1");
+    drop(world.take(Some(1)));
+    world.put("a", "2");
+    // The copy that comes next is there already: its maker was killed before it was listed.
+    std::fs::write(world.at(".toolgate/snapshots/call/1"), "half").unwrap();
+    for _ in 0..2 {
+        let mut abandoned = world.abandoned(1).0.remove(0);
+        abandoned.collect(&world.files, None, &world.contents()).unwrap();
+    }
+    assert_eq!(world.contents().get(&sha256("1")).unwrap(), Some(b"1".to_vec().into()));
+}
+
+/// Another process changes a file by a call, as the change log does it.
+fn by_another_process(path: &str, before: Option<&str>, after: &str) -> Change {
+    let state = |content: &str| FileState::new(sha256(content), content.len() as u64, 0o644);
+    let place = WorkspacePath::in_workspace(path);
+    let (before, after) = (before.map(state), Some(state(after)));
+    Change { path: path.into(), place, before, after }
+}
+
+#[test]
+fn what_calls_of_another_process_changed_is_theirs_and_the_commands_part_comes_in_turn() {
+    let world = World::new();
+    for (path, content) in [("turns", "first"), ("theirs", "old"), ("reverted", "old")] {
+        world.put(path, content);
+        std::fs::set_permissions(world.at(path), PermissionsExt::from_mode(0o644)).unwrap();
+    }
+    let snapshot = world.take(Some(1));
+    let notices = world.snapshots(Some(1));
+    let tell = |id: &str, changes: Vec<Change>, is_reverted: bool| {
+        let notice = ChangeNotice { id: id.into(), changes, is_reverted };
+        notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
+    };
+    // The command wrote "command 1"; another process replaced it by "theirs"; the command wrote "command 2".
+    tell("1", vec![by_another_process("turns", Some("command 1"), "theirs")], false);
+    tell("2", vec![by_another_process("theirs", Some("old"), "new")], false);
+    tell("3", vec![by_another_process("reverted", Some("old"), "new")], false);
+    tell("3", Vec::new(), true);
+    tell("4", vec![by_another_process("made/deep", None, "x")], false);
+    world.put("turns", "command 2");
+    world.put("theirs", "new");
+    std::fs::create_dir(world.at("made")).unwrap();
+    world.put("made/deep", "x");
+    // Whether its process goes on, or recovery does after a kill.
+    drop(snapshot);
+    let mut snapshot = world.abandoned(1).0.remove(0);
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    let (_, changes) = snapshot.seal(SystemClock.now(), true).unwrap().unwrap();
+    let hash = |state: &Option<FileState>| state.as_ref().map(|state| state.sha256.clone());
+    let found: Vec<_> = changes.iter().map(|one| (one.path.as_str(), hash(&one.before), hash(&one.after))).collect();
+    let part = |before: &str, after: &str| ("turns", Some(sha256(before)), Some(sha256(after)));
+    assert_eq!(found, [part("first", "command 1"), part("theirs", "command 2")]);
+    assert_eq!(world.contents().get(&sha256("first")).unwrap(), Some(b"first".to_vec().into()));
+    snapshot.tidy(&world.contents()).unwrap();
+    assert_eq!(std::fs::read_dir(world.at(".toolgate/snapshots/call/others")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_notice_that_nobody_signed_says_nothing() {
+    let world = World::new();
+    world.put("a", "1");
+    let mut snapshot = world.take(Some(1));
+    let notices = world.snapshots(Some(2));
+    let changes = vec![by_another_process("a", Some("1"), "2")];
+    let notice = ChangeNotice { id: "1".into(), changes, is_reverted: false };
+    notices.notify(&notices.unsettled().unwrap(), &notice).unwrap();
+    world.put("a", "2");
+    snapshot.collect(&world.files, None, &world.contents()).unwrap();
+    assert_eq!(snapshot.unrecorded().unwrap().1.len(), 1, "it is the command's change");
 }

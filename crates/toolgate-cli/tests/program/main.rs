@@ -26,6 +26,8 @@ mod rehearsal;
 mod replay;
 mod sandbox;
 mod shared_store;
+mod stopped_calls;
 mod telegram_server;
 mod terminal;
+mod two_processes;
 mod world;

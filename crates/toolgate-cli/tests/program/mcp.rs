@@ -2,7 +2,7 @@
 //! program is tested in `toolgate-mcp`.
 
 mod approvals;
-mod client;
+pub(crate) mod client;
 mod robust;
 
 use std::io::{Read, Write};

@@ -6,6 +6,7 @@ use std::io::Read;
 use rustix::fs::OFlags;
 use toolgate_contract::Durability;
 
+use super::change_notice;
 use crate::directory::{DirectoryHandle, append_once};
 use crate::hex::Hash;
 use crate::{JournalError, SigningKey};
@@ -23,13 +24,12 @@ pub(super) struct SignedRecords {
 
 impl SignedRecords {
     pub(super) fn of(directory: &DirectoryHandle, key: Option<SigningKey>) -> Result<Self, JournalError> {
-        let facts = rustix::fs::fstat(directory.fd()).map_err(|errno| directory.error("is gone", ".", errno.into()))?;
-        Ok(Self { key, identity: format!("{}:{}", facts.st_dev, facts.st_ino), count: 0 })
+        Ok(Self { key, identity: change_notice::identity(directory)?, count: 0 })
     }
 
-    /// Whether records are signed.
-    pub(super) fn is_signed(&self) -> bool {
-        self.key.is_some()
+    /// The key that signs records.
+    pub(super) fn key(&self) -> Option<&SigningKey> {
+        self.key.as_ref()
     }
 
     /// Replaces all records by this one.

@@ -1,9 +1,12 @@
 //! One snapshot on disk, locked by this process: its records, and numbered copies of files.
 
+use std::collections::BTreeSet;
 use std::fs::File;
+use std::io;
 
 use rustix::fs::{FlockOperation, OFlags};
 
+use super::change_notice::{self, ChangeNotice};
 use super::{FilesystemTime, LAST, SignedRecords};
 use crate::JournalError;
 use crate::directory::DirectoryHandle;
@@ -44,7 +47,7 @@ impl StoredSnapshot {
 
     /// Whether its records are signed.
     pub fn is_signed(&self) -> bool {
-        self.records.is_signed()
+        self.records.key().is_some()
     }
 
     /// Its records in order; none unless there is one and every one has a valid signature.
@@ -62,9 +65,33 @@ impl StoredSnapshot {
         self.records.append(&self.directory, record)
     }
 
-    /// A new, empty file for a copy with this number.
+    /// A new, empty file for a copy with this number. A copy that a killed process made but never listed gives way. It is
+    /// unlinked, not truncated: it may be in the blob store as well.
     pub fn new_copy(&self, number: u64) -> Result<File, JournalError> {
-        self.directory.file(&number.to_string(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+        let (name, flags) = (number.to_string(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL);
+        match self.directory.file(&name, flags) {
+            Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                self.directory.remove(&name)?;
+                self.directory.file(&name, flags)
+            }
+            other => other,
+        }
+    }
+
+    /// Deletes copies that aren't listed: a process was killed before it could list or delete them.
+    pub fn remove_unlisted(&self, listed: &BTreeSet<u64>) -> Result<(), JournalError> {
+        let unlisted = |name: &String| name.parse().is_ok_and(|number| !listed.contains(&number));
+        self.directory.names()?.iter().filter(|name| unlisted(name)).try_for_each(|name| self.directory.remove(name))
+    }
+
+    /// What other calls changed since the snapshot was taken, by the name of the notice, in order.
+    pub fn notices(&self) -> Result<Vec<(String, ChangeNotice)>, JournalError> {
+        change_notice::read(&self.directory, self.records.key())
+    }
+
+    /// Deletes a notice, once what it says is part of the records.
+    pub fn remove_notice(&self, name: &str) -> Result<(), JournalError> {
+        change_notice::remove(&self.directory, name)
     }
 
     /// The copy with this number; none if it is gone.
@@ -86,6 +113,7 @@ impl StoredSnapshot {
 
     /// Keeps it as the last one, in place of the one before.
     pub fn keep_as_last(mut self) {
+        change_notice::clear(&self.directory);
         self.parent.discard(LAST);
         self.is_discarded = self.publish(LAST).is_err();
     }

@@ -5,6 +5,7 @@ mod effect_index;
 mod files;
 mod processes;
 mod tally;
+mod unfinished;
 
 use std::sync::Arc;
 

@@ -296,6 +296,10 @@ impl ProcessHandle for SessionProcess {
         state.detached
     }
 
+    fn is_detached(&self) -> bool {
+        self.state().detached
+    }
+
     fn stop(&self) -> BoxFuture<'_, ()> {
         self.kill();
         Box::pin(self.ended())

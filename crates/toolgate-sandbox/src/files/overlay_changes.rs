@@ -18,8 +18,8 @@ use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use toolgate_contract::{
-    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, Rehearsals, StagedChanges, Substitute,
-    ToolError, WorkspacePath,
+    Change, ChangeSource, Differences, ErrorCode, FileContent, Files, LINK_MODE, PlaceContent, Rehearsals,
+    StagedChanges, Substitute, ToolError, WorkspacePath,
 };
 
 use crate::files::substitutes::PlacedSubstitutes;
@@ -196,6 +196,17 @@ impl ChangeSource for OverlayChanges {
             Err(Errno::XDEV) => copy(&from, directory, name, temporary),
             other => Ok(other?),
         }
+    }
+
+    fn take_back(&self, change: &Change, place_file: &PlaceContent<'_>) -> std::io::Result<()> {
+        let above = self.above(&change.place).ok_or(Errno::NOENT)?;
+        let (Some(directory), Some(name)) = (above.parent(), above.file_name()) else {
+            return Err(Errno::INVAL.into());
+        };
+        if fs::symlink_metadata(&above).is_ok() {
+            return Ok(());
+        }
+        place_file(fs::File::open(directory)?.as_fd(), name.as_bytes())
     }
 
     fn finish(&self, change: &Change, directory: BorrowedFd<'_>, name: &[u8]) {

@@ -244,8 +244,8 @@ impl Files for Roots {
         }
     }
 
-    fn has_writers(&self, opened: &OpenFile) -> bool {
-        crate::process::syscall::lease::has_writers(&opened.file)
+    fn has_writers(&self, file: &File) -> bool {
+        crate::process::syscall::lease::has_writers(file)
     }
 
     fn write_changes(&self, changes: &[Change], source: &dyn ChangeSource, id: &str) -> Result<(), ToolError> {
@@ -257,7 +257,7 @@ impl Files for Roots {
         })
     }
 
-    fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &str) -> std::io::Result<()> {
+    fn link_or_copy(&self, place: &WorkspacePath, directory: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<()> {
         let (parent, last) = place.parent_and_name();
         let root = self.roots.get(place.root).ok_or(Errno::NOENT)?.directory.as_fd();
         let parent = openat2::open(self.method, root, &parent, OFlags::PATH | OFlags::DIRECTORY)?;
@@ -265,7 +265,7 @@ impl Files for Roots {
             Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {
                 let parent = PathBuf::from(format!("/proc/self/fd/{}", parent.as_raw_fd()));
                 let itself = parent.join(OsStr::from_bytes(&last));
-                crate::files::copy_across::copy(&itself, directory, name.as_bytes(), name)
+                crate::files::copy_across::copy(&itself, directory, name, ".toolgate-copy")
             }
             other => Ok(other?),
         }

@@ -8,19 +8,19 @@ use toolgate_testkit::mcp::McpClient;
 use crate::world::{PROGRAM, World};
 
 /// A client that has made its handshake.
-pub(super) fn with_handshake(world: &World, capabilities: Value) -> McpClient {
+pub(crate) fn with_handshake(world: &World, capabilities: Value) -> McpClient {
     let mut client = start(world, &[], false, capabilities);
     client.initialize();
     client
 }
 
 /// A client whose requests carry its own information.
-pub(super) fn stateless(world: &World, capabilities: Value) -> McpClient {
+pub(crate) fn stateless(world: &World, capabilities: Value) -> McpClient {
     start(world, &[], true, capabilities)
 }
 
 /// Starts the program with these flags; the client has sent nothing yet.
-pub(super) fn start(world: &World, flags: &[&str], is_stateless: bool, capabilities: Value) -> McpClient {
+pub(crate) fn start(world: &World, flags: &[&str], is_stateless: bool, capabilities: Value) -> McpClient {
     let mut command = world.command(PROGRAM);
     command.args(["serve", "--stdio"]).args(flags).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

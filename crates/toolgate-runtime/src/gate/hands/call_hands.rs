@@ -14,6 +14,7 @@ use toolgate_contract::{
 
 use super::effect_index::EffectIndex;
 use super::tally::Tally;
+use super::unfinished::UnfinishedWork;
 
 /// The services behind the hands.
 #[derive(Clone)]
@@ -55,13 +56,20 @@ pub(in crate::gate) struct CallHands {
     index: Arc<EffectIndex>,
     pub(super) services: ToolServices,
     pub(super) tally: Arc<Mutex<Tally>>,
+    pub(super) unfinished: UnfinishedWork,
 }
 
 impl CallHands {
     /// Hands with the effects `granted`, through these services.
     pub(super) fn new(granted: impl Into<Arc<[LocatedEffect]>>, services: ToolServices) -> Self {
         let granted: Arc<[LocatedEffect]> = granted.into();
-        Self { index: Arc::new(EffectIndex::of(&granted)), granted, services, tally: Arc::default() }
+        Self {
+            index: Arc::new(EffectIndex::of(&granted)),
+            granted,
+            services,
+            tally: Arc::default(),
+            unfinished: UnfinishedWork::default(),
+        }
     }
 
     /// The tally so far.
@@ -70,13 +78,13 @@ impl CallHands {
     }
 
     /// Runs long work on a thread that may block. When the call is cancelled, the work continues until it checks
-    /// [`Hands::is_cancelled`].
+    /// [`Hands::is_cancelled`], and the call waits for that.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let hands = self.clone();
-        match tokio::task::spawn_blocking(move || work(&hands)).await {
+        match self.unfinished.tasks.spawn_blocking(move || work(&hands)).await {
             Ok(outcome) => outcome,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -111,7 +111,7 @@ impl ProcessHands for CallHands {
 
     fn settled(&self, process: &dyn ProcessHandle) -> Option<SettledChanges> {
         let settled = process.progress().borrow().end.as_ref()?.changes.clone()?;
-        if settled.rehearsal.is_none() {
+        if self.unfinished.count(process) && settled.rehearsal.is_none() {
             let path = |line: &String| line.get(1..).unwrap_or_default().to_owned();
             self.note(|tally| tally.files_changed.extend(settled.paths.iter().map(path)));
         }
@@ -136,13 +136,20 @@ impl CallHands {
             network: self.services.egress.clone().map_or(NetworkAccess::Off, NetworkAccess::Listed),
             ..spec
         };
-        let process = ProcessGuard::new(self.services.processes.start(spec, longest).await?);
-        self.note(|tally| {
-            let facts = process.process().facts();
-            tally.commands_run.push(facts.command.clone());
-            tally.enforced.0.extend(facts.enforced.0.clone());
+        let hands = self.clone();
+        // In a task of its own: a command that was launched is known and counted, also when its call is cancelled meanwhile.
+        let launch = self.unfinished.tasks.spawn(async move {
+            let process = hands.services.processes.start(spec, longest).await?;
+            hands.unfinished.add(&process);
+            hands.note(|tally| {
+                let facts = process.facts();
+                tally.commands_run.push(facts.command.clone());
+                tally.enforced.0.extend(facts.enforced.0.clone());
+            });
+            Ok(process)
         });
-        Ok(process)
+        let launched = launch.await.unwrap_or_else(|_| Err(ToolError::internal("The command couldn't be launched.")));
+        launched.map(ProcessGuard::new)
     }
 
     /// Places beyond the workspace that were granted with the call. No tool can state those; they have no place beneath a root.

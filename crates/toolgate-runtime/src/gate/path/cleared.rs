@@ -70,15 +70,21 @@ async fn act(
     record.timings.done("lock");
     let ended = tokio::select! {
         biased;
-        () = record.cancel.cancelled() => return Err(ToolError::cancelled()),
-        ended = tokio::time::timeout(timeout, run_guarded(call, hands)) => ended,
+        () = record.cancel.cancelled() => Err(ToolError::cancelled()),
+        ended = tokio::time::timeout(timeout, run_guarded(call, hands)) => ended.unwrap_or_else(|_| {
+            let message = format!("`{}` was stopped after {timeout:?}.", record.call.name);
+            Err(ToolError::new(ErrorCode::Timeout, message))
+        }),
+    };
+    // The tool is gone, but what it began may not be: that is settled before anybody else gets the lock, and before the call's
+    // end is recorded.
+    let ended = match ended {
+        Err(error) => Err(hands.stop(error).await),
+        done => done,
     };
     drop(lock);
     record.timings.done("run");
-    ended.unwrap_or_else(|_| {
-        let message = format!("`{}` was stopped after {timeout:?}.", record.call.name);
-        Err(ToolError::new(ErrorCode::Timeout, message))
-    })
+    ended
 }
 
 /// Runs the tool. A panic in it becomes an error, and this process continues.

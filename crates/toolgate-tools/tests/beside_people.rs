@@ -1,0 +1,108 @@
+//! Commands beside people who work in the same files: what is theirs stays theirs, and nobody's content is lost.
+#![allow(clippy::disallowed_methods, reason = "tests change files as a person would")]
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use toolgate_testkit::{TestWorkspace, wait_until_async};
+
+fn world() -> TestWorkspace {
+    TestWorkspace::new(toolgate_tools::all(), "preset = 'full'").confined()
+}
+
+fn read(world: &TestWorkspace, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.path().join(path)).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_somebody_holds_open_is_copied_and_comes_back_as_it_was() {
+    for command in ["echo two > new; mv new log.txt", "rm log.txt"] {
+        let world = world();
+        world.file("log.txt", "one\n");
+        let mut theirs = std::fs::File::options().append(true).open(world.path().join("log.txt")).unwrap();
+        let session = world.session();
+        let reply = world.perform_in(&session, "shell", json!({ "command": command })).await;
+        assert!(reply.ok, "{reply:?}");
+        theirs.write_all(b"late\n").unwrap();
+        let undone = world.perform_in(&session, "undo", json!({ "call": reply.tool_call_id })).await;
+        assert!(undone.ok, "{command}: {:?}", undone.error);
+        assert_eq!(read(&world, "log.txt").as_deref(), Some("one\n"), "{command}");
+    }
+}
+
+/// The contents of everything in quarantine.
+fn quarantined(world: &TestWorkspace) -> Vec<String> {
+    let calls = std::fs::read_dir(world.path().join(".toolgate/quarantine")).unwrap();
+    let kept = calls.flat_map(|call| std::fs::read_dir(call.unwrap().path()).unwrap());
+    kept.filter_map(|one| std::fs::read_to_string(one.unwrap().path()).ok()).collect()
+}
+
+/// Runs a command on its layer while somebody works in the workspace.
+async fn while_it_runs(world: &TestWorkspace, command: &str, meanwhile: impl AsyncFnOnce()) -> Value {
+    let session = world.session();
+    // The command sees new files of others below its layer.
+    let script = format!("{command}; echo ready; until ls | grep -q ^seen; do sleep 0.05; done");
+    let args = json!({ "command": script, "yield_ms": 600_000 });
+    let call = world.perform_in(&session, "shell", args);
+    let beside = async {
+        let is_ready = || {
+            let running = world.gate.registries().running();
+            running
+                .iter()
+                .any(|process| toolgate_contract::ProcessHandle::progress(process.as_ref()).borrow().stdout > 0)
+        };
+        wait_until_async("the command is ready", is_ready).await;
+        meanwhile().await;
+        world.file("seen", "");
+    };
+    let (reply, ()) = tokio::join!(call, beside);
+    assert!(reply.ok, "{:?}", reply.error);
+    reply.payload.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_a_command_replaces_keeps_what_a_person_adds_and_the_commands_content_is_kept_too() {
+    let world = world();
+    world.file("d/old.txt", "old\n").file("e/old.txt", "old\n");
+    let command = "rm -rf d e; mkdir d; echo new > d/new.txt; echo file > e; echo result > result.txt";
+    let reply = while_it_runs(&world, command, async || {
+        world.file("d/mine.txt", "mine\n").file("e/mine.txt", "mine\n");
+    })
+    .await;
+    assert_eq!(read(&world, "d/mine.txt").as_deref(), Some("mine\n"), "{reply}");
+    assert_eq!(read(&world, "e/mine.txt").as_deref(), Some("mine\n"), "{reply}");
+    assert_eq!(read(&world, "d/new.txt").as_deref(), Some("new\n"), "{reply}");
+    assert_eq!(read(&world, "result.txt").as_deref(), Some("result\n"), "{reply}");
+    let aside = reply["changes"]["kept_aside"].as_array().unwrap();
+    assert!(aside.iter().any(|one| one["path"] == json!("e")), "{reply}");
+    let kept = quarantined(&world);
+    assert!(kept.iter().any(|content| content == "file\n"), "{kept:?}");
+}
+
+/// Lets a directory get new files and keep those that it has, for everybody, or ends that; false where that can't be done.
+fn set_append_only(directory: &std::path::Path, is_on: bool) -> bool {
+    let chattr = std::process::Command::new("chattr").arg(if is_on { "+a" } else { "-a" }).arg(directory).output();
+    chattr.is_ok_and(|done| done.status.success())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cant_be_written_half_way_is_kept_whole() {
+    let world = world();
+    world.file("a.txt", "before\n").file("z/old.txt", "old\n");
+    let directory = world.path().join("z");
+    if !set_append_only(&directory, true) {
+        toolgate_testkit::skip("no-append-only-directories", "nobody can make a directory append-only here");
+        return;
+    }
+    set_append_only(&directory, false);
+    let command = "echo after > a.txt; ln -s a.txt b; echo new > z/old.txt";
+    // From then on nothing in `z` can be replaced: what comes before it has been moved out of the layer by then.
+    let reply = while_it_runs(&world, command, async || assert!(set_append_only(&directory, true))).await;
+    set_append_only(&directory, false);
+    let rehearsal = reply["changes"]["rehearsal"].as_str().unwrap_or_else(|| panic!("{reply}"));
+    assert_eq!((read(&world, "a.txt").as_deref(), read(&world, "b")), (Some("before\n"), None), "{reply}");
+    let layer = world.path().join(".toolgate/layers").join(rehearsal).join("changes-0");
+    let kept = ["a.txt", "z/old.txt"].map(|path| std::fs::read_to_string(layer.join(path)).ok());
+    assert_eq!(kept, ["after\n", "new\n"].map(|text| Some(text.to_owned())), "{reply}");
+    assert!(std::fs::read_link(layer.join("b")).is_ok(), "{reply}");
+}
