@@ -4,6 +4,7 @@
 mod agent;
 mod agent_tools;
 mod attach;
+mod audit;
 mod autoloaded_files;
 mod calls;
 mod changes_killed;
