@@ -5,6 +5,7 @@
 //! program would run or load automatically, is quarantined. A command that works in place begins with a snapshot, so
 //! that its changes are known too.
 
+mod build_output;
 mod change_applier;
 mod change_log;
 mod commit;
@@ -20,6 +21,7 @@ mod snapshot;
 mod undo;
 mod workspace_changes;
 
+pub use build_output::{FoldedChanges, fold_build_output};
 pub use change_applier::ChangeApplier;
 pub use change_log::ChangeLog;
 pub use in_place_command::InPlaceCommand;

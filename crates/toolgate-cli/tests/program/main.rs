@@ -6,6 +6,7 @@ mod agent_tools;
 mod attach;
 mod audit;
 mod autoloaded_files;
+mod build_output;
 mod calls;
 mod changes_killed;
 mod commands;
