@@ -19,6 +19,7 @@ mod revert;
 mod settle;
 mod snapshot;
 mod undo;
+mod undo_history;
 mod workspace_changes;
 
 pub use build_output::{FoldedChanges, fold_build_output};
@@ -28,4 +29,5 @@ pub use in_place_command::InPlaceCommand;
 pub use release::Release;
 pub use settle::ChangeSettler;
 pub use undo::Undo;
+pub use undo_history::UndoHistory;
 pub use workspace_changes::{ChangeOptions, WorkspaceChanges};

@@ -29,4 +29,5 @@ mod sandbox;
 mod shared_store;
 mod telegram_server;
 mod terminal;
+mod undo_steps;
 mod world;
